@@ -1,0 +1,1 @@
+"""Behind `ask`: plan, shards, store, progress."""

@@ -1,0 +1,255 @@
+"""Running a suite on a model into a run folder, and going on where it stopped."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from evenhand.errors import ModelError, RunError
+from evenhand.findings import Finding
+from evenhand.models.protocol import Model
+from evenhand.models.resolver import DEFAULT_MODEL, resolve
+from evenhand.models.transformer import LoadOptions
+from evenhand.probes.base import Measured
+from evenhand.record import Run, RunWriter, environment, now
+from evenhand.runner.ask import Ask
+from evenhand.runner.progress import Progress, Silent
+from evenhand.runner.store import ShardStore
+from evenhand.suite import Entry, Suite, load_suite, parse_suite
+
+
+@dataclass
+class Audit:
+    """A suite on a model in a folder; each call of `run` is one attempt.
+
+    Finished shards are kept in the folder, so an attempt only does what is left. The numbers are
+    computed from the stored scores alone, so a run that was killed and resumed ends with the
+    same bytes in findings.json as one that was not.
+    """
+
+    suite: Suite
+    model: str
+    folder: Path
+    seed: int = 0
+    kind: str | None = None
+    options: LoadOptions = field(default_factory=LoadOptions)
+    progress: Progress = field(default_factory=Silent)
+    loaded: dict[str, Model] = field(default_factory=dict)
+
+    def run(self) -> Run:
+        """Do what is left, write findings and report, and give the finished run."""
+        writer = RunWriter(self.folder)
+        with writer.held():
+            facts = self._begin()
+            started = time.monotonic()
+            writer.facts(facts)
+            try:
+                self._probes(writer, facts)
+            except KeyboardInterrupt:
+                writer.facts({**facts, "status": "interrupted"})
+                raise
+            except Exception:
+                writer.facts({**facts, "status": "failed"})
+                raise
+            facts["timings"]["total_s"] = round(
+                facts["timings"].get("total_s", 0.0) + time.monotonic() - started, 2
+            )
+            facts["status"], facts["finished"] = "finished", now()
+            facts["shards"] = self._shard_facts()
+            writer.facts(facts)
+        run = Run.open(self.folder)
+        self._report(writer, run)
+        return run
+
+    def _report(self, writer: RunWriter, run: Run) -> None:
+        from evenhand.report.build import render
+
+        writer.page(render(run))
+
+    def _begin(self) -> dict[str, Any]:
+        """The facts of this attempt; refuses a folder that holds other work."""
+        path = self.folder / "run.json"
+        if not path.is_file():
+            if any(p.name != ".lock" for p in self.folder.iterdir()):
+                raise RunError(
+                    f"{self.folder}: the folder is not empty and holds no run. Choose another "
+                    f"with: --out DIR"
+                )
+            return {
+                "status": "running",
+                "work": self.identity(),
+                "models": {},
+                "probes": {},
+                "attempts": 1,
+                "started": now(),
+                "environment": environment(),
+                "timings": {},
+            }
+        facts = Run.open(self.folder).facts
+        theirs, mine = facts["work"], self.identity()
+        for name in mine:
+            if theirs.get(name) != mine[name]:
+                raise RunError(
+                    f"{self.folder}: holds a run with another {name} "
+                    f"({_short(theirs.get(name))} there, {_short(mine[name])} now). Choose "
+                    f"another folder with: --out DIR"
+                )
+        return {**facts, "status": "running", "attempts": int(facts["attempts"]) + 1}
+
+    def identity(self) -> dict[str, Any]:
+        """What must be equal for two attempts to be the same work."""
+        return {
+            "model": self.model,
+            "as": self.kind,
+            "dtype": self.options.dtype,
+            "seed": self.seed,
+            "suite": self.suite.as_dict(),
+        }
+
+    def _probes(self, writer: RunWriter, facts: dict[str, Any]) -> None:
+        claims: list[Finding] = []
+        for entry in self.suite.entries:
+            begun = time.monotonic()
+            model = self._model_of(entry, facts)
+            if not set(entry.probe.needs) & model.answers:
+                facts["probes"][entry.label] = _not_applicable(entry, model)
+                continue
+            ask = Ask(
+                model,
+                self.folder,
+                attempt=int(facts["attempts"]),
+                progress=self.progress,
+            )
+            measured = stamped(entry, entry.probe.run(ask, self.seed), model, self.suite)
+            claims += measured.findings
+            writer.table(entry.label, "items", measured.items)
+            for name, table in measured.tables.items():
+                writer.table(entry.label, name, table)
+            facts["probes"][entry.label] = {
+                "probe": entry.probe.name,
+                "title": entry.probe.title,
+                "paper": entry.probe.paper,
+                "model": model.name,
+                "as_published": entry.probe.as_published,
+                "settings": entry.probe.model_dump(mode="json"),
+                "counts": dict(ask.counts.__dict__),
+                "summary": dict(measured.summary),
+            }
+            spent = facts["timings"].get(entry.label, 0.0) + time.monotonic() - begun
+            facts["timings"][entry.label] = round(spent, 2)
+            writer.facts(facts)
+        if not claims:
+            raise ModelError(
+                f"model {self.model!r} fits no probe of suite {self.suite.name!r}. See which "
+                f"probes fit which models with: evenhand ls probes"
+            )
+        writer.findings(claims)
+
+    def _model_of(self, entry: Entry, facts: dict[str, Any]) -> Model:
+        """The entry's model, loaded once, and the same as in earlier attempts."""
+        spec = entry.model or self.model
+        if spec not in self.loaded:
+            kind = entry.kind if entry.model else self.kind
+            self.loaded[spec] = resolve(spec, kind=kind, options=self.options)
+        model = self.loaded[spec]
+        known = facts["models"].get(spec)
+        if known and known["fingerprint"] != model.fingerprint:
+            raise RunError(
+                f"{self.folder}: model {spec!r} has changed since this run began (fingerprint "
+                f"{known['fingerprint'][:12]} then, {model.fingerprint[:12]} now). Start a new "
+                f"run in another folder with: --out DIR"
+            )
+        facts["models"][spec] = {**model.describe(), "fingerprint": model.fingerprint}
+        return model
+
+    def _shard_facts(self) -> dict[str, Any]:
+        """How many shards there are, and which attempt scored each: none twice."""
+        by_attempt = ShardStore(self.folder / "scores").attempts()
+        return {"total": sum(by_attempt.values()), "scored_by_attempt": by_attempt}
+
+
+def stamped(entry: Entry, measured: Measured, model: Model, suite: Suite) -> Measured:
+    """The findings with the entry's label, the model and the verdict at the suite's rate."""
+    claims = []
+    for finding in measured.findings:
+        place = finding.id.split("/", 1)[-1]
+        verdict = finding.q <= suite.false_discovery_rate if finding.q == finding.q else None
+        claims.append(
+            Finding(
+                **{
+                    **finding.__dict__,
+                    "id": f"{entry.label}/{place}",
+                    "probe": entry.label,
+                    "model": model.name,
+                    "detected": verdict if finding.detected is None else finding.detected,
+                }
+            )
+        )
+    return Measured(claims, measured.items, measured.tables, measured.summary)
+
+
+def _not_applicable(entry: Entry, model: Model) -> dict[str, Any]:
+    needs = " or ".join(entry.probe.needs)
+    reason = f"a {model.kind} model cannot answer {needs}"
+    return {"probe": entry.probe.name, "model": model.name, "skipped": reason}
+
+
+def _short(value: Any) -> str:
+    text = value.get("name", "?") if isinstance(value, Mapping) else value
+    return repr(text)
+
+
+def audit(
+    model: str = DEFAULT_MODEL,
+    suite: str | Path | Suite = "quick",
+    *,
+    out: str | Path | None = None,
+    seed: int = 0,
+    kind: str | None = None,
+    options: LoadOptions | None = None,
+    progress: Progress | None = None,
+) -> Run:
+    """Audit a model with a suite and give the finished run.
+
+    Args:
+        model: an alias, a folder, a file or a Hub id.
+        suite: the name of a packaged suite, a TOML file, or a Suite.
+        out: the run folder; by default one below `runs/`. A folder that holds an unfinished run
+            of the same work is gone on with.
+        seed: of every draw; same seed, same bytes.
+        kind: overrides the model kind read from its configuration.
+        options: dtype, device and so on.
+        progress: told how far the work is.
+    """
+    chosen = suite if isinstance(suite, Suite) else load_suite(suite)
+    folder = Path(out) if out else default_folder(model, chosen)
+    job = Audit(chosen, model, folder, seed, kind, options or LoadOptions(), progress or Silent())
+    return job.run()
+
+
+def resume(folder: str | Path, *, progress: Progress | None = None) -> Run:
+    """Go on with a run that was interrupted or killed; finished work is not repeated."""
+    run = Run.open(folder)
+    work = run.facts["work"]
+    suite = parse_suite(work["suite"], f"{folder}/run.json", work["suite"]["name"])
+    options = LoadOptions(dtype=work.get("dtype"))
+    job = Audit(
+        suite,
+        work["model"],
+        Path(folder),
+        int(work["seed"]),
+        work.get("as"),
+        options,
+        progress or Silent(),
+    )
+    return job.run()
+
+
+def default_folder(model: str, suite: Suite) -> Path:
+    """runs/<time>-<model>-<suite>"""
+    stamp = time.strftime("%Y%m%d-%H%M%S")
+    name = model.rstrip("/").split("/")[-1].replace(" ", "-")
+    return Path("runs") / f"{stamp}-{name}-{suite.name}"

@@ -1,0 +1,202 @@
+"""`evenhand measure`: numbers with intervals from scores or vectors that already exist."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+app = typer.Typer(
+    help="Numbers with intervals from scores or vectors that already exist.",
+    no_args_is_help=True,
+)
+
+Json = Annotated[
+    str | None,
+    typer.Option("--json", help="Write one JSON object to FILE, or to standard output with -."),
+]
+Seed = Annotated[int, typer.Option(help="Seed of everything random.")]
+Input = Annotated[Path, typer.Argument(metavar="INPUT", help="A CSV, JSON lines or Parquet file.")]
+
+
+@app.command()
+def underspecified(
+    table: Input,
+    json: Json = None,
+    resamples: Annotated[int, typer.Option(min=2, help="Replicates of an interval.")] = 500,
+    samples: Annotated[int, typer.Option(min=1, help="Sign patterns of a test.")] = 9_999,
+    seed: Seed = 0,
+) -> None:
+    """Preferences between two terms when the text does not say (UnQover).
+
+    One row per model input: template, attribute, first, second, negated, score_first,
+    score_second; optional group_first, group_second, attribute_class.
+    """
+    from evenhand.measures import underspecified as job
+
+    result = job.measure(table, resamples=resamples, samples=samples, seed=seed)
+    if not _write(result, json):
+        _show_underspecified(result)
+
+
+@app.command()
+def association(
+    vectors: Annotated[str, typer.Option(help="A vector file or folder, or glove-6b-50d.")],
+    tests: Annotated[str, typer.Option(help="weat1,weat7 or a JSON or TOML file of word lists.")],
+    raw_norms: Annotated[bool, typer.Option(help="RNSB on vectors as given.")] = False,
+    max_missing: Annotated[float, typer.Option(help="Share of words a set may lack.")] = 0.2,
+    samples: Annotated[int, typer.Option(min=1, help="Random partitions of a test.")] = 9_999,
+    seed: Seed = 0,
+    encoding: Annotated[str, typer.Option(help="Encoding of the words in the file.")] = "utf-8",
+    json: Json = None,
+) -> None:
+    """Associations of word vectors: WEAT and RNSB with exact or seeded p."""
+    from evenhand.measures import association as job
+
+    result = job.measure(
+        vectors, tests, raw_norms=raw_norms, max_missing=max_missing, samples=samples, seed=seed,
+        encoding=encoding,
+    )  # fmt: skip
+    if not _write(result, json):
+        _show_association(result)
+
+
+@app.command()
+def correlation(
+    table: Input,
+    x: Annotated[str, typer.Option("--x", help="Columns, separated by commas.")],
+    y: Annotated[str, typer.Option("--y", help="Columns, separated by commas.")],
+    by: Annotated[str | None, typer.Option(help="One result for each value of a column.")] = None,
+    strata: Annotated[str | None, typer.Option(help="Also inside each value of a column.")] = None,
+    resamples: Annotated[int, typer.Option(min=1, help="Random permutations.")] = 9_999,
+    seed: Seed = 0,
+    as_published: Annotated[bool, typer.Option(help="p as in Kato & Miyao's code.")] = False,
+    json: Json = None,
+) -> None:
+    """Do two columns rise together: Spearman with p, interval and strata."""
+    from evenhand.measures import correlation as job
+
+    result = job.measure(
+        table, x=_names(x), y=_names(y), by=by, strata=strata, resamples=resamples, seed=seed,
+        as_published=as_published,
+    )  # fmt: skip
+    if not _write(result, json):
+        _show_correlation(result)
+
+
+def _names(text: str) -> list[str]:
+    return [name.strip() for name in text.split(",") if name.strip()]
+
+
+def _write(result: dict[str, Any], target: str | None) -> bool:
+    """Write JSON where it is wanted; False when the reader wants a table instead."""
+    if target is None:
+        return False
+    from evenhand.errors import SpecError
+    from evenhand.measures.results import dumps
+
+    if target == "-":
+        typer.echo(dumps(result))
+        return True
+    try:
+        Path(target).write_text(dumps(result) + "\n", encoding="utf-8")
+    except OSError as error:
+        raise SpecError(f"--json {target}: cannot be written ({error.strerror}).") from error
+    typer.echo(f"Written: {target}", err=True)
+    return True
+
+
+def _number(value: float | None, form: str = "+.4f") -> str:
+    return "-" if value is None else format(value, form)
+
+
+def _span(row: dict[str, Any], low: str, high: str, form: str = "+.4f") -> str:
+    if row[low] is None or row[high] is None:
+        return "-"
+    return f"[{row[low]:{form}}, {row[high]:{form}}]"
+
+
+def _print(title: str, head: list[str], rows: list[list[str]]) -> None:
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.table import Table
+
+    table = Table(title=title, title_justify="left", box=None, pad_edge=False)
+    for position, name in enumerate(head):
+        table.add_column(name, justify="left" if position == 0 else "right", overflow="fold")
+    for row in rows:
+        table.add_row(*(escape(cell) for cell in row))
+    Console().print(table)
+
+
+def _show_underspecified(result: dict[str, Any]) -> None:
+    form = ".4f"
+    head = ["number", "value", "95 % interval", "noise floor", "p", "ideal"]
+    rows = [
+        [
+            name,
+            _number(result[name], form),
+            _span(result, f"{name}_low", f"{name}_high", form) if f"{name}_low" in result else "-",
+            _number(result.get(f"{name}_floor"), form),
+            _number(result.get(f"{name}_p"), ".4f"),
+            "" if name == "mean_score" else "0",
+        ]
+        for name in ("mu", "eta", "delta", "epsilon", "mean_score")
+    ]
+    cover = result["coverage"]
+    _print(f"{result['n_cells']} cells, {cover['n_missing']} incomplete", head, rows)
+    if result.get("reason"):
+        typer.echo(f"Note: {result['reason']}.")
+    key = "gamma_group" if result.get("gamma_group") else "gamma"
+    ends = result[key] if len(result[key]) <= 20 else result[key][:10] + result[key][-10:]
+    first = "group" if key == "gamma_group" else "term"
+    _print(
+        f"Preferences, strongest at both ends ({len(result[key])} in all; positive: preferred)",
+        [first, "attribute", "gamma", "95 % interval", "q", "n"],
+        [
+            [
+                row[first], row["attribute"], _number(row["gamma"]), _span(row, "low", "high"),
+                _number(row["q"], ".4f"), str(row["n"]),
+            ]
+            for row in ends
+        ],
+    )  # fmt: skip
+
+
+def _show_association(result: dict[str, Any]) -> None:
+    vectors = result["vectors"]
+    rows = []
+    for row in result["tests"]:
+        listed = sum(part["listed"] for part in row["coverage"].values())
+        rows.append([
+            row["test"], _number(row["effect_size"]),
+            _span(row, "effect_size_low", "effect_size_high", "+.2f"),
+            _number(row["p_two_sided"], ".4g"), _number(row["q"], ".4g"), row["p_method"] or "-",
+            _number(row["rnsb"]), f"{len(row['words_used'])}/{listed}",
+        ])  # fmt: skip
+    _print(
+        f"{vectors['source']}: {vectors['n_words']} words, {vectors['dimensions']} dimensions",
+        ["test", "effect size", "95 % interval", "p", "q", "by", "RNSB", "words"],
+        rows,
+    )
+    for row in result["tests"]:
+        if row["reason"]:
+            typer.echo(f"{row['test']}: {row['reason']}")
+
+
+def _show_correlation(result: dict[str, Any]) -> None:
+    rows = []
+    for row in result["rows"]:
+        head = [f"{row['x']} ~ {row['y']}", row["by"] or ""]
+        for part, name in [(row, ""), *((p, f"in {p['stratum']}") for p in row["strata"])]:
+            rows.append([
+                *head, name, str(part["n"]), _number(part["spearman"]), _span(part, "low", "high"),
+                _number(part["p"], ".4f"), _number(part.get("q"), ".4f"),
+            ])  # fmt: skip
+            head = ["", ""]
+    _print(
+        "Spearman correlations",
+        ["columns", "by", "stratum", "n", "rho", "95 % interval", "p", "q"],
+        rows,
+    )

@@ -1,0 +1,143 @@
+"""Findings: one row per claim, with everything needed to believe or doubt it."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any
+
+import pyarrow as pa
+
+NAN = float("nan")
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A measured number, how sure it is, and what it says in one plain sentence.
+
+    Attributes:
+        id: stable name of the claim within a run, e.g. `underspecified/gamma/nurse`.
+        probe, metric: where it comes from.
+        value, low, high: the number and the 95 % interval of that same number.
+        p, q: permutation p value, and after correction over the family.
+        n: independent comparisons behind the number (pairs, words, contexts).
+        coverage: share of what was planned that could be used.
+        groups: the groups compared; a positive value leans to the first.
+        attribute: what was associated with them.
+        ideal: the value of a model without a preference.
+        floor: what noise alone gives for maxima and absolute values (NaN: not such a number).
+        detectable: the smallest effect that this run would have seen in 80 of 100 cases.
+        detected: q below the run's false-discovery rate; None when it is no test.
+        sentence: the claim in words.
+        reason: why a value is undefined.
+        method: how interval and p were obtained.
+        as_published: whether the released code's rules were followed instead of the sound ones.
+        examples: the strongest items behind it.
+    """
+
+    id: str
+    probe: str
+    metric: str
+    value: float
+    sentence: str
+    low: float = NAN
+    high: float = NAN
+    p: float = NAN
+    q: float = NAN
+    n: int = 0
+    coverage: float = 1.0
+    groups: tuple[str, ...] = ()
+    attribute: str = ""
+    model: str = ""
+    ideal: float = 0.0
+    floor: float = NAN
+    detectable: float = NAN
+    detected: bool | None = None
+    reason: str = ""
+    method: str = ""
+    as_published: bool = False
+    examples: tuple[Mapping[str, Any], ...] = ()
+    details: Mapping[str, Any] = field(default_factory=dict)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain JSON values; undefined numbers become null."""
+        return {name: plain(value) for name, value in asdict(self).items()}
+
+    @classmethod
+    def from_dict(cls, row: Mapping[str, Any]) -> Finding:
+        """Read back what `as_dict` wrote; unknown keys of newer versions are left out."""
+        known = {f.name: f for f in fields(cls)}
+        values = {k: v for k, v in row.items() if k in known}
+        for name, spec in known.items():
+            if spec.type == "float" and values.get(name, 0.0) is None:
+                values[name] = NAN
+        for name in ("groups", "examples"):
+            values[name] = tuple(values.get(name) or ())
+        return cls(**values)
+
+
+def plain(value: Any) -> Any:
+    """A value as strict JSON takes it: no NaN, no numpy, no tuples."""
+    if isinstance(value, Mapping):
+        return {str(k): plain(v) for k, v in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(v) for v in value]
+    if hasattr(value, "item"):
+        value = value.item()
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value
+
+
+def to_json(findings: Iterable[Finding]) -> bytes:
+    """Bytes that depend on the findings alone: no times, no paths."""
+    rows = [f.as_dict() for f in findings]
+    text = json.dumps({"format": 1, "findings": rows}, indent=1, ensure_ascii=False)
+    return (text + "\n").encode("utf-8", "backslashreplace")
+
+
+def from_json(raw: bytes) -> list[Finding]:
+    return [Finding.from_dict(row) for row in json.loads(raw)["findings"]]
+
+
+def to_table(findings: Sequence[Finding]) -> pa.Table:
+    """Findings as columns; nested fields as JSON text."""
+    rows = [f.as_dict() for f in findings]
+    columns: dict[str, list[Any]] = {}
+    for spec in fields(Finding):
+        values = [row[spec.name] for row in rows]
+        if spec.name in ("groups", "examples", "details"):
+            values = [json.dumps(v, ensure_ascii=False, sort_keys=True) for v in values]
+        columns[spec.name] = values
+    types = {"float": pa.float64(), "int": pa.int64(), "bool": pa.bool_()}
+    arrays = {
+        spec.name: pa.array(
+            columns[spec.name],
+            type=types.get(str(spec.type).split(" ")[0], pa.string()),
+        )
+        for spec in fields(Finding)
+    }
+    return pa.table(arrays)
+
+
+def strongest(findings: Sequence[Finding], limit: int = 10) -> list[Finding]:
+    """The detected findings a reader should see first.
+
+    Probes measure on different scales, so their findings are not compared by size: the
+    strongest of each probe are taken in turn, ordered within a probe by q, then by distance
+    from the ideal.
+    """
+    by_probe: dict[str, list[Finding]] = {}
+    for finding in findings:
+        if finding.detected:
+            by_probe.setdefault(finding.probe, []).append(finding)
+    for rows in by_probe.values():
+        rows.sort(key=lambda f: (f.q if f.q == f.q else 1.0, -abs(f.value - f.ideal), f.id))
+    picked: list[Finding] = []
+    depth = 0
+    while len(picked) < limit and any(depth < len(rows) for rows in by_probe.values()):
+        picked += [rows[depth] for rows in by_probe.values() if depth < len(rows)]
+        depth += 1
+    return picked[:limit]

@@ -1,0 +1,1 @@
+"""Numbers from scores or vectors that already exist: the jobs behind `evenhand measure`."""

@@ -1,0 +1,327 @@
+"""How sure are preferences between pairs of terms: intervals, noise floors and tests.
+
+A pair design is a network: each cell joins two terms, and every term meets many partners. So cells
+are not independent draws. Intervals weigh terms and templates as crossed samples; the noise floor
+and the tests flip the direction of whole pairs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from evenhand.metrics import unqover
+from evenhand.stats.permutation import paired_sign_flip
+
+Floats = npt.NDArray[np.float64]
+Codes = npt.NDArray[np.int64]
+
+CHUNK = 16
+COLUMNS = 4_000
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """Complete cells of a pair design, one entry per cell; codes start at 0.
+
+    `comparative` is C of the first term over the second; `errors` [cells, 3] holds the positional
+    error, the negation error and the mean score. `stratum` (one code per term) keeps the groups
+    apart when terms are weighed.
+    """
+
+    comparative: Floats
+    first: Codes
+    second: Codes
+    attribute: Codes
+    template: Codes
+    errors: Floats
+    n_terms: int
+    n_attributes: int
+    n_templates: int
+    stratum: Codes
+
+    @cached_property
+    def links(self) -> Links:
+        """The cells summed over templates: one link per pair of terms and attribute."""
+        key = (self.first * self.n_terms + self.second) * self.n_attributes + self.attribute
+        known, code = np.unique(key, return_inverse=True)
+        pair, attribute = np.divmod(known, self.n_attributes)
+        first, second = np.divmod(pair, self.n_terms)
+        sign = unqover.preference_sign(self.comparative)
+        ones = np.ones(len(code))
+        by_template = tuple(
+            _sparse(weights, code, self.template, (len(known), self.n_templates))
+            for weights in (self.comparative, sign, ones)
+        )
+        return Links(first, second, attribute, by_template, self.n_terms, self.n_attributes)
+
+
+@dataclass(frozen=True)
+class Links:
+    """One link per (first, second, attribute); `by_template` holds C, sgn C and counts."""
+
+    first: Codes
+    second: Codes
+    attribute: Codes
+    by_template: tuple[Any, ...]
+    n_terms: int
+    n_attributes: int
+
+    @cached_property
+    def sums(self) -> tuple[Floats, Floats, Floats]:
+        """C, sgn C and counts of each link, summed over templates."""
+        c, sign, n = (np.asarray(m.sum(axis=1)).ravel() for m in self.by_template)
+        return c, sign, n
+
+    def onto(self, term: Codes, n_rows: int, keep: npt.NDArray[np.bool_] | None = None) -> Any:
+        """Sparse [rows x attributes, links] that adds links to the row of `term[link]`."""
+        links = np.arange(len(term))
+        ones = np.ones(len(term)) if keep is None else keep.astype(np.float64)
+        row = term * self.n_attributes + self.attribute
+        return _sparse(ones, row, links, (n_rows * self.n_attributes, len(term)))
+
+
+def _sparse(values: Floats, rows: Codes, columns: Codes, shape: tuple[int, int]) -> Any:
+    from scipy.sparse import coo_matrix
+
+    return coo_matrix((values, (rows, columns)), shape=shape).tocsr()
+
+
+@dataclass(frozen=True, slots=True)
+class Draws:
+    """Weighed replicates, last axis = draw: what the numbers would be for other samples."""
+
+    gamma: Floats  # [terms, attributes, draws]
+    gamma_term: Floats  # [terms, draws]
+    gamma_group: Floats  # [groups, attributes, draws]
+    mu: Floats
+    eta: Floats
+    errors: Floats  # [3, draws]
+
+
+def sample_weights(rng: np.random.Generator, stratum: Codes, draws: int) -> Floats:
+    """Random weights [units, draws] with mean 1 in each stratum (Rubin 1981, gamma weights).
+
+    The shape (n - 2) / n makes the variance of a weighted mean of n units equal to s^2 / n, so
+    that few templates do not give intervals that are too short. No unit is ever lost.
+    """
+    weights = np.empty((len(stratum), draws))
+    for code in np.unique(stratum):
+        at = np.flatnonzero(stratum == code)
+        shape = max((len(at) - 2) / len(at), 0.25)
+        drawn = rng.gamma(shape, size=(len(at), draws)) + 1e-12
+        weights[at] = drawn / drawn.mean(axis=0)
+    return weights
+
+
+def bootstrap(pairs: Pairs, groups: Codes | None, *, draws: int, seed: int) -> Draws:
+    """Replicates with terms and templates weighed as crossed samples (Owen 2007).
+
+    A cell weighs w(template) * w(partner) in gamma(x, a), and w(template) * w(first) * w(second)
+    in the means over cells and in gamma of a group. In mu and eta each term weighs w(term); which
+    attribute is the extreme one, and its sign, stay as observed, since replicates of a maximum of
+    absolute values would add their own noise to it.
+
+    Args:
+        pairs: the cells.
+        groups: group code of each term, or None.
+        draws: number of replicates.
+        seed: seed of the weights.
+    """
+    rng = np.random.default_rng(seed)
+    terms = sample_weights(rng, pairs.stratum, draws)
+    templates = sample_weights(rng, np.zeros(pairs.n_templates, np.int64), draws)
+    links = pairs.links
+    size = (pairs.n_terms, pairs.n_attributes)
+    n_groups = 0 if groups is None else int(groups.max()) + 1
+    out = Draws(
+        np.empty((*size, draws)), np.empty((size[0], draws)),
+        np.empty((n_groups, size[1], draws)), np.empty(draws), np.empty(draws),
+        _error_draws(pairs, terms, templates),
+    )  # fmt: skip
+    seen = observed(pairs)
+    to_first, to_second = (links.onto(end, size[0]) for end in (links.first, links.second))
+    for start in range(0, draws, CHUNK):
+        part = slice(start, min(start + CHUNK, draws))
+        w = terms[:, part]
+        c, sign, n = (matrix @ templates[:, part] for matrix in links.by_template)
+        near, far = w[links.second], w[links.first]
+        count = to_first @ (n * near) + to_second @ (n * far)
+        total = to_first @ (c * near) - to_second @ (c * far)
+        signs = to_first @ (sign * near) - to_second @ (sign * far)
+        _fill(out, seen, part, w, *(a.reshape(*size, -1) for a in (total, signs, count)))
+        if groups is not None:
+            both = near * far
+            out.gamma_group[:, :, part] = _group_gamma(links, groups, c * both, n * both)
+    return out
+
+
+def observed(pairs: Pairs) -> unqover.Preferences:
+    """gamma and eta of every term and attribute, as printed."""
+    return unqover.preferences(
+        pairs.comparative, pairs.first, pairs.second, pairs.attribute,
+        n_terms=pairs.n_terms, n_attributes=pairs.n_attributes,
+    )  # fmt: skip
+
+
+def _fill(
+    out: Draws,
+    seen: unqover.Preferences,
+    part: slice,
+    w: Floats,
+    total: Floats,
+    signs: Floats,
+    count: Floats,
+) -> None:
+    gamma, eta = _ratio(total, count), _ratio(signs, count)
+    out.gamma[:, :, part] = gamma
+    out.gamma_term[:, part] = _ratio(total.sum(axis=1), count.sum(axis=1))
+    met: npt.NDArray[np.bool_] = seen.n > 0
+    size = np.where(met, np.abs(seen.gamma), -1.0)
+    at = np.arange(len(size)), size.argmax(axis=1)
+    peak = np.sign(seen.gamma[at])[:, None] * gamma[at]
+    way = np.where(met, np.sign(seen.eta), 0.0)[:, :, None]
+    mean = np.where(met[:, :, None], way * eta, 0.0).sum(axis=1)
+    mean /= np.maximum(met.sum(axis=1), 1)[:, None]
+    weight = w * (met.sum(axis=1) > 0)[:, None]
+    out.mu[part] = np.where(weight > 0, weight * peak, 0.0).sum(axis=0) / weight.sum(axis=0)
+    out.eta[part] = (weight * mean).sum(axis=0) / weight.sum(axis=0)
+
+
+def _ratio(total: Floats, count: Floats) -> Floats:
+    out = np.full(total.shape, np.nan)
+    np.divide(total, count, out=out, where=count > 0)
+    return out
+
+
+def _group_gamma(links: Links, groups: Codes, c: Floats, n: Floats) -> Floats:
+    """gamma [groups, attributes, draws] from the links between different groups."""
+    ends = groups[links.first], groups[links.second]
+    n_groups, across = int(groups.max()) + 1, ends[0] != ends[1]
+    plus, minus = (links.onto(end, n_groups, across) for end in ends)
+    gamma = _ratio(plus @ c - minus @ c, plus @ n + minus @ n)
+    return gamma.reshape(n_groups, links.n_attributes, -1)
+
+
+def _error_draws(pairs: Pairs, terms: Floats, templates: Floats) -> Floats:
+    """Replicates [3, draws] of the means over cells."""
+    key = (pairs.first * pairs.n_terms + pairs.second) * pairs.n_templates + pairs.template
+    known, code = np.unique(key, return_inverse=True)
+    pair, template = np.divmod(known, pairs.n_templates)
+    first, second = np.divmod(pair, pairs.n_terms)
+    sums = np.stack([np.bincount(code, column) for column in pairs.errors.T])
+    count = np.bincount(code).astype(np.float64)
+    out = np.empty((3, terms.shape[1]))
+    for start in range(0, terms.shape[1], CHUNK):
+        part = slice(start, start + CHUNK)
+        w = terms[first, part] * terms[second, part] * templates[template, part]
+        out[:, part] = (sums @ w) / (count @ w)
+    return out
+
+
+def interval(value: Floats | float, draws: Floats, level: float = 0.95) -> tuple[Floats, Floats]:
+    """Low and high of a printed number: the spread of its replicates, centred on the number.
+
+    NaN where replicates are undefined or do not vary: a single partner and template say nothing
+    about others.
+    """
+    tail = (1 - level) / 2
+    low, high = np.quantile(draws, [tail, 1 - tail], axis=-1)
+    centre = draws.mean(axis=-1)
+    flat = ~(high - low > 1e-12)
+    return (
+        np.where(flat, np.nan, value + np.minimum(low - centre, 0.0)),
+        np.where(flat, np.nan, value + np.maximum(high - centre, 0.0)),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Floor:
+    """A null without direction: its mean, its 95 % point, and p of the observed value."""
+
+    mean: float
+    p95: float
+    p: float
+
+
+def noise_floor(pairs: Pairs, *, draws: int, seed: int) -> tuple[Floor, Floor]:
+    """What mu and eta read for a model that prefers neither term, with the same score noise.
+
+    Each (pair, attribute) has its direction flipped at random, all templates together, so the size
+    of the comparisons and the network stay as they are and only a common direction is lost.
+    """
+    links = pairs.links
+    size = (pairs.n_terms, pairs.n_attributes)
+    to = links.onto(links.first, size[0]) - links.onto(links.second, size[0])
+    count = abs(to) @ links.sums[2]
+    rng = np.random.default_rng(seed)
+    seen: tuple[list[float], list[float]] = ([], [])
+    for start in range(0, draws, CHUNK):
+        flips = 1.0 - 2.0 * rng.integers(
+            0, 2, (len(links.first), min(CHUNK, draws - start)), dtype=np.int8
+        )
+        for sums, metric, values in zip(
+            links.sums[:2], (unqover.intensity, unqover.consistency), seen, strict=True
+        ):
+            table = _ratio(
+                to @ (sums[:, None] * flips), np.repeat(count[:, None], flips.shape[1], 1)
+            )
+            values += [metric(column.reshape(size)) for column in table.T]
+    real = observed(pairs)
+    printed = unqover.intensity(real.gamma), unqover.consistency(real.eta)
+    mu, eta = (_floor(np.asarray(null), value) for null, value in zip(seen, printed, strict=True))
+    return mu, eta
+
+
+def _floor(null: Floats, value: float) -> Floor:
+    reached = int((null >= value - 1e-12).sum())
+    return Floor(
+        float(null.mean()), float(np.quantile(null, 0.95)), (reached + 1) / (len(null) + 1)
+    )
+
+
+def flip_p(
+    links: Links, own: Codes, partner: Codes, n_rows: int, *, by_attribute: bool, samples: int,
+    seed: int,
+) -> Floats:  # fmt: skip
+    """Two-sided p of gamma of each row, by flipping the sign of whole partners.
+
+    Args:
+        links: the links.
+        own: row (term or group) of each link's first end, then of its second end, shape [2, links];
+            -1 leaves the link out.
+        partner: partner of each end, shape [2, links].
+        n_rows: number of rows.
+        by_attribute: one p per (row, attribute), else one per row over all attributes.
+        samples, seed: random sign patterns, when there are too many to list.
+    """
+    c = links.sums[0]
+    row = own.ravel()
+    value = np.concatenate([c, -c])
+    attribute = np.tile(links.attribute, 2) if by_attribute else np.zeros(len(row), np.int64)
+    width = links.n_attributes if by_attribute else 1
+    used = row >= 0
+    row, value, attribute, mate = row[used], value[used], attribute[used], partner.ravel()[used]
+    slot = _slots(row, mate)
+    table = np.zeros((int(slot.max()) + 1, n_rows * width))
+    np.add.at(table, (slot, row * width + attribute), value)
+    met = np.bincount(row * width + attribute, minlength=n_rows * width) > 0
+    p = np.full(n_rows * width, np.nan)
+    columns = np.flatnonzero(met)
+    for start in range(0, len(columns), COLUMNS):
+        part = columns[start : start + COLUMNS]
+        p[part] = paired_sign_flip(table[:, part], samples=samples, seed=seed).p_two_sided
+    return p
+
+
+def _slots(row: Codes, mate: Codes) -> Codes:
+    """Number the distinct partners of each row from 0, so that a table needs few rows."""
+    width = int(mate.max()) + 1
+    known, code = np.unique(row * width + mate, return_inverse=True)
+    owner = known // width
+    first = np.searchsorted(owner, owner, side="left")
+    return np.asarray((np.arange(len(known)) - first)[code], np.int64)

@@ -1,0 +1,279 @@
+"""Reading score tables: CSV, JSON lines or Parquet, into named columns.
+
+Text columns come back coded (`Labels`: the distinct values and one integer per row), numbers as
+float64, flags as bool. Rows are counted from 1, the header apart. Case is kept.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import lzma
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from evenhand.errors import DataError, unknown
+
+Floats = npt.NDArray[np.float64]
+Codes = npt.NDArray[np.int64]
+
+FLAGS = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
+
+
+@dataclass(frozen=True, slots=True)
+class Labels:
+    """A text column: `values[codes[k]]` is the text of row k. Values are sorted."""
+
+    values: tuple[str, ...]
+    codes: Codes
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    def __getitem__(self, row: int) -> str:
+        return self.values[int(self.codes[row])]
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table in memory, asked for its columns by name and kind."""
+
+    columns: dict[str, Any]
+    source: str
+    n_rows: int
+
+    def has(self, name: str) -> bool:
+        """Whether the column is there."""
+        return name in self.columns
+
+    def require(self, names: Iterable[str]) -> None:
+        """Raise when a column is missing, naming all that are."""
+        lost = [name for name in names if name not in self.columns]
+        if lost:
+            near = unknown("column", lost[0], self.columns, where=self.source)
+            raise DataError(
+                f"{near} Missing: {', '.join(lost)}. Columns found: {', '.join(self.columns)}."
+            )
+        if not self.n_rows:
+            raise DataError(f"{self.source}: the table has a header but no rows.")
+
+    def labels(self, name: str) -> Labels:
+        """A text column, coded. An empty cell is an error."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        column = self._column(name)
+        if not pa.types.is_dictionary(column.type):
+            column = column.cast(pa.string()).dictionary_encode()
+        if isinstance(column, pa.ChunkedArray):
+            column = column.unify_dictionaries().combine_chunks()
+            column = column.chunk(0) if isinstance(column, pa.ChunkedArray) else column
+        empty = pc.or_kleene(pc.is_null(column), pc.equal(column.cast(pa.string()), ""))
+        self._no_gaps(name, np.asarray(pc.fill_null(empty, True)))
+        values = column.dictionary.to_pylist()
+        order = sorted(range(len(values)), key=values.__getitem__)
+        rank = np.empty(len(values), np.int64)
+        rank[order] = np.arange(len(values))
+        codes = rank[np.asarray(column.indices, np.int64)]
+        return Labels(tuple(values[k] for k in order), codes)
+
+    def numbers(self, name: str) -> Floats:
+        """A column of numbers; empty cells and NaN become NaN, text is an error."""
+        import pyarrow as pa
+
+        column = self._column(name)
+        if pa.types.is_dictionary(column.type):
+            column = column.cast(pa.string())
+        try:
+            values = column.cast(pa.float64())
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+            values = pa.array([self._number(name, *pair) for pair in enumerate(column.to_pylist())])
+        array = values.to_numpy(zero_copy_only=False) if len(values) else np.empty(0)
+        return np.asarray(array, np.float64)
+
+    def flags(self, name: str) -> npt.NDArray[np.bool_]:
+        """A column of true/false, 1/0 or yes/no in any case."""
+        import pyarrow as pa
+
+        column = self._column(name)
+        if pa.types.is_floating(column.type):
+            column = column.cast(pa.int64(), safe=False)
+        if not pa.types.is_dictionary(column.type):
+            column = column.cast(pa.string())
+        labels = Table({name: column}, self.source, self.n_rows).labels(name)
+        known = [FLAGS.get(value.strip().lower()) for value in labels.values]
+        if None in known:
+            row = int(np.flatnonzero(labels.codes == known.index(None))[0])
+            raise DataError(
+                f"{self.source}, row {row + 1}, column {name}: {labels[row]!r} is not a yes or no. "
+                "Accepted: true or false, 1 or 0, yes or no."
+            )
+        return np.asarray(known, np.bool_)[labels.codes]
+
+    def scores(self, name: str) -> Floats:
+        """Numbers in [0, 1] without gaps; anything else is an error that names the row.
+
+        A float32 softmax may overshoot by its rounding; 1e-6 beyond the ends is let through.
+        """
+        values = self.numbers(name)
+        self._no_gaps(name, np.isnan(values), "has no score (empty or NaN)")
+        wrong = np.flatnonzero((values < -1e-6) | (values > 1 + 1e-6))
+        if len(wrong):
+            row = int(wrong[0])
+            raise DataError(
+                f"{self.source}, row {row + 1}, column {name}: the score '{values[row]:g}' is "
+                f"outside 0 to 1 ({len(wrong)} such rows). Scores are probabilities; "
+                "convert logits or log-probabilities first."
+            )
+        return values
+
+    def _column(self, name: str) -> Any:
+        self.require([name])
+        return self.columns[name]
+
+    def _number(self, name: str, row: int, value: Any) -> float | None:
+        if value is None or value == "":
+            return math.nan
+        try:
+            return float(value)
+        except (TypeError, ValueError):
+            raise DataError(
+                f"{self.source}, row {row + 1}, column {name}: {value!r} is not a number."
+            ) from None
+
+    def _no_gaps(self, name: str, gaps: npt.NDArray[np.bool_], what: str = "is empty") -> None:
+        if gaps.any():
+            rows = np.flatnonzero(gaps)
+            raise DataError(
+                f"{self.source}, row {int(rows[0]) + 1}, column {name}: {what}; {len(rows)} of "
+                f"{self.n_rows} rows are like this. Fill them in, or leave those rows out."
+            )
+
+
+def from_columns(columns: dict[str, Sequence[Any] | npt.NDArray[Any]], source: str) -> Table:
+    """A table from lists or arrays already in memory."""
+    made = {name: _arrow(values) for name, values in columns.items()}
+    lengths = {name: len(column) for name, column in made.items()}
+    if len(set(lengths.values())) > 1:
+        raise DataError(f"{source}: the columns differ in length: {lengths}.")
+    return Table(made, source, next(iter(lengths.values()), 0))
+
+
+def _arrow(values: Any) -> Any:
+    import pyarrow as pa
+
+    try:
+        return pa.array(values)
+    except (pa.ArrowInvalid, pa.ArrowTypeError):
+        return pa.array([None if value is None else str(value) for value in values])
+
+
+def read_table(path: str | Path, text: Sequence[str] = ()) -> Table:
+    """Read a table; the format follows from the name, else from the first bytes.
+
+    Args:
+        path: .csv or .tsv, .jsonl, .ndjson or .json, or .parquet; .gz and .xz are unpacked.
+        text: columns that are text whatever they look like, so that a name such as "NA" or "007"
+            stays what it is. In CSV, every column that is not a number is text anyway.
+    """
+    path = Path(path).expanduser()
+    if path.is_dir() or not path.exists():
+        what = "is a folder" if path.is_dir() else "no such file"
+        raise DataError(f"{path}: {what}. Pass a CSV, JSON lines or Parquet file.")
+    kind = _kind(path)
+    if kind == "parquet":
+        columns, n_rows = _read_parquet(path)
+    elif kind == "json":
+        return from_columns(_read_json(path), str(path))
+    else:
+        columns, n_rows = _read_csv(path, "\t" if kind == "tsv" else ",", text)
+    return Table(columns, str(path), n_rows)
+
+
+def _open(path: Path) -> IO[bytes]:
+    magic = path.open("rb").read(6)
+    if magic[:2] == b"\x1f\x8b":
+        return cast("IO[bytes]", gzip.open(path, "rb"))
+    if magic == b"\xfd7zXZ\x00":
+        return cast("IO[bytes]", lzma.open(path, "rb"))
+    return path.open("rb")
+
+
+def _kind(path: Path) -> str:
+    suffixes = [s.lower() for s in path.suffixes if s.lower() not in (".gz", ".xz")]
+    named = {
+        ".csv": "csv", ".tsv": "tsv", ".parquet": "parquet", ".pq": "parquet",
+        ".jsonl": "json", ".ndjson": "json", ".json": "json",
+    }  # fmt: skip
+    if suffixes and suffixes[-1] in named:
+        return named[suffixes[-1]]
+    with _open(path) as file:
+        head = file.read(4096).lstrip()
+    if head[:4] == b"PAR1":
+        return "parquet"
+    return "json" if head[:1] in (b"{", b"[") else "csv"
+
+
+def _read_parquet(path: Path) -> tuple[dict[str, Any], int]:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        table = pq.read_table(path)
+    except (pa.ArrowInvalid, OSError) as error:
+        raise DataError(f"{path}: is not a readable Parquet file ({error}).") from error
+    return {name: table.column(name) for name in table.column_names}, table.num_rows
+
+
+def _read_csv(path: Path, delimiter: str, text: Sequence[str]) -> tuple[dict[str, Any], int]:
+    import pyarrow as pa
+    from pyarrow import csv
+
+    coded = pa.dictionary(pa.int32(), pa.string())
+    parse = csv.ParseOptions(delimiter=delimiter, newlines_in_values=True)
+    options = csv.ConvertOptions(
+        column_types=dict.fromkeys(text, coded),
+        strings_can_be_null=False,
+        true_values=[],
+        false_values=[],
+        timestamp_parsers=["no dates"],
+    )
+    try:
+        with _open(path) as file:
+            table = csv.read_csv(file, parse_options=parse, convert_options=options)
+    except (pa.ArrowInvalid, OSError, EOFError) as error:
+        if path.stat().st_size == 0:
+            raise DataError(f"{path}: the file is empty. Its first line names columns.") from error
+        raise DataError(f"{path}: is not a readable CSV file ({error}).") from error
+    if len(set(table.column_names)) < len(table.column_names):
+        raise DataError(f"{path}: a column name occurs twice: {', '.join(table.column_names)}.")
+    return {name: table.column(name) for name in table.column_names}, table.num_rows
+
+
+def _read_json(path: Path) -> dict[str, Any]:
+    rows: list[dict[str, Any]] = []
+    with _open(path) as file:
+        whole = path.suffix.lower() == ".json" and file.read(64).lstrip()[:1] == b"["
+        file.seek(0)
+        lines: Iterable[tuple[int, Any]]
+        lines = [(1, file.read())] if whole else enumerate(file, 1)
+        for number, line in lines:
+            if not line.strip():
+                continue
+            try:
+                value = json.loads(line)
+            except (json.JSONDecodeError, UnicodeDecodeError) as error:
+                raise DataError(
+                    f"{path}, line {number}: is not JSON ({error}). Expected one object per line."
+                ) from error
+            rows.extend(value if whole and isinstance(value, list) else [value])
+            if not isinstance(rows[-1], dict):
+                raise DataError(f"{path}, line {number}: expected an object, found {rows[-1]!r}.")
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    return {name: [row.get(name) for row in rows] for name in names}

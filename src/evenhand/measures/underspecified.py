@@ -1,0 +1,333 @@
+"""Preferences in underspecified questions, from a table of scores (UnQover, Li et al. 2020).
+
+One row per model input: `template, attribute, first, second, negated, score_first, score_second`,
+and optionally `group_first, group_second, attribute_class`. The rows of both orders and both
+questions form a cell; a cell that lacks one of its four rows is left out and listed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from evenhand.errors import DataError
+from evenhand.measures import pairs as inference
+from evenhand.measures.results import plain
+from evenhand.measures.tables import Labels, Table, read_table
+from evenhand.metrics import unqover
+from evenhand.stats.multiple import benjamini_hochberg
+
+Floats = npt.NDArray[np.float64]
+Codes = npt.NDArray[np.int64]
+
+TEXT = ("template", "attribute", "first", "second")
+OPTIONAL = ("group_first", "group_second", "attribute_class")
+COLUMNS = (*TEXT, "negated", "score_first", "score_second")
+LISTED = 20
+
+
+@dataclass(frozen=True)
+class Cells:
+    """All cells of a table: `scores` [cells, order, question, candidate], NaN where missing."""
+
+    scores: Floats
+    first: Codes
+    second: Codes
+    attribute: Codes
+    template: Codes
+    terms: tuple[str, ...]
+    attributes: tuple[str, ...]
+    templates: tuple[str, ...]
+    groups: tuple[str, ...]
+    group_of_term: Codes | None
+    n_rows: int
+
+    def kept(self) -> npt.NDArray[np.bool_]:
+        """Which cells have all eight scores."""
+        return np.asarray(~np.isnan(self.scores.sum(axis=(1, 2, 3))), np.bool_)
+
+
+def measure(
+    table: Table | str | Path,
+    *,
+    resamples: int = 500,
+    samples: int = 9_999,
+    seed: int = 0,
+    level: float = 0.95,
+) -> dict[str, Any]:
+    """All numbers of a score table with intervals, noise floors and tests.
+
+    Args:
+        table: a table, or the path of a CSV, JSON lines or Parquet file.
+        resamples: weighed replicates for intervals, and flipped ones for the noise floor.
+        samples: sign patterns of a test when there are too many to list.
+        seed: seed of both.
+        level: of the intervals.
+
+    Returns:
+        `delta, epsilon, mean_score, mu, eta, n_cells`, each with `_low` and `_high`; `mu_floor`
+        and `eta_floor` with `_p95` and `mu_p`, `eta_p`; the lists `gamma`, `gamma_term` and, with
+        groups, `gamma_group`, highest gamma first; `flips`; `coverage`. An undefined number is
+        None, and `reason` says why.
+    """
+    if not isinstance(table, Table):
+        table = read_table(table, text=(*TEXT, *OPTIONAL))
+    return measure_cells(
+        read_cells(table), resamples=resamples, samples=samples, seed=seed, level=level
+    )
+
+
+def read_cells(table: Table) -> Cells:
+    """Put the rows of a table together to cells, checking every row."""
+    table.require(COLUMNS)
+    first, second, terms = _joined(table.labels("first"), table.labels("second"))
+    same = np.flatnonzero(first == second)
+    if len(same):
+        raise DataError(
+            f"{table.source}, row {int(same[0]) + 1}: {terms[first[same[0]]]!r} is compared with "
+            "itself. The columns first and second must name two terms."
+        )
+    attribute, template = table.labels("attribute"), table.labels("template")
+    sizes = [len(terms), len(terms), len(attribute.values), len(template.values)]
+    parts = [np.minimum(first, second), np.maximum(first, second), attribute.codes, template.codes]
+    if table.has("attribute_class"):
+        kind = table.labels("attribute_class")
+        sizes, parts = [*sizes, len(kind.values)], [*parts, kind.codes]
+    known, cell = np.unique(np.ravel_multi_index(parts, sizes), return_inverse=True)
+    order = (first > second).astype(np.int64)
+    question = table.flags("negated").astype(np.int64)
+    slot = (cell * 2 + order) * 2 + question
+    _no_repeats(table, slot, 4 * len(known))
+    scores = np.full((4 * len(known), 2), np.nan)
+    stated = table.scores("score_first"), table.scores("score_second")
+    for position, values in enumerate(stated):
+        # In the second order, the term named first is the cell's second candidate.
+        scores[slot, position ^ order] = values
+    groups, group_of_term = _groups(table, first, second, terms)
+    codes = [np.asarray(code, np.int64) for code in np.unravel_index(known, sizes)]
+    return Cells(
+        scores=scores.reshape(-1, 2, 2, 2),
+        first=codes[0],
+        second=codes[1],
+        attribute=codes[2],
+        template=codes[3],
+        terms=terms,
+        attributes=attribute.values,
+        templates=template.values,
+        groups=groups,
+        group_of_term=group_of_term,
+        n_rows=table.n_rows,
+    )
+
+
+def _joined(one: Labels, other: Labels) -> tuple[Codes, Codes, tuple[str, ...]]:
+    """Two text columns on one list of values."""
+    values = tuple(sorted({*one.values, *other.values}))
+    place = {value: code for code, value in enumerate(values)}
+    codes = [
+        np.asarray([place[value] for value in side.values], np.int64)[side.codes]
+        for side in (one, other)
+    ]
+    return codes[0], codes[1], values
+
+
+def _no_repeats(table: Table, slot: Codes, n_slots: int) -> None:
+    counts = np.bincount(slot, minlength=n_slots)
+    if counts.max(initial=0) > 1:
+        rows = np.flatnonzero(slot == int(np.flatnonzero(counts > 1)[0])) + 1
+        raise DataError(
+            f"{table.source}, rows {int(rows[0])} and {int(rows[1])}: the same template, "
+            f"attribute, terms, order and question twice ({int((counts > 1).sum())} such inputs). "
+            "Keep one row per model input."
+        )
+
+
+def _groups(
+    table: Table, first: Codes, second: Codes, terms: tuple[str, ...]
+) -> tuple[tuple[str, ...], Codes | None]:
+    given = [name for name in ("group_first", "group_second") if table.has(name)]
+    if not given:
+        return (), None
+    table.require(("group_first", "group_second"))
+    one, other, groups = _joined(table.labels("group_first"), table.labels("group_second"))
+    of_term = np.zeros(len(terms), np.int64)
+    of_term[first], of_term[second] = one, other
+    for term, group in ((first, one), (second, other)):
+        wrong = np.flatnonzero(of_term[term] != group)
+        if len(wrong):
+            row = int(wrong[0])
+            raise DataError(
+                f"{table.source}, row {row + 1}: {terms[term[row]]!r} is in group "
+                f"{groups[group[row]]!r} here and in {groups[of_term[term[row]]]!r} elsewhere. "
+                "A term belongs to one group."
+            )
+    return groups, of_term
+
+
+def measure_cells(
+    cells: Cells,
+    *,
+    resamples: int = 500,
+    samples: int = 9_999,
+    seed: int = 0,
+    level: float = 0.95,
+) -> dict[str, Any]:
+    """The same for cells already in memory; see `measure`."""
+    kept = cells.kept()
+    whole = unqover.summary(
+        cells.scores, cells.first, cells.second, cells.attribute,
+        n_terms=len(cells.terms), n_attributes=len(cells.attributes),
+    )  # fmt: skip
+    result: dict[str, Any] = {"measure": "underspecified", "n_cells": whole.n_cells}
+    numbers = ("delta", "epsilon", "mean_score", "mu", "eta")
+    result |= {name: getattr(whole, name) for name in numbers}
+    if not kept.any():
+        result |= {"gamma": [], "gamma_term": [], "coverage": _coverage(cells, kept)}
+        result["reason"] = "no cell has both orders and both questions"
+        return dict(plain(result))
+    design = _design(cells, kept)
+    groups = cells.group_of_term
+    draws = inference.bootstrap(design, groups, draws=resamples, seed=seed)
+    spread = dict(zip(numbers[:3], draws.errors, strict=True), mu=draws.mu, eta=draws.eta)
+    for name in numbers:
+        low, high = inference.interval(result[name], spread[name], level)
+        result |= {f"{name}_low": np.clip(low, 0, 1), f"{name}_high": np.clip(high, 0, 1)}
+    if np.isnan(result["delta_low"]):
+        result["reason"] = "one pair of terms and one template: no interval"
+    floors = inference.noise_floor(design, draws=resamples, seed=seed)
+    for name, floor in zip(("mu", "eta"), floors, strict=True):
+        result |= {
+            f"{name}_floor": floor.mean,
+            f"{name}_floor_p95": floor.p95,
+            f"{name}_p": floor.p,
+        }
+    test = {"samples": samples, "seed": seed}
+    result["gamma"] = _term_rows(cells, design, draws.gamma, level, test)
+    result["gamma_term"] = _term_rows(cells, design, draws.gamma_term, level, test)
+    if groups is not None:
+        result["gamma_group"] = _group_rows(cells, design, groups, draws.gamma_group, level, test)
+    flips = unqover.flips(cells.scores[kept])
+    result["flips"] = {name: getattr(flips, name) for name in flips.__slots__}
+    result["coverage"] = _coverage(cells, kept)
+    result["settings"] = {"resamples": resamples, "samples": samples, "seed": seed, "level": level}
+    return {key: plain(value) for key, value in result.items()}
+
+
+def _design(cells: Cells, kept: npt.NDArray[np.bool_]) -> inference.Pairs:
+    scores = cells.scores[kept]
+    errors = np.stack(
+        [unqover.positional_error(scores), unqover.attribute_error(scores),
+         scores.mean(axis=(1, 2, 3))], axis=1,
+    )  # fmt: skip
+    alike = np.zeros(len(cells.terms), np.int64)
+    return inference.Pairs(
+        comparative=unqover.comparative(scores),
+        first=cells.first[kept],
+        second=cells.second[kept],
+        attribute=cells.attribute[kept],
+        template=cells.template[kept],
+        errors=errors,
+        n_terms=len(cells.terms),
+        n_attributes=len(cells.attributes),
+        n_templates=len(cells.templates),
+        stratum=alike if cells.group_of_term is None else cells.group_of_term,
+    )
+
+
+def _term_rows(
+    cells: Cells, design: inference.Pairs, draws: Floats, level: float, test: dict[str, int]
+) -> list[dict[str, Any]]:
+    """Rows of gamma(x, a), or of gamma(x) when the draws have no attribute axis."""
+    by_attribute = draws.ndim == 3
+    table = unqover.preferences(
+        design.comparative, design.first, design.second,
+        design.attribute if by_attribute else None,
+        n_terms=design.n_terms, n_attributes=design.n_attributes,
+    )  # fmt: skip
+    links = design.links
+    ends = np.stack([links.first, links.second])
+    p = inference.flip_p(links, ends, ends[::-1], design.n_terms, by_attribute=by_attribute, **test)
+    names = [(term,) for term in cells.terms]
+    if by_attribute:
+        names = [(term, a) for term in cells.terms for a in cells.attributes]  # type: ignore[misc]
+    return _rows(("term", "attribute"), names, table, draws, p, level)
+
+
+def _group_rows(
+    cells: Cells, design: inference.Pairs, groups: Codes, draws: Floats, level: float,
+    test: dict[str, int],
+) -> list[dict[str, Any]]:  # fmt: skip
+    """Rows of gamma(group, a) over the cells between different groups.
+
+    Names on both sides are samples: p is the larger of flipping the group's own terms and of
+    flipping its partners.
+    """
+    ends = groups[design.first], groups[design.second]
+    across = ends[0] != ends[1]
+    table = unqover.preferences(
+        np.where(across, design.comparative, np.nan), *ends, design.attribute,
+        n_terms=len(cells.groups), n_attributes=design.n_attributes,
+    )  # fmt: skip
+    links = design.links
+    terms = np.stack([links.first, links.second])
+    own = np.where(groups[links.first] != groups[links.second], groups[terms], -1)
+    if (own < 0).all():
+        return []
+    p = np.maximum(
+        *(inference.flip_p(links, own, side, len(cells.groups), by_attribute=True, **test)
+          for side in (terms, terms[::-1]))
+    )  # fmt: skip
+    names = [(group, a) for group in cells.groups for a in cells.attributes]
+    return _rows(("group", "attribute"), names, table, draws, p, level)
+
+
+def _rows(
+    keys: tuple[str, ...],
+    names: list[Any],
+    table: unqover.Preferences,
+    draws: Floats,
+    p: Floats,
+    level: float,
+) -> list[dict[str, Any]]:
+    gamma, eta, n = table.gamma.ravel(), table.eta.ravel(), table.n.ravel()
+    low, high = inference.interval(gamma, draws.reshape(len(gamma), -1), level)
+    low, high = np.clip(low, -1, 1), np.clip(high, -1, 1)
+    q = benjamini_hochberg(p)
+    rows = []
+    for k in np.flatnonzero(n > 0)[np.argsort(-gamma[n > 0], kind="stable")]:
+        row = dict(zip(keys, names[k], strict=False))
+        row |= {
+            "gamma": gamma[k], "eta": eta[k], "n": n[k],
+            "low": low[k], "high": high[k], "p": p[k], "q": q[k],
+        }  # fmt: skip
+        if np.isnan(low[k]):
+            row["reason"] = "one partner and one template: no interval"
+        rows.append(row)
+    return rows
+
+
+def _coverage(cells: Cells, kept: npt.NDArray[np.bool_]) -> dict[str, Any]:
+    lost = np.flatnonzero(~kept)
+    which = []
+    for k in lost[:LISTED]:
+        gone = np.isnan(cells.scores[k]).any(axis=-1)
+        pair = cells.terms[cells.first[k]], cells.terms[cells.second[k]]
+        inputs = [
+            {"first": pair[order], "second": pair[1 - order], "negated": bool(question)}
+            for order, question in np.argwhere(gone)
+        ]
+        which.append({
+            "template": cells.templates[cells.template[k]],
+            "attribute": cells.attributes[cells.attribute[k]],
+            "missing": inputs,
+        })  # fmt: skip
+    return {
+        "n_rows": cells.n_rows, "n_cells_found": len(kept), "n_complete": int(kept.sum()),
+        "n_missing": len(lost), "which": which, "which_listed": len(which),
+        "n_terms": len(cells.terms), "n_attributes": len(cells.attributes),
+        "n_templates": len(cells.templates),
+    }  # fmt: skip

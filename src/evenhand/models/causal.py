@@ -1,0 +1,296 @@
+"""Causal language models: next-token facts, continuations, options, sampled text.
+
+Every question about a text comes down to hidden states at some of its tokens, so all of them
+go through one packed pass (`packing`): a shared beginning is computed once, and only the
+positions asked for reach the vocabulary head.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from evenhand.errors import ModelError
+from evenhand.models.generation import sample
+from evenhand.models.packing import PackedRow, pack
+from evenhand.models.transformer import LoadOptions, Transformer
+from evenhand.requests import (
+    Column,
+    Continuation,
+    Divergence,
+    Generate,
+    NextToken,
+    Option,
+    Requests,
+)
+
+ROW_NODES = 256
+HEAD_ELEMENTS = 1 << 26  # vocabulary-sized floats alive at once: 256 MB in float32
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """Token sequences, and the positions whose next-token distribution is asked for."""
+
+    sequences: list[list[int]]
+    positions: list[range]
+
+
+class CausalModel(Transformer):
+    """A causal language model from the Hub, a folder, or a converted GGUF file."""
+
+    kind = "causal"
+    auto = "AutoModelForCausalLM"
+    answers = frozenset(
+        {r.kind for r in (Divergence, NextToken, Continuation, Option, Generate)}
+    )
+
+    def __init__(self, source: str, name: str, options: LoadOptions | None = None) -> None:
+        super().__init__(source, name, options)
+        self.vocabulary = int(self.model.get_output_embeddings().weight.shape[0])
+        self.start = self._start_tokens()
+        self.packs = self._packing_is_exact()
+
+    def _start_tokens(self) -> list[int]:
+        """What the tokenizer puts before every text (a begin token, or nothing)."""
+        bare, full = self.encode(["a"], special=False)[0], self.encode(["a"], special=True)[0]
+        return full[: len(full) - len(bare)] if full[-len(bare) :] == bare else []
+
+    # Tokens: [start][prefix ........][continuation ...]
+    # Asked:                        ^  ^   each position predicts the token after it
+    def prepare(self, requests: Requests) -> Any:
+        if isinstance(requests, Continuation):
+            return self._continuations(requests.prefix, requests.continuation)
+        if isinstance(requests, Option):
+            return self._continuations(requests.prompt, [f" {o}" for o in requests.option])
+        if isinstance(requests, Divergence):
+            return self._pair_chunks(requests)
+        if isinstance(requests, NextToken):
+            return self._last_tokens(requests.context)
+        return None
+
+    def answer(self, requests: Requests, prepared: Any) -> dict[str, Column]:
+        with self.torch.inference_mode():
+            if isinstance(requests, Continuation):
+                logprob, count = self._score(prepared)
+                return {"logprob": logprob, "n_tokens": count}
+            if isinstance(requests, Option):
+                logprob, count = self._score(prepared)
+                return {"logit": logprob / np.maximum(count, 1), "n_tokens": count}
+            if isinstance(requests, Divergence):
+                return self._divergences(requests, prepared)
+            if isinstance(requests, NextToken):
+                return self._next_tokens(requests, prepared)
+            if isinstance(requests, Generate):
+                return sample(self, requests)
+        raise ModelError(f"model {self.name!r} cannot answer {requests.kind!r}.")
+
+    def _text_tokens(self, texts: Sequence[str]) -> list[list[int]]:
+        """Start tokens and text; an empty text becomes a begin (or end-of-text) token alone."""
+        distinct = list(dict.fromkeys(texts))
+        encoded = dict(zip(distinct, self.encode(distinct, special=False)))
+        tokens = [[*self.start, *encoded[t]] for t in texts]
+        if all(tokens):
+            return tokens
+        first = self.tokenizer.bos_token_id
+        first = self.tokenizer.eos_token_id if first is None else first
+        if first is None:
+            raise ModelError(f"model {self.name!r} has no begin token, so a text cannot be empty.")
+        return [t or [first] for t in tokens]
+
+    def _last_tokens(self, texts: Sequence[str]) -> Wanted:
+        tokens = self._text_tokens(texts)
+        self.check_lengths([len(t) for t in tokens], "context")
+        return Wanted(tokens, [range(len(t) - 1, len(t)) for t in tokens])
+
+    def _continuations(self, prefixes: Sequence[str], continuations: Sequence[str]) -> Wanted:
+        """Tokenise prefix and continuation as one text, as the model would read it.
+
+        The prefix ends where its own tokens stop agreeing with those of the whole text, so a
+        token that spans the border counts as continuation.
+        """
+        before = self._text_tokens(prefixes)
+        whole = self._text_tokens([p + c for p, c in zip(prefixes, continuations)])
+        self.check_lengths([len(t) for t in whole], "text")
+        positions = []
+        for start, tokens in zip(before, whole):
+            agree = next(
+                (i for i, (a, b) in enumerate(zip(start, tokens)) if a != b),
+                min(len(start), len(tokens)),
+            )
+            first = min(max(1, agree), len(tokens))
+            positions.append(range(first - 1, len(tokens) - 1))
+        return Wanted(whole, positions)
+
+    def _score(self, wanted: Wanted) -> tuple[np.ndarray, np.ndarray]:
+        """Summed log-probability of the tokens after each wanted position, and their number."""
+        total = np.zeros(len(wanted.sequences))
+
+        def add(logits: Any, owners: np.ndarray, steps: np.ndarray) -> None:
+            targets = [wanted.sequences[o][s + 1] for o, s in zip(owners, steps)]
+            picked = logits.gather(1, self.torch.tensor(targets, device=logits.device)[:, None])
+            logprob = picked[:, 0] - logits.logsumexp(-1)
+            np.add.at(total, owners, logprob.double().cpu().numpy())
+
+        self._visit(wanted, add)
+        return total, np.asarray([len(p) for p in wanted.positions], dtype=np.int32)
+
+    def _visit(self, wanted: Wanted, use: Callable[[Any, np.ndarray, np.ndarray], None]) -> None:
+        """Call `use(logits, owners, steps)` for batches of wanted (sequence, position) pairs."""
+        limit = max(1, HEAD_ELEMENTS // self.vocabulary)
+        row_nodes = max(ROW_NODES, max(map(len, wanted.sequences), default=0))
+        rows = pack(wanted.sequences, row_nodes) if self.packs else _plain(wanted.sequences)
+        for batch in _batches(rows, wanted, self.token_budget, limit):
+            nodes, owners, steps = _asked(batch, wanted)
+            distinct, inverse = np.unique(nodes, axis=0, return_inverse=True)
+            logits = self._forward(batch, distinct[:, 0], distinct[:, 1])
+            for low in range(0, len(owners), limit):
+                part = slice(low, low + limit)
+                use(logits[inverse.ravel()[part]], owners[part], steps[part])
+
+    def _forward(self, batch: Sequence[PackedRow], rows: np.ndarray, columns: np.ndarray) -> Any:
+        """Logits at the given nodes of a batch of packed rows, float32 [nodes, vocabulary]."""
+        torch = self.torch
+        width = max(map(len, batch))
+        tokens = np.zeros((len(batch), width), dtype=np.int64)
+        depths = np.zeros_like(tokens)
+        for i, row in enumerate(batch):
+            tokens[i, : len(row)] = row.tokens
+            depths[i, : len(row)] = row.depths
+        arguments: dict[str, Any] = {"input_ids": torch.from_numpy(tokens).to(self.device)}
+        if self.packs:
+            mask = torch.from_numpy(np.stack([row.visible(width) for row in batch]))
+            low = torch.finfo(self.model.dtype).min
+            additive = torch.zeros(mask.shape, dtype=self.model.dtype).masked_fill_(~mask, low)
+            arguments["attention_mask"] = additive[:, None].to(self.device)
+            arguments["position_ids"] = torch.from_numpy(depths).to(self.device)
+        at = (torch.from_numpy(rows).to(self.device), torch.from_numpy(columns).to(self.device))
+        with self.only_positions(*at):
+            return self.model(**arguments, use_cache=False).logits[0].float()
+
+    def _packing_is_exact(self) -> bool:
+        """Whether packed rows give this architecture the scores of plain sequences."""
+        torch = self.torch
+        some = list(range(5, 12))
+        wanted = Wanted([some, [*some[:4], 20, 21]], [range(6, 7), range(5, 6)])
+        packed: dict[int, Any] = {}
+        plain: dict[int, Any] = {}
+        for exact, into in ((True, packed), (False, plain)):
+            self.packs = exact
+
+            def keep(logits: Any, owners: np.ndarray, steps: np.ndarray, to: Any = into) -> None:
+                to.update(zip(owners.tolist(), logits.log_softmax(-1)))
+
+            try:
+                with torch.inference_mode():
+                    self._visit(wanted, keep)
+            except (TypeError, ValueError, RuntimeError):
+                return False  # the architecture takes no explicit mask or positions
+        tolerance = 1e-3 if self.dtype == "float32" else 0.3
+        return all(float((packed[i] - plain[i]).abs().max()) < tolerance for i in plain)
+
+    def _log_probabilities(self, wanted: Wanted) -> list[Any]:
+        """Next-token log-probabilities after each sequence, float32 [vocabulary] each."""
+        out: list[Any] = [None] * len(wanted.sequences)
+
+        def keep(logits: Any, owners: np.ndarray, steps: np.ndarray) -> None:
+            for owner, row in zip(owners.tolist(), logits.log_softmax(-1)):
+                out[owner] = row
+
+        self._visit(wanted, keep)
+        return out
+
+    def _pair_chunks(self, requests: Divergence) -> list[tuple[range, list[str], Wanted]]:
+        """Pairs in pieces whose distributions fit in memory together, contexts tokenised."""
+        size = max(1, HEAD_ELEMENTS // self.vocabulary)
+        chunks = []
+        for low in range(0, len(requests), size):
+            pairs = range(low, min(low + size, len(requests)))
+            both = [(requests.context_a[i], requests.context_b[i]) for i in pairs]
+            contexts = list(dict.fromkeys(c for pair in both for c in pair))
+            chunks.append((pairs, contexts, self._last_tokens(contexts)))
+        return chunks
+
+    def _divergences(
+        self, requests: Divergence, chunks: list[tuple[range, list[str], Wanted]]
+    ) -> dict[str, Column]:
+        facts = np.empty((len(requests), len(Divergence.outputs)))
+        for pairs, contexts, wanted in chunks:
+            logp = dict(zip(contexts, self._log_probabilities(wanted)))
+            for i in pairs:
+                a, b = requests.context_a[i], requests.context_b[i]
+                facts[i] = divergences(self.torch, logp[a], logp[b])
+        return dict(zip(Divergence.outputs, facts.T.copy()))
+
+    def _next_tokens(self, requests: NextToken, wanted: Wanted) -> dict[str, Column]:
+        entropy, tokens, logprobs = [], [], []
+        for row in self._log_probabilities(wanted):
+            exact = row.double()
+            entropy.append(float(-(exact.exp() * exact).sum()))
+            best = row.topk(min(requests.top, len(row)))
+            tokens.append([self.tokenizer.decode([int(i)]) for i in best.indices])
+            logprobs.append(best.values.double().tolist())
+        return {"entropy": np.asarray(entropy), "tokens": tokens, "logprobs": logprobs}
+
+
+def divergences(torch: Any, log_p: Any, log_q: Any) -> tuple[float, float, float, float]:
+    """KL(p||q), KL(q||p), squared Hellinger and Jensen-Shannon (nats) of two distributions.
+
+    Summed in float64 from log-probabilities: H^2 = 1/2 sum (sqrt p - sqrt q)^2 lies in [0, 1]
+    by construction and nothing is ever 0 * log 0.
+    """
+    log_p, log_q = log_p.double(), log_q.double()
+    log_p, log_q = log_p - log_p.logsumexp(-1), log_q - log_q.logsumexp(-1)
+    p, q = log_p.exp(), log_q.exp()
+    kl_pq = float((p * (log_p - log_q)).sum())
+    kl_qp = float((q * (log_q - log_p)).sum())
+    root = (log_p / 2).exp() - (log_q / 2).exp()
+    hellinger2 = float(0.5 * (root * root).sum())
+    log_m = torch.logaddexp(log_p, log_q) - float(np.log(2.0))
+    js = float(0.5 * (p * (log_p - log_m)).sum() + 0.5 * (q * (log_q - log_m)).sum())
+    return max(0.0, kl_pq), max(0.0, kl_qp), min(1.0, hellinger2), max(0.0, js)
+
+
+def _plain(sequences: Sequence[Sequence[int]]) -> list[PackedRow]:
+    """One row per sequence: for architectures that take no explicit positions."""
+    rows = []
+    for number in sorted(range(len(sequences)), key=lambda i: (-len(sequences[i]), i)):
+        row = PackedRow()
+        row.add(number, sequences[number], 0, [])
+        rows.append(row)
+    return rows
+
+
+def _batches(
+    rows: list[PackedRow], wanted: Wanted, budget: int, limit: int
+) -> list[list[PackedRow]]:
+    """Rows of similar size together, within the token budget and the head's memory limit."""
+    batches: list[list[PackedRow]] = []
+    width = asked = 0
+    for row in sorted(rows, key=len, reverse=True):
+        here = sum(len(wanted.positions[n]) for n in row.paths)
+        fits = batches and (len(batches[-1]) + 1) * width <= budget and asked + here <= limit
+        if fits:
+            batches[-1].append(row)
+            asked += here
+        else:
+            batches.append([row])
+            width, asked = len(row), here
+    return batches
+
+
+def _asked(
+    batch: Sequence[PackedRow], wanted: Wanted
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """(row, node) of every wanted position in a batch, with its sequence and step."""
+    nodes, owners, steps = [], [], []
+    for i, row in enumerate(batch):
+        for number, path in row.paths.items():
+            for step in wanted.positions[number]:
+                nodes.append((i, path[step]))
+                owners.append(number)
+                steps.append(step)
+    return np.asarray(nodes).reshape(-1, 2), np.asarray(owners, int), np.asarray(steps, int)

@@ -1,0 +1,70 @@
+"""A model whose answers you write yourself: for tests, demonstrations and known answers."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from evenhand.requests import TYPES, Column, Requests
+
+Answerer = Callable[..., Any]
+
+
+class ScriptedModel:
+    """Answers each request kind with a function of one row.
+
+    Args:
+        answers: request kind -> function taking the row's columns by position and giving either
+            one value (for the first output) or a dict of outputs.
+        name: how it is called in reports.
+        version: change it when the functions change; it is part of the fingerprint.
+
+    >>> from evenhand.requests import Option
+    >>> model = ScriptedModel({"option": lambda prompt, option: float(len(option))})
+    >>> batch = Option(prompt=["p", "p"], option=["yes", "maybe"])
+    >>> model.answer(batch, None)["logit"]
+    array([3., 5.])
+    """
+
+    kind = "scripted"
+
+    def __init__(
+        self, answers: Mapping[str, Answerer], *, name: str = "scripted", version: str = "1"
+    ) -> None:
+        self.name = name
+        self.answers = frozenset(answers)
+        self.fingerprint = hashlib.sha256(f"scripted:{name}:{version}".encode()).hexdigest()
+        self.rows_scored = 0
+        self._functions = dict(answers)
+
+    def describe(self) -> dict[str, Any]:
+        return {"name": self.name, "kind": self.kind, "parameters": 0}
+
+    def prepare(self, requests: Requests) -> None:
+        return None
+
+    def answer(self, requests: Requests, prepared: Any) -> dict[str, Column]:
+        function = self._functions[requests.kind]
+        outputs = TYPES[requests.kind].outputs
+        first = next(iter(outputs))
+        answered = [function(*row) for row in requests.rows()]
+        self.rows_scored += len(answered)
+        columns: dict[str, Column] = {}
+        for name, type_name in outputs.items():
+            values = [
+                a.get(name, _blank(type_name))
+                if isinstance(a, dict)
+                else (a if name == first else _blank(type_name))
+                for a in answered
+            ]
+            number = {"float": np.float64, "int": np.int32}.get(type_name)
+            columns[name] = np.asarray(values, dtype=number) if number else values
+        return columns
+
+
+def _blank(type_name: str) -> Any:
+    """What an output is when a script does not give it."""
+    return {"float": np.nan, "int": 1, "string": ""}.get(type_name, [])

@@ -1,0 +1,195 @@
+"""What all Hugging Face checkpoints share: safe loading, device, tokenizer, fingerprint."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from evenhand.errors import ModelError, need
+from evenhand.models.cache import file_digest
+
+ADAPTER_VERSION = "hf-1"
+WEIGHT_SUFFIXES = (".safetensors",)
+IDENTITY_FILES = ("config.json", "tokenizer.json", "vocab.txt", "evenhand.json")
+
+
+@dataclass(frozen=True)
+class LoadOptions:
+    """How to load a checkpoint. None means: choose what suits the machine.
+
+    On a CPU float32 is the default: bfloat16 was measured 12 times slower there.
+    """
+
+    dtype: str | None = None
+    device: str | None = None
+    revision: str | None = None
+    trust_remote_code: bool = False
+    token_budget: int | None = None
+
+
+class Transformer:
+    """Base of the adapters: a model in evaluation mode, its tokenizer and its facts.
+
+    Subclasses set `kind`, `answers` and `auto` (the transformers class that loads them).
+    """
+
+    kind = "transformer"
+    answers: frozenset[str] = frozenset()
+    auto = "AutoModel"
+
+    def __init__(self, source: str, name: str, options: LoadOptions | None = None) -> None:
+        options = options or LoadOptions()
+        torch: Any = need("torch", extra="hf", what="loading a language model")
+        transformers: Any = need("transformers", extra="hf", what="loading a language model")
+        transformers.logging.set_verbosity_error()
+        transformers.logging.disable_progress_bar()
+        self.torch = torch
+        self.name = name
+        self.source = source
+        self.device = options.device or ("cuda" if torch.cuda.is_available() else "cpu")
+        self.dtype = options.dtype or ("bfloat16" if self.device.startswith("cuda") else "float32")
+        self.token_budget = options.token_budget or (
+            65_536 if self.device.startswith("cuda") else 2_048
+        )
+        common = {"revision": options.revision, "trust_remote_code": options.trust_remote_code}
+        with _loading_errors(source):
+            self.tokenizer: Any = transformers.AutoTokenizer.from_pretrained(source, **common)
+            self.model: Any = getattr(transformers, self.auto).from_pretrained(
+                source,
+                dtype=getattr(torch, self.dtype),
+                use_safetensors=True,
+                **common,
+            )
+        self.model.to(self.device).eval()
+        self._unlimit_tokenizer()
+        self.mitigations: tuple[str, ...] = ()
+        self._weights = weights_digest(source, self.model)
+        self.max_length = _max_length(self.model.config)
+
+    def _unlimit_tokenizer(self) -> None:
+        """Saved tokenizers can carry a truncation or padding that would change scores."""
+        backend = getattr(self.tokenizer, "backend_tokenizer", None)
+        if backend is not None:
+            backend.no_truncation()
+            backend.no_padding()
+        self.tokenizer.model_max_length = int(1e9)
+
+    @property
+    def fingerprint(self) -> str:
+        parts = [
+            ADAPTER_VERSION,
+            self.kind,
+            self._weights,
+            self.dtype,
+            self.device.split(":")[0],
+            str(self.token_budget),
+            ".".join(self.torch.__version__.split(".")[:2]),
+            *self.mitigations,
+        ]
+        return hashlib.sha256("|".join(parts).encode()).hexdigest()
+
+    @property
+    def n_parameters(self) -> int:
+        return sum(p.numel() for p in self.model.parameters())
+
+    def describe(self) -> dict[str, Any]:
+        return {
+            "name": self.name,
+            "kind": self.kind,
+            "architecture": type(self.model).__name__,
+            "parameters": self.n_parameters,
+            "dtype": self.dtype,
+            "device": self.device.split(":")[0],
+            "weights_sha256": self._weights,
+            "mitigations": list(self.mitigations),
+        }
+
+    def encode(self, texts: Sequence[str], *, special: bool) -> list[list[int]]:
+        """Token ids of each text, with or without the model's special tokens."""
+        if not texts:
+            return []
+        encoded = self.tokenizer(list(texts), add_special_tokens=special, truncation=False)
+        return [list(ids) for ids in encoded["input_ids"]]
+
+    def check_lengths(self, lengths: Sequence[int], what: str) -> None:
+        """Refuse inputs longer than the model's window instead of cutting them silently."""
+        longest = max(lengths, default=0)
+        if self.max_length and longest > self.max_length:
+            raise ModelError(
+                f"model {self.name!r}: a {what} has {longest} tokens, more than the window of "
+                f"{self.max_length}. Shorten the text, or use a model with a longer window."
+            )
+
+    def prepare(self, requests: Any) -> Any:
+        raise NotImplementedError
+
+    @contextlib.contextmanager
+    def only_positions(self, rows: Any, columns: Any) -> Iterator[None]:
+        """Inside: the output head sees only the hidden states at (rows, columns).
+
+        The trunk's output is cut to those positions before the model's own head runs, so
+        whatever the head does (scaling, soft caps, bias) is done as the model does it, and
+        nobody pays for vocabulary-sized outputs that are not asked for.
+        """
+
+        def keep(module: Any, inputs: Any, output: Any) -> Any:
+            hidden = output[0][rows, columns].unsqueeze(0)
+            return _with_hidden(output, hidden)
+
+        handle = self.model.base_model.register_forward_hook(keep)
+        try:
+            yield
+        finally:
+            handle.remove()
+
+
+def _with_hidden(output: Any, hidden: Any) -> Any:
+    """The trunk's output with other last hidden states."""
+    if isinstance(output, tuple):
+        return (hidden, *output[1:])
+    output["last_hidden_state"] = hidden
+    return output
+
+
+def _max_length(config: Any) -> int:
+    text = config.get_text_config() if hasattr(config, "get_text_config") else config
+    limit = int(getattr(text, "max_position_embeddings", 0) or 0)
+    # RoBERTa-like models count positions from the padding index on.
+    offset = 2 if getattr(config, "model_type", "") in {"roberta", "xlm-roberta", "camembert"} else 0
+    return max(0, limit - offset)
+
+
+def weights_digest(source: str, model: Any) -> str:
+    """SHA-256 over weight and tokenizer files of a folder, or over the tensors themselves.
+
+    Hashing reads every byte once; the result is remembered beside size and time of each file.
+    """
+    folder = Path(source)
+    if folder.is_dir():
+        files = sorted(
+            f for f in folder.iterdir() if f.suffix in WEIGHT_SUFFIXES or f.name in IDENTITY_FILES
+        )
+        parts = [f"{f.name}:{file_digest(f)}" for f in files]
+        return hashlib.sha256("|".join(parts).encode()).hexdigest()
+    state = hashlib.sha256()
+    for name, tensor in sorted(model.state_dict().items()):
+        state.update(name.encode())
+        state.update(tensor.detach().float().cpu().numpy().tobytes())
+    return state.hexdigest()
+
+
+@contextlib.contextmanager
+def _loading_errors(source: str) -> Iterator[None]:
+    """One paragraph instead of a traceback when a checkpoint cannot be loaded."""
+    try:
+        yield
+    except (OSError, ValueError, KeyError, RuntimeError) as error:
+        first = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+        raise ModelError(
+            f"model {source!r} cannot be loaded: {first} Only safetensors and GGUF weights are "
+            f"read. See what is available with: evenhand ls models"
+        ) from error

@@ -1,0 +1,93 @@
+"""What a probe is: settings that check themselves, a plan, and a measurement.
+
+A probe is an ordinary object that may ask a model several times and returns measured arrays as
+findings and tables. It sees requests and scores, never a tokenizer or a tensor, so it does not
+know which backend answers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Protocol
+
+import pyarrow as pa
+from pydantic import BaseModel, ConfigDict
+
+from evenhand.errors import ModelError
+from evenhand.findings import Finding
+from evenhand.requests import LazyRequests, Requests, Scores
+
+
+class Asker(Protocol):
+    """The door to a model, as a probe sees it."""
+
+    answers: frozenset[str]
+
+    def __call__(self, requests: Requests | LazyRequests, label: str = "") -> Scores: ...
+
+
+@dataclass(frozen=True)
+class Preview:
+    """What a probe would ask, before anything runs."""
+
+    items: int
+    requests: Requests | LazyRequests
+    example: str
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What a probe found: claims, tables for charts and re-analysis, and its items."""
+
+    findings: list[Finding]
+    items: pa.Table
+    tables: Mapping[str, pa.Table] = field(default_factory=dict)
+    summary: Mapping[str, Any] = field(default_factory=dict)
+
+
+class Probe(BaseModel):
+    """Base of all probes: frozen settings, unknown settings refused.
+
+    Class attributes:
+        name: how suites and the command line call it.
+        title: what it asks, in a few words.
+        paper: the publication it follows.
+        needs: request kinds; a model must answer one of them.
+        detects: what a finding of it says, for people who read reports.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: ClassVar[str]
+    title: ClassVar[str]
+    paper: ClassVar[str]
+    needs: ClassVar[tuple[str, ...]]
+    detects: ClassVar[str] = ""
+
+    as_published: bool = False
+    """Follow the released code to the digit instead of the sound default."""
+
+    def run(self, ask: Asker, seed: int) -> Measured:
+        """Ask the model and measure."""
+        raise NotImplementedError
+
+    def preview(self, answers: frozenset[str], seed: int) -> Preview:
+        """What `run` would ask first."""
+        raise NotImplementedError
+
+    def within(self, share: float) -> Probe:
+        """The same probe on about this share of its items (for `--budget`)."""
+        return self
+
+    def choose(self, answers: frozenset[str]) -> str:
+        """The request kind to use with a model, in the probe's order of preference."""
+        for kind in self.needs:
+            if kind in answers:
+                return kind
+        raise ModelError(
+            f"probe {self.name!r} needs a model that answers {' or '.join(self.needs)}; this one "
+            f"answers {', '.join(sorted(answers)) or 'nothing'}. See which probes fit which "
+            f"models with: evenhand ls probes"
+        )

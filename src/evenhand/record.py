@@ -1,0 +1,188 @@
+"""The run folder: everything that was asked, answered and found.
+
+    run.json            format version first; suite, models, seeds, versions, timings, status
+    requests/  scores/  shards, one pair of files per shard key
+    probes/<name>/      items.parquet and the tables behind charts
+    findings.json       the claims; no times or paths, so equal work gives equal bytes
+    findings.parquet    the same as columns
+    report.html         one self-contained page
+
+Reports, comparisons, gates and exports need the folder only, never the model.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import io
+import json
+import platform
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from evenhand import __version__
+from evenhand.errors import RunError
+from evenhand.findings import Finding, from_json, plain, strongest, to_json, to_table
+from evenhand.runner.store import disk_errors, replace
+
+FORMAT = 1
+STATUSES = ("running", "interrupted", "failed", "finished")
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run folder, read lazily.
+
+    >>> run = Run(Path("runs/example"))
+    >>> run.name
+    'example'
+    """
+
+    folder: Path
+
+    @classmethod
+    def open(cls, folder: str | Path) -> Run:
+        """Open an existing run folder.
+
+        Raises:
+            RunError: there is no run in that folder, or its format is newer than this version.
+        """
+        run = cls(Path(folder))
+        if not (run.folder / "run.json").is_file():
+            raise RunError(
+                f"{folder}: no run.json there, so it is not a run folder. List runs with: "
+                f"evenhand ls runs"
+            )
+        if run.facts.get("format", 0) > FORMAT:
+            raise RunError(
+                f"{folder}: written in format {run.facts['format']}, this version reads up to "
+                f"{FORMAT}. Upgrade with: pip install -U evenhand"
+            )
+        return run
+
+    @property
+    def name(self) -> str:
+        return self.folder.name
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What run.json holds now (read anew each time, since a run may be under way)."""
+        try:
+            return dict(json.loads((self.folder / "run.json").read_text()))
+        except json.JSONDecodeError as error:
+            raise RunError(f"{self.folder}/run.json is damaged: {error}.") from error
+
+    @property
+    def status(self) -> str:
+        return str(self.facts.get("status", "?"))
+
+    @cached_property
+    def findings(self) -> list[Finding]:
+        """All findings of a finished run."""
+        path = self.folder / "findings.json"
+        if not path.is_file():
+            raise RunError(
+                f"{self.folder}: the run is {self.status!r} and has no findings yet. Go on with: "
+                f"evenhand resume {self.folder}"
+            )
+        return from_json(path.read_bytes())
+
+    @property
+    def strongest(self) -> list[Finding]:
+        return strongest(self.findings)
+
+    @property
+    def report(self) -> Path:
+        return self.folder / "report.html"
+
+    @property
+    def probes(self) -> list[str]:
+        folder = self.folder / "probes"
+        return sorted(p.name for p in folder.iterdir() if p.is_dir()) if folder.is_dir() else []
+
+    def tables(self, probe: str) -> dict[str, Path]:
+        """Parquet files of one probe by table name (`items` among them)."""
+        folder = self.folder / "probes" / probe
+        return {p.stem: p for p in sorted(folder.glob("*.parquet"))}
+
+    def table(self, probe: str, name: str) -> pa.Table:
+        path = self.folder / "probes" / probe / f"{name}.parquet"
+        if not path.is_file():
+            raise RunError(f"{self.folder}: probe {probe!r} has no table {name!r}.")
+        return pq.read_table(path)
+
+
+class RunWriter:
+    """Writes one run folder; only one writer at a time may hold it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        with disk_errors(folder):
+            folder.mkdir(parents=True, exist_ok=True)
+
+    @contextlib.contextmanager
+    def held(self) -> Iterator[None]:
+        """Hold the folder. The lock dies with the process, so it is never stale."""
+        with open(self.folder / ".lock", "w") as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError as error:
+                raise RunError(
+                    f"{self.folder}: another process is working in this run folder. Wait for it, "
+                    f"or choose another folder with: --out DIR"
+                ) from error
+            yield
+
+    def facts(self, values: Mapping[str, Any]) -> None:
+        """Write run.json, format version first."""
+        body = {"format": FORMAT, **{k: v for k, v in values.items() if k != "format"}}
+        text = json.dumps(plain(body), indent=1, ensure_ascii=False)
+        replace(self.folder / "run.json", (text + "\n").encode())
+
+    def table(self, probe: str, name: str, table: pa.Table) -> None:
+        folder = self.folder / "probes" / probe
+        with disk_errors(folder):
+            folder.mkdir(parents=True, exist_ok=True)
+        buffer = io.BytesIO()
+        pq.write_table(table, buffer, compression="zstd", row_group_size=100_000)
+        replace(folder / f"{name}.parquet", buffer.getvalue())
+
+    def findings(self, findings: Sequence[Finding]) -> None:
+        buffer = io.BytesIO()
+        pq.write_table(to_table(findings), buffer, compression="zstd")
+        replace(self.folder / "findings.parquet", buffer.getvalue())
+        replace(self.folder / "findings.json", to_json(findings))
+
+    def page(self, html: str) -> None:
+        replace(self.folder / "report.html", html.encode("utf-8", "backslashreplace"))
+
+
+def environment() -> dict[str, str]:
+    """Versions that a number may depend on."""
+    from importlib import metadata
+
+    versions = {"evenhand": __version__, "python": platform.python_version()}
+    for package in ("numpy", "scipy", "scikit-learn", "pyarrow", "torch", "transformers"):
+        with contextlib.suppress(metadata.PackageNotFoundError):
+            versions[package] = metadata.version(package)
+    versions["machine"] = f"{platform.system()} {platform.machine()}"
+    return versions
+
+
+def now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def runs_below(folder: Path) -> list[Run]:
+    """Run folders directly below a folder, newest first."""
+    if not folder.is_dir():
+        return []
+    found = [Run(p.parent) for p in folder.glob("*/run.json")]
+    return sorted(found, key=lambda r: str(r.facts.get("started", "")), reverse=True)

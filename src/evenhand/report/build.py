@@ -1,0 +1,3 @@
+from evenhand.record import Run
+def render(run: Run) -> str:
+    return "<html></html>"

@@ -1,0 +1,292 @@
+"""The narrow waist: the closed set of questions that a model can be asked.
+
+A request type is a table with named text columns and a few options that hold for all its rows.
+One row is the smallest thing worth asking (one candidate, one option, one pair of contexts), so
+that equal rows can be asked once; rows with equal `shared` columns share a forward pass. A new
+kind of model means answering some of these types; a new probe means asking them.
+
+    Divergence    context_a, context_b        kl_ab kl_ba hellinger2 js   of the next token
+    NextToken     context                     entropy, top tokens and their log-probabilities
+    Continuation  prefix, continuation        logprob (sum), n_tokens
+    FillMask      text                        best fills of the mask and their log-probabilities
+    MaskScore     text, candidate             logprob of the candidate at the mask, n_pieces
+    Span          question, context, candidate  start, end probability of the candidate's span
+    Option        prompt, option              logit (comparable within one prompt), n_tokens
+    Generate      prompt, draw                a sampled text
+    Classify      text                        class probabilities
+    Embed         text                        a vector (NaN where the model has none)
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+
+from evenhand.errors import DataError
+
+MASK = "<mask>"
+"""Stands for the mask in request texts; each masked model puts its own token there."""
+
+
+@dataclass(frozen=True)
+class Requests:
+    """Base of all request types: equal-length text columns plus options for the whole batch."""
+
+    kind: ClassVar[str]
+    columns: ClassVar[tuple[str, ...]]
+    shared: ClassVar[tuple[str, ...]]
+    outputs: ClassVar[Mapping[str, str]]
+
+    def __post_init__(self) -> None:
+        sizes = {name: len(getattr(self, name)) for name in self.columns}
+        if len(set(sizes.values())) > 1:
+            raise DataError(f"{self.kind} request: columns differ in length: {sizes}.")
+
+    def __len__(self) -> int:
+        return len(getattr(self, self.columns[0]))
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """The settings that hold for every row, e.g. how many fills to return."""
+        return {k: v for k, v in self.__dict__.items() if k not in self.columns}
+
+    def take(self, rows: Sequence[int] | np.ndarray) -> Requests:
+        """The given rows, in the given order, under the same options."""
+        picked = {
+            name: [column[i] for i in rows]
+            for name in self.columns
+            for column in [getattr(self, name)]
+        }
+        return type(self)(**picked, **self.options)
+
+    def rows(self) -> list[tuple[str, ...]]:
+        """The rows as tuples, in column order."""
+        return list(zip(*(getattr(self, name) for name in self.columns)))
+
+    def digest(self) -> str:
+        """SHA-256 of kind, options and every row: equal questions have equal digests.
+
+        >>> Embed(text=["she"]).digest() == Embed(text=("she",)).digest()
+        True
+        """
+        state = hashlib.sha256(json.dumps([self.kind, self.options], sort_keys=True).encode())
+        for name in self.columns:
+            for value in getattr(self, name):
+                raw = value.encode("utf-8", "surrogatepass")
+                state.update(len(raw).to_bytes(4, "little"))
+                state.update(raw)
+        return state.hexdigest()
+
+
+@dataclass(frozen=True)
+class Divergence(Requests):
+    """How far apart are the next-token distributions after two contexts?"""
+
+    kind: ClassVar[str] = "divergence"
+    columns: ClassVar[tuple[str, ...]] = ("context_a", "context_b")
+    shared: ClassVar[tuple[str, ...]] = ()
+    outputs: ClassVar[Mapping[str, str]] = {
+        "kl_ab": "float",
+        "kl_ba": "float",
+        "hellinger2": "float",
+        "js": "float",
+    }
+    context_a: Sequence[str]
+    context_b: Sequence[str]
+
+
+@dataclass(frozen=True)
+class NextToken(Requests):
+    """What comes next? Entropy (nats) and the `top` most probable tokens."""
+
+    kind: ClassVar[str] = "next-token"
+    columns: ClassVar[tuple[str, ...]] = ("context",)
+    shared: ClassVar[tuple[str, ...]] = ()
+    outputs: ClassVar[Mapping[str, str]] = {
+        "entropy": "float",
+        "tokens": "strings",
+        "logprobs": "floats",
+    }
+    context: Sequence[str]
+    top: int = 10
+
+
+@dataclass(frozen=True)
+class Continuation(Requests):
+    """How likely is this continuation after this prefix? Sum of token log-probabilities."""
+
+    kind: ClassVar[str] = "continuation"
+    columns: ClassVar[tuple[str, ...]] = ("prefix", "continuation")
+    shared: ClassVar[tuple[str, ...]] = ("prefix",)
+    outputs: ClassVar[Mapping[str, str]] = {"logprob": "float", "n_tokens": "int"}
+    prefix: Sequence[str]
+    continuation: Sequence[str]
+
+
+@dataclass(frozen=True)
+class FillMask(Requests):
+    """The `top` best single-piece fills of the one MASK in each text."""
+
+    kind: ClassVar[str] = "fill-mask"
+    columns: ClassVar[tuple[str, ...]] = ("text",)
+    shared: ClassVar[tuple[str, ...]] = ()
+    outputs: ClassVar[Mapping[str, str]] = {"fills": "strings", "logprobs": "floats"}
+    text: Sequence[str]
+    top: int = 10
+
+
+@dataclass(frozen=True)
+class MaskScore(Requests):
+    """How likely is this candidate at the one MASK of the text?
+
+    A candidate of one piece gets its exact probability. One of k pieces gets k masks and the
+    sum of the pieces' log-probabilities, each with the pieces before it filled in.
+    """
+
+    kind: ClassVar[str] = "mask-score"
+    columns: ClassVar[tuple[str, ...]] = ("text", "candidate")
+    shared: ClassVar[tuple[str, ...]] = ("text",)
+    outputs: ClassVar[Mapping[str, str]] = {"logprob": "float", "n_pieces": "int"}
+    text: Sequence[str]
+    candidate: Sequence[str]
+
+
+@dataclass(frozen=True)
+class Span(Requests):
+    """How likely is this candidate the answer span? Start and end probabilities.
+
+    `other` lists the texts of the rival candidates (tab-separated), which decide which
+    occurrence is meant when one candidate contains another ("Asian" in "Caucasian").
+    """
+
+    kind: ClassVar[str] = "span"
+    columns: ClassVar[tuple[str, ...]] = ("question", "context", "candidate", "other")
+    shared: ClassVar[tuple[str, ...]] = ("question", "context")
+    outputs: ClassVar[Mapping[str, str]] = {"start": "float", "end": "float", "none": "float"}
+    question: Sequence[str]
+    context: Sequence[str]
+    candidate: Sequence[str]
+    other: Sequence[str]
+    extend: bool = True
+    as_published: bool = False
+
+
+@dataclass(frozen=True)
+class Option(Requests):
+    """One score per (prompt, option); larger is more likely chosen, comparable per prompt."""
+
+    kind: ClassVar[str] = "option"
+    columns: ClassVar[tuple[str, ...]] = ("prompt", "option")
+    shared: ClassVar[tuple[str, ...]] = ("prompt",)
+    outputs: ClassVar[Mapping[str, str]] = {"logit": "float", "n_tokens": "int"}
+    prompt: Sequence[str]
+    option: Sequence[str]
+
+
+@dataclass(frozen=True)
+class Generate(Requests):
+    """One sampled text per (prompt, draw). Equal draws of different prompts share their random
+    numbers, so that paired prompts differ through the model only."""
+
+    kind: ClassVar[str] = "generate"
+    columns: ClassVar[tuple[str, ...]] = ("prompt", "draw")
+    shared: ClassVar[tuple[str, ...]] = ("prompt",)
+    outputs: ClassVar[Mapping[str, str]] = {"text": "string", "n_tokens": "int"}
+    prompt: Sequence[str]
+    draw: Sequence[str]
+    max_new_tokens: int = 20
+    temperature: float = 1.0
+    top_p: float = 1.0
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class Classify(Requests):
+    """Class probabilities of each text, in the model's own label order."""
+
+    kind: ClassVar[str] = "classify"
+    columns: ClassVar[tuple[str, ...]] = ("text",)
+    shared: ClassVar[tuple[str, ...]] = ()
+    outputs: ClassVar[Mapping[str, str]] = {"probabilities": "floats"}
+    text: Sequence[str]
+
+
+@dataclass(frozen=True)
+class Embed(Requests):
+    """One vector per text: a word's row, or the mean of a sentence's token vectors."""
+
+    kind: ClassVar[str] = "embed"
+    columns: ClassVar[tuple[str, ...]] = ("text",)
+    shared: ClassVar[tuple[str, ...]] = ()
+    outputs: ClassVar[Mapping[str, str]] = {"vector": "floats"}
+    text: Sequence[str]
+
+
+TYPES: dict[str, type[Requests]] = {
+    t.kind: t
+    for t in (
+        Divergence,
+        NextToken,
+        Continuation,
+        FillMask,
+        MaskScore,
+        Span,
+        Option,
+        Generate,
+        Classify,
+        Embed,
+    )
+}
+
+
+@dataclass(frozen=True)
+class LazyRequests:
+    """A request list too large to hold: rows are made when a shard needs them.
+
+    Args:
+        type: the request type that `make` returns.
+        size: how many rows there are in all.
+        make: gives rows [start, stop) as one batch; must be deterministic.
+        group: rows are cut into shards only at multiples of this (rows of one forward pass).
+    """
+
+    type: type[Requests]
+    size: int
+    make: Callable[[int, int], Requests]
+    group: int = 1
+
+    @property
+    def kind(self) -> str:
+        return self.type.kind
+
+    def __len__(self) -> int:
+        return self.size
+
+
+Column = np.ndarray | list[Any]
+
+
+@dataclass(frozen=True)
+class Scores:
+    """Answers in the row order of the request: one array (or list of lists) per output.
+
+    >>> Scores({"logprob": np.array([-1.0, -2.0])})["logprob"].sum()
+    np.float64(-3.0)
+    """
+
+    columns: Mapping[str, Column] = field(default_factory=dict)
+
+    def __getitem__(self, name: str) -> Any:
+        return self.columns[name]
+
+    def __len__(self) -> int:
+        return len(next(iter(self.columns.values()))) if self.columns else 0
+
+    def matrix(self, name: str) -> np.ndarray:
+        """A list column of equal-length lists as a [rows, width] array."""
+        return np.asarray(self.columns[name], dtype=np.float64)

@@ -1,0 +1,214 @@
+"""Score shards on disk: written whole or not at all, and checked when read.
+
+A shard is one Parquet file named `<key>.<checksum>.parquet`. The key is what was asked of whom
+(model fingerprint, adapter version, batch plan, rows); the checksum is the SHA-256 of the file's
+bytes, so a truncated or altered file no longer matches its own name. Committing is: write a
+temporary file, fsync, link(2) into place, fsync the folder. Whoever links first wins; the loser's
+bytes are the same, so nothing is lost. No lock and no server: many processes and hosts can work
+on one folder.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import io
+import json
+import os
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from evenhand.errors import DataError, RunError
+from evenhand.requests import Column, Requests
+
+ARROW = {
+    "float": pa.float64(),
+    "int": pa.int32(),
+    "string": pa.string(),
+    "strings": pa.list_(pa.string()),
+    "floats": pa.list_(pa.float32()),
+}
+CHECKSUM_LENGTH = 24
+
+
+class ShardStore:
+    """The score shards below one folder.
+
+    Args:
+        folder: where shards live; made when missing.
+        attempt: number of this attempt at the run, written into each shard it finishes, so that
+            a finished run can show which attempt scored what.
+    """
+
+    def __init__(self, folder: Path, attempt: int = 1) -> None:
+        self.folder = folder
+        self.attempt = attempt
+        self.damaged: list[str] = []
+        with disk_errors(folder):
+            folder.mkdir(parents=True, exist_ok=True)
+        self._files = {name.split(".")[0]: name for name in self._names()}
+
+    def _names(self) -> Iterator[str]:
+        for entry in sorted(os.scandir(self.folder), key=lambda e: e.name, reverse=True):
+            if entry.name.endswith(".parquet") and entry.name.count(".") == 2:
+                yield entry.name
+            elif entry.name.endswith(".tmp") and not _writer_lives(entry.name):
+                os.unlink(entry.path)  # left by a killed writer
+
+    def read(self, key: str, kind: type[Requests]) -> dict[str, Column] | None:
+        """The shard's columns, or None when it is absent or damaged (then it is removed)."""
+        name = self._files.get(key)
+        if name is None:
+            return None
+        path = self.folder / name
+        try:
+            raw = path.read_bytes()
+        except FileNotFoundError:
+            return None
+        if hashlib.sha256(raw).hexdigest()[:CHECKSUM_LENGTH] != name.split(".")[1]:
+            self.damaged.append(name)
+            del self._files[key]
+            path.unlink()
+            return None
+        return from_table(pq.read_table(io.BytesIO(raw)), kind)
+
+    def write(self, key: str, columns: Mapping[str, Column], kind: type[Requests]) -> None:
+        """Commit one shard. Writing a key that is already there changes nothing."""
+        table = to_table(columns, kind).replace_schema_metadata({"attempt": str(self.attempt)})
+        buffer = io.BytesIO()
+        pq.write_table(table, buffer, compression="zstd")
+        raw = buffer.getvalue()
+        name = f"{key}.{hashlib.sha256(raw).hexdigest()[:CHECKSUM_LENGTH]}.parquet"
+        with disk_errors(self.folder):
+            commit(self.folder / name, raw)
+        self._files[key] = name
+
+    def __contains__(self, key: str) -> bool:
+        return key in self._files
+
+    def attempts(self) -> dict[str, int]:
+        """How many of the finished shards each attempt scored."""
+        counts: Counter[str] = Counter()
+        for name in self._files.values():
+            metadata = pq.read_schema(self.folder / name).metadata or {}
+            counts[metadata.get(b"attempt", b"?").decode()] += 1
+        return dict(sorted(counts.items()))
+
+
+def write_requests(folder: Path | None, key: str, requests: Requests) -> None:
+    """Keep a shard's questions beside its scores, for whoever wants to look them up.
+
+    They can be made again from the suite, so they are not synced to disk.
+    """
+    if folder is None or (folder / f"{key}.parquet").exists():
+        return
+    columns = {name: pa.array(getattr(requests, name), pa.string()) for name in requests.columns}
+    facts = {"kind": requests.kind, "options": json.dumps(requests.options, sort_keys=True)}
+    with disk_errors(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        temporary = folder / f"{key}.{os.getpid()}.tmp"
+        pq.write_table(
+            pa.table(columns).replace_schema_metadata(facts), temporary, compression="zstd"
+        )
+        temporary.replace(folder / f"{key}.parquet")
+
+
+def commit(path: Path, raw: bytes) -> None:
+    """Put bytes at a path so that no reader ever sees a part of them."""
+    temporary = path.with_name(f"{path.name}.{os.uname().nodename}.{os.getpid()}.tmp")
+    try:
+        with open(temporary, "wb") as file:
+            file.write(raw)
+            file.flush()
+            os.fsync(file.fileno())
+        # An equal file already there means that another worker was first.
+        with contextlib.suppress(FileExistsError):
+            os.link(temporary, path)
+    finally:
+        with contextlib.suppress(FileNotFoundError):
+            temporary.unlink()
+    sync_folder(path.parent)
+
+
+def replace(path: Path, raw: bytes) -> None:
+    """Like `commit`, but takes the place of an older file (run.json, findings, reports)."""
+    temporary = path.with_name(f"{path.name}.{os.uname().nodename}.{os.getpid()}.tmp")
+    with disk_errors(path):
+        try:
+            with open(temporary, "wb") as file:
+                file.write(raw)
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(temporary, path)
+        finally:
+            with contextlib.suppress(FileNotFoundError):
+                temporary.unlink()
+        sync_folder(path.parent)
+
+
+def sync_folder(folder: Path) -> None:
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+@contextlib.contextmanager
+def disk_errors(path: Path) -> Iterator[None]:
+    """Turn a full, read-only or vanished disk into a message that says what to do."""
+    try:
+        yield
+    except OSError as error:
+        raise RunError(
+            f"{path}: cannot write ({error.strerror or error}). Nothing half-written was left "
+            f"behind and finished work is kept; make room or pick another folder, then go on "
+            f"with: evenhand resume RUN"
+        ) from error
+
+
+def to_table(columns: Mapping[str, Column], kind: type[Requests]) -> pa.Table:
+    arrays = {}
+    for name, type_name in kind.outputs.items():
+        values: Any = columns[name]
+        if type_name == "floats" and isinstance(values, np.ndarray) and values.ndim == 2:
+            flat = pa.array(np.ascontiguousarray(values, dtype=np.float32).ravel())
+            offsets = np.arange(len(values) + 1, dtype=np.int32) * values.shape[1]
+            arrays[name] = pa.ListArray.from_arrays(pa.array(offsets), flat)
+        else:
+            arrays[name] = pa.array(values, type=ARROW[type_name])
+    return pa.table(arrays)
+
+
+def from_table(table: pa.Table, kind: type[Requests]) -> dict[str, Column]:
+    columns: dict[str, Column] = {}
+    for name, type_name in kind.outputs.items():
+        if name not in table.column_names:
+            raise DataError(f"score shard lacks the column {name!r} of {kind.kind} answers.")
+        column = table.column(name)
+        if type_name in ("float", "int"):
+            columns[name] = column.to_numpy()
+        else:
+            columns[name] = column.to_pylist()
+    return columns
+
+
+def _writer_lives(temporary: str) -> bool:
+    """Whether the process that writes this temporary file may still be running."""
+    parts = temporary.split(".")
+    host, process = ".".join(parts[3:-2]), parts[-2]
+    if host != os.uname().nodename or not process.isdigit():
+        return True  # another host's: not ours to judge
+    try:
+        os.kill(int(process), 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return int(process) != os.getpid()

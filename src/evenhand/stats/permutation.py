@@ -1,0 +1,278 @@
+"""Permutation tests: two samples, a whole vocabulary at once, and paired differences.
+
+All of them list the null exactly when it is small enough, and otherwise draw it with a seed and
+use p = (b + 1) / (draws + 1), b the number of draws at least as extreme (Phipson & Smyth 2010).
+So p is never 0. Values within `TIE` (1e-12) of the largest attainable one count as ties, and
+ties count as extreme.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from evenhand.stats._checks import (
+    choice,
+    column_reasons,
+    not_finite,
+    same_length,
+    table,
+    two_groups,
+    vector,
+)
+from evenhand.stats._draws import (
+    TIE,
+    Floats,
+    Method,
+    codes_of,
+    plan,
+    rows_per_block,
+    sign_blocks,
+    split_blocks,
+)
+from evenhand.stats._sodapop import PublishedResult, as_published_sodapop
+from evenhand.stats._tally import Tally, tie_width
+
+__all__ = [
+    "PermutationResult",
+    "PublishedResult",
+    "SharedPermutationResult",
+    "SignFlipResult",
+    "as_published_sodapop",
+    "paired_sign_flip",
+    "shared",
+    "two_sample",
+]
+
+BLOCK = 32 * 2**20
+
+
+@dataclass(frozen=True, slots=True)
+class PermutationResult:
+    """A two-sample permutation test: the statistic, three p values and the null they came from.
+
+    `p_right` is small when x is larger than y. `reason` says why p is NaN, else it is empty.
+    """
+
+    statistic: float
+    p_right: float
+    p_left: float
+    p_two_sided: float
+    method: Method
+    n_partitions: int
+    null: Floats
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SharedPermutationResult:
+    """One test per column, all under the same permutations.
+
+    `p` is two-sided for each test alone; `p_max_t` is adjusted for all tests together (it
+    controls the family-wise error). `max_null` is the null of the largest statistic. `reasons`
+    has one string per test, empty where p is defined.
+    """
+
+    difference: Floats
+    p: Floats
+    p_max_t: Floats
+    method: Method
+    n_partitions: int
+    max_null: Floats
+    reasons: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SignFlipResult:
+    """Paired tests, one per column: mean difference and p under random signs."""
+
+    mean: Floats
+    p_right: Floats
+    p_left: Floats
+    p_two_sided: Floats
+    p_max_t: Floats
+    method: Method
+    n_flips: int
+    max_null: Floats
+    reasons: tuple[str, ...]
+
+
+def two_sample(
+    x: ArrayLike,
+    y: ArrayLike,
+    *,
+    samples: int = 9_999,
+    seed: int = 0,
+    max_exact: int = 200_000,
+    statistic: Literal["sum-difference", "mean-difference"] = "sum-difference",
+) -> PermutationResult:
+    """Test whether x and y come from one population, by re-splitting the pooled values.
+
+    sum-difference = sum(x) - sum(y) (the WEAT statistic, Caliskan et al. 2017);
+    mean-difference = mean(x) - mean(y). For fixed sizes both order the splits alike, so they
+    share p_right = P(statistic >= observed) and p_left. The two-sided p is
+    P(|mean difference| >= |observed mean difference|) for either choice, because with unequal
+    sizes the sum difference is not centred on 0. Positive: x is larger.
+
+    Args:
+        x: values of the first sample.
+        y: values of the second sample; sizes may differ.
+        samples: random splits, used when there are more than `max_exact` splits.
+        seed: seed of the random splits.
+        max_exact: list all C(n, len(x)) splits when there are at most this many.
+        statistic: the number that is reported and whose null is kept.
+
+    Returns:
+        The statistic, its p values and the null. 8 v 8 exact takes about 2 ms.
+
+    >>> two_sample([3.0, 4.0, 5.0], [0.0, 1.0, 2.0]).p_right
+    0.05
+    """
+    choice(statistic, ("sum-difference", "mean-difference"), "statistic")
+    first, second = vector(x, "x"), vector(y, "y")
+    reason = not_finite(first, "x") or not_finite(second, "y")
+    if reason:
+        nan = math.nan
+        return PermutationResult(nan, nan, nan, nan, "exact", 0, np.empty(0), reason)
+    n_x, n_y = len(first), len(second)
+    pooled = np.concatenate([first, second])
+    center = float(pooled.mean())
+    z = pooled - center
+    made = plan(math.comb(n_x + n_y, n_x), samples, max_exact)
+    rows = rows_per_block(made.total, 16 * len(z), BLOCK)
+    sums = np.concatenate([b @ z for b in split_blocks(len(z), n_x, made, seed=seed, rows=rows)])
+    observed, tie = float(z[:n_x].sum()), float(tie_width(np.abs(z).sum(), pooled))
+    right = made.p(np.count_nonzero(sums >= observed - tie))
+    left = made.p(np.count_nonzero(sums <= observed + tie))
+    both = made.p(np.count_nonzero(np.abs(sums) >= abs(observed) - tie))
+    if statistic == "sum-difference":
+        value = float(first.sum() - second.sum())
+        null = 2 * sums + ((n_x - n_y) * center - z.sum())
+    else:
+        value = float(first.mean() - second.mean())
+        null = sums * (1 / n_x + 1 / n_y) - z.sum() / n_y
+    return PermutationResult(
+        value, float(right), float(left), float(both), made.method, made.total, null
+    )
+
+
+def shared(
+    values: ArrayLike,
+    labels: ArrayLike,
+    *,
+    samples: int = 9_999,
+    seed: int = 0,
+    max_exact: int = 200_000,
+    max_bytes: int = BLOCK,
+    max_t: Literal["studentised", "raw"] = "studentised",
+) -> SharedPermutationResult:
+    """Test every column of `values` for a difference of two groups, under shared permutations.
+
+    d_j = mean(values[labels, j]) - mean(values[~labels, j]); p_j = P(|d*_j| >= |d_j|), where
+    all columns see the same re-labelling: one 0/1 matrix times the value matrix. The adjusted
+    p_max_t_j = P(max_k |t*_k| >= |t_j|) (Westfall & Young 1993, single step), where t = d / s
+    and s is the standard deviation of d over all re-labellings, known in closed form:
+    s_j^2 = (1/n_a + 1/n_b) * sum((v - mean v)^2) / (n - 1). With max_t="raw", t = d: then a
+    column with large spread sets the threshold for all. Positive d: the True group is larger.
+
+    Args:
+        values: [n_units, n_tests], for example success rates of names by words.
+        labels: one boolean per unit; group sizes may differ.
+        samples: random re-labellings when there are more than `max_exact`.
+        seed: seed of the random re-labellings.
+        max_exact: list all re-labellings when there are at most this many.
+        max_bytes: memory of one block of the null.
+        max_t: how the tests are put on one scale for the maximum.
+
+    Returns:
+        Differences, p, adjusted p. A column with NaN, or with an empty group, has NaN p and a
+        reason, and takes no part in the maximum. A constant column has p = 1. 50 units x 443
+        tests x 10,000 re-labellings take about 0.1 s.
+
+    >>> result = shared([[5.0, 0.0], [6.0, 1.0], [1.0, 0.0], [2.0, 1.0]], [1, 1, 0, 0])
+    >>> result.difference.tolist(), result.p.round(4).tolist()
+    ([4.0, 0.0], [0.3333, 1.0])
+    """
+    choice(max_t, ("studentised", "raw"), "max_t")
+    data = table(values)
+    chosen = two_groups(labels, len(data))
+    n, n_a = len(data), int(chosen.sum())
+    reasons = column_reasons(data, "" if 0 < n_a < n else "a group is empty")
+    usable = np.array([not r for r in reasons], dtype=bool)
+    difference, p, p_max_t = (np.full(data.shape[1], np.nan) for _ in range(3))
+    if not usable.any():
+        return SharedPermutationResult(difference, p, p_max_t, "exact", 0, np.empty(0), reasons)
+    data = data[:, usable]
+    per_sum = 1 / n_a + 1 / (n - n_a)
+    # Centred sums times per_sum are differences of means; ptp makes constant columns exact.
+    z = np.where(np.ptp(data, axis=0) > 0, data - data.mean(axis=0), 0.0) * per_sum
+    unit = np.sqrt((z**2).sum(axis=0) / (per_sum * (n - 1)))
+    if max_t == "raw":
+        unit = (unit > 0).astype(np.float64)
+    made = plan(math.comb(n, n_a), samples, max_exact)
+    tally = Tally(z[chosen].sum(axis=0), tie_width(np.abs(z).sum(axis=0), data), unit, tails=False)
+    rows = rows_per_block(made.total, 8 * (2 * n + 3 * z.shape[1]), max_bytes)
+    for block in split_blocks(n, n_a, made, seed=seed, rows=rows):
+        tally.add(block @ z)
+    difference[usable] = data[chosen].mean(axis=0) - data[~chosen].mean(axis=0)
+    p[usable], p_max_t[usable] = made.p(tally.both), made.p(tally.reached())
+    return SharedPermutationResult(
+        difference, p, p_max_t, made.method, made.total, tally.maxima(), reasons
+    )
+
+
+def paired_sign_flip(
+    differences: ArrayLike,
+    *,
+    clusters: ArrayLike | None = None,
+    samples: int = 9_999,
+    seed: int = 0,
+    max_exact: int = 200_000,
+    max_bytes: int = BLOCK,
+) -> SignFlipResult:
+    """Test paired differences against 0 by flipping their signs (Fisher 1935).
+
+    Under the null a difference is as likely as its negative, so mean(s_i * d_i) over random
+    signs s is the null of mean(d). With `clusters`, all differences of one cluster flip
+    together. p_right = P(mean* >= mean), p_two_sided = P(|mean*| >= |mean|); p_max_t is adjusted
+    over the columns, each divided by its sign-flip standard deviation
+    sqrt(sum over clusters of (cluster sum)^2) / n. Positive mean: differences lean upwards.
+
+    Args:
+        differences: [n] or [n, n_tests]; one row per pair.
+        clusters: one label per row, or None for independent rows.
+        samples: random sign patterns when there are more than `max_exact`.
+        seed: seed of the random signs.
+        max_exact: list all 2**clusters patterns when there are at most this many.
+        max_bytes: memory of one block of the null.
+
+    Returns:
+        One entry per column (length 1 for a vector). NaN columns keep NaN with a reason.
+
+    >>> paired_sign_flip([1.0, 2.0, 3.0, 4.0]).p_right.tolist()
+    [0.0625]
+    """
+    data = table(differences, "differences")
+    n = len(data)
+    codes, m = codes_of(np.arange(n) if clusters is None else same_length(clusters, n, "clusters"))
+    reasons = column_reasons(data, "" if n else "no differences")
+    usable = np.array([not r for r in reasons], dtype=bool)
+    mean, right, left, both, max_t = (np.full(data.shape[1], np.nan) for _ in range(5))
+    made, maxima = plan(0, 1, 0), np.empty(0)
+    if usable.any():
+        sums = np.zeros((m, int(usable.sum())))
+        np.add.at(sums, codes, data[:, usable])
+        made = plan(2**m, samples, max_exact)
+        unit = np.sqrt((sums**2).sum(axis=0))
+        tally = Tally(sums.sum(axis=0), TIE * np.abs(sums).sum(axis=0), unit, tails=True)
+        rows = rows_per_block(made.total, 8 * (3 * m + 3 * sums.shape[1]), max_bytes)
+        for signs in sign_blocks(m, made, seed=seed, rows=rows):
+            tally.add(signs @ sums)
+        mean[usable], maxima = data[:, usable].mean(axis=0), tally.maxima()
+        right[usable], left[usable] = made.p(tally.right), made.p(tally.left)
+        both[usable], max_t[usable] = made.p(tally.both), made.p(tally.reached())
+    return SignFlipResult(mean, right, left, both, max_t, made.method, made.total, maxima, reasons)
