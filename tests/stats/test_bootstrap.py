@@ -147,7 +147,6 @@ def test_crossed_forms_agree_with_each_other_and_with_a_plain_loop():
     rows, cols = rows[kept], cols[kept]
     x = rng.normal(size=(kept.sum(), 2)) + rows[:, None]
     dense = crossed(x, rows, cols, resamples=300)
-    # Spreading the labels thin takes the route over single observations, same draws.
     sums, counts = np.zeros((6, 5, 2)), np.zeros((6, 5))
     np.add.at(sums, (rows, cols), x)
     np.add.at(counts, (rows, cols), 1)

@@ -49,10 +49,10 @@ def test_counts_equal_a_faithful_loop_for_small_groups_to_the_last_bit(n):
 
 def test_small_groups_count_reorderings_of_the_observed_split_as_larger():
     # Strictly larger splits do not exist here, yet rounding makes the released count positive.
-    values = np.array([0.31, 0.37, 0.43, 0.59, 0.11, 0.13, 0.17, 0.19])[:, None]
+    values = np.array([0.75, 0.61, 0.52, 0.51, 0.33, 0.37, 0.24, 0.29])[:, None]
     result = as_published_sodapop(values, np.arange(8) < 4)
     assert result.samples == 7_000
-    assert result.larger[0] == faithful(values[:, 0], 7_000)
+    assert result.larger[0] == faithful(values[:, 0], 7_000) > 0
     assert shared(values, np.arange(8) < 4).p[0] == pytest.approx(2 / 70)
 
 

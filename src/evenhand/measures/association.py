@@ -142,21 +142,14 @@ def _one(
     result = metrics.weat(x, y, a, b)
     chance = two_sample(result.s_x, result.s_y, samples=samples, seed=seed)
     rnsb = metrics.rnsb(x, y, a, b, normalise=not raw_norms)
-    low, high = _interval(x, y, a, b, resamples=resamples, seed=seed)
     row |= {
-        "statistic": result.statistic,
-        "effect_size": result.effect_size,
-        "effect_size_low": low,
-        "effect_size_high": high,
-        "effect_size_ddof1": result.effect_size_ddof1,
-        "p_right": chance.p_right,
-        "p_left": chance.p_left,
-        "p_two_sided": chance.p_two_sided,
-        "p_method": chance.method,
-        "n_partitions": chance.n_partitions,
-        "rnsb": rnsb.signed,
-        "rnsb_kl": rnsb.kl,
+        name: getattr(result, name) for name in ("statistic", "effect_size", "effect_size_ddof1")
     }
+    row |= {name: getattr(chance, name) for name in ("p_right", "p_left", "p_two_sided")}
+    row |= {"p_method": chance.method, "n_partitions": chance.n_partitions}
+    row |= {"rnsb": rnsb.signed, "rnsb_kl": rnsb.kl}
+    low, high = _interval(x, y, a, b, resamples=resamples, seed=seed)
+    row |= {"effect_size_low": low, "effect_size_high": high}
     if math.isnan(result.effect_size):
         row["reason"] = "all target words have the same association: no effect size"
     elif math.isnan(low):

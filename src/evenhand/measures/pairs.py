@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from evenhand.metrics import unqover
+from evenhand.stats.noise import NoiseFloor, noise_floor
 from evenhand.stats.permutation import paired_sign_flip
 
 Floats = npt.NDArray[np.float64]
@@ -43,6 +44,13 @@ class Pairs:
     n_attributes: int
     n_templates: int
     stratum: Codes
+
+    def contexts(self) -> tuple[int, Codes]:
+        """Different (pair, template) combinations: in all, and for each term."""
+        key = (self.first * self.n_terms + self.second) * self.n_templates + self.template
+        first, second = np.divmod(np.unique(key) // self.n_templates, self.n_terms)
+        ends = np.concatenate([first, second])
+        return len(first), np.bincount(ends, minlength=self.n_terms).astype(np.int64)
 
     @cached_property
     def links(self) -> Links:
@@ -213,75 +221,62 @@ def _error_draws(pairs: Pairs, terms: Floats, templates: Floats) -> Floats:
     known, code = np.unique(key, return_inverse=True)
     pair, template = np.divmod(known, pairs.n_templates)
     first, second = np.divmod(pair, pairs.n_terms)
-    sums = np.stack([np.bincount(code, column) for column in pairs.errors.T])
-    count = np.bincount(code).astype(np.float64)
+    sums = np.stack([np.bincount(code, column) for column in (*pairs.errors.T, np.ones(len(code)))])
     out = np.empty((3, terms.shape[1]))
     for start in range(0, terms.shape[1], CHUNK):
         part = slice(start, start + CHUNK)
         w = terms[first, part] * terms[second, part] * templates[template, part]
-        out[:, part] = (sums @ w) / (count @ w)
+        # Four short rows: einsum is quicker than a product that wakes all threads.
+        total = np.einsum("kg,gd->kd", sums, w)
+        out[:, part] = total[:3] / total[3]
     return out
 
 
-def interval(value: Floats | float, draws: Floats, level: float = 0.95) -> tuple[Floats, Floats]:
+def interval(
+    value: Floats | float, draws: Floats, contexts: npt.ArrayLike, level: float = 0.95
+) -> tuple[Floats, Floats]:
     """Low and high of a printed number: the spread of its replicates, centred on the number.
 
-    NaN where replicates are undefined or do not vary: a single partner and template say nothing
-    about others.
+    Args:
+        value: the number, or an array of them.
+        draws: its replicates along the last axis.
+        contexts: how many different partners and templates it rests on; with fewer than two the
+            interval is NaN, since one says nothing about others.
+        level: share of the replicates inside.
     """
     tail = (1 - level) / 2
     low, high = np.quantile(draws, [tail, 1 - tail], axis=-1)
     centre = draws.mean(axis=-1)
-    flat = ~(high - low > 1e-12)
+    known = np.asarray(contexts) > 1
     return (
-        np.where(flat, np.nan, value + np.minimum(low - centre, 0.0)),
-        np.where(flat, np.nan, value + np.maximum(high - centre, 0.0)),
+        np.where(known, value + np.minimum(low - centre, 0.0), np.nan),
+        np.where(known, value + np.maximum(high - centre, 0.0), np.nan),
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Floor:
-    """A null without direction: its mean, its 95 % point, and p of the observed value."""
-
-    mean: float
-    p95: float
-    p: float
-
-
-def noise_floor(pairs: Pairs, *, draws: int, seed: int) -> tuple[Floor, Floor]:
+def noise_floors(pairs: Pairs, *, samples: int, seed: int) -> NoiseFloor:
     """What mu and eta read for a model that prefers neither term, with the same score noise.
 
     Each (pair, attribute) has its direction flipped at random, all templates together, so the size
-    of the comparisons and the network stay as they are and only a common direction is lost.
+    of the comparisons and the network stay as they are and only a common direction is lost. The
+    fields of the result are pairs: mu, eta.
     """
     links = pairs.links
     size = (pairs.n_terms, pairs.n_attributes)
     to = links.onto(links.first, size[0]) - links.onto(links.second, size[0])
     count = abs(to) @ links.sums[2]
-    rng = np.random.default_rng(seed)
-    seen: tuple[list[float], list[float]] = ([], [])
-    for start in range(0, draws, CHUNK):
-        flips = 1.0 - 2.0 * rng.integers(
-            0, 2, (len(links.first), min(CHUNK, draws - start)), dtype=np.int8
-        )
-        for sums, metric, values in zip(
-            links.sums[:2], (unqover.intensity, unqover.consistency), seen, strict=True
-        ):
-            table = _ratio(
-                to @ (sums[:, None] * flips), np.repeat(count[:, None], flips.shape[1], 1)
-            )
-            values += [metric(column.reshape(size)) for column in table.T]
-    real = observed(pairs)
-    printed = unqover.intensity(real.gamma), unqover.consistency(real.eta)
-    mu, eta = (_floor(np.asarray(null), value) for null, value in zip(seen, printed, strict=True))
-    return mu, eta
 
+    def reduce(values: Floats) -> Floats:
+        totals = (to @ values[:, :, k].T for k in range(2))
+        tables = [_ratio(t, np.repeat(count[:, None], t.shape[1], axis=1)).T for t in totals]
+        metrics = (unqover.intensity, unqover.consistency)
+        columns = [
+            [metric(row.reshape(size)) for row in table]
+            for metric, table in zip(metrics, tables, strict=True)
+        ]
+        return np.asarray(columns, np.float64).T
 
-def _floor(null: Floats, value: float) -> Floor:
-    reached = int((null >= value - 1e-12).sum())
-    return Floor(
-        float(null.mean()), float(np.quantile(null, 0.95)), (reached + 1) / (len(null) + 1)
-    )
+    return noise_floor(np.stack(links.sums[:2], axis=1), reduce, samples=samples, seed=seed)
 
 
 def flip_p(

@@ -197,7 +197,8 @@ def read_table(path: str | Path, text: Sequence[str] = ()) -> Table:
 
 
 def _open(path: Path) -> IO[bytes]:
-    magic = path.open("rb").read(6)
+    with path.open("rb") as raw:
+        magic = raw.read(6)
     if magic[:2] == b"\x1f\x8b":
         return cast("IO[bytes]", gzip.open(path, "rb"))
     if magic == b"\xfd7zXZ\x00":

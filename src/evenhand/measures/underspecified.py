@@ -27,6 +27,7 @@ Codes = npt.NDArray[np.int64]
 TEXT = ("template", "attribute", "first", "second")
 OPTIONAL = ("group_first", "group_second", "attribute_class")
 COLUMNS = (*TEXT, "negated", "score_first", "score_second")
+NUMBERS = ("delta", "epsilon", "mean_score", "mu", "eta")
 LISTED = 20
 
 
@@ -85,12 +86,7 @@ def read_cells(table: Table) -> Cells:
     """Put the rows of a table together to cells, checking every row."""
     table.require(COLUMNS)
     first, second, terms = _joined(table.labels("first"), table.labels("second"))
-    same = np.flatnonzero(first == second)
-    if len(same):
-        raise DataError(
-            f"{table.source}, row {int(same[0]) + 1}: {terms[first[same[0]]]!r} is compared with "
-            "itself. The columns first and second must name two terms."
-        )
+    _two_terms(table, first, second, terms)
     attribute, template = table.labels("attribute"), table.labels("template")
     sizes = [len(terms), len(terms), len(attribute.values), len(template.values)]
     parts = [np.minimum(first, second), np.maximum(first, second), attribute.codes, template.codes]
@@ -133,6 +129,15 @@ def _joined(one: Labels, other: Labels) -> tuple[Codes, Codes, tuple[str, ...]]:
         for side in (one, other)
     ]
     return codes[0], codes[1], values
+
+
+def _two_terms(table: Table, first: Codes, second: Codes, terms: tuple[str, ...]) -> None:
+    same = np.flatnonzero(first == second)
+    if len(same):
+        raise DataError(
+            f"{table.source}, row {int(same[0]) + 1}: {terms[first[same[0]]]!r} is compared with "
+            "itself. The columns first and second must name two terms."
+        )
 
 
 def _no_repeats(table: Table, slot: Codes, n_slots: int) -> None:
@@ -183,38 +188,49 @@ def measure_cells(
         n_terms=len(cells.terms), n_attributes=len(cells.attributes),
     )  # fmt: skip
     result: dict[str, Any] = {"measure": "underspecified", "n_cells": whole.n_cells}
-    numbers = ("delta", "epsilon", "mean_score", "mu", "eta")
-    result |= {name: getattr(whole, name) for name in numbers}
-    if not kept.any():
-        result |= {"gamma": [], "gamma_term": [], "coverage": _coverage(cells, kept)}
+    result |= {name: getattr(whole, name) for name in NUMBERS}
+    if kept.any():
+        design, groups = _design(cells, kept), cells.group_of_term
+        draws = inference.bootstrap(design, groups, draws=resamples, seed=seed)
+        result |= _uncertainty(result, design, draws, level, resamples, seed)
+        test = {"samples": samples, "seed": seed}
+        result["gamma"] = _term_rows(cells, design, draws.gamma, level, test)
+        result["gamma_term"] = _term_rows(cells, design, draws.gamma_term, level, test)
+        if groups is not None:
+            group_rows = _group_rows(cells, design, groups, draws.gamma_group, level, test)
+            result["gamma_group"] = group_rows
+        flips = unqover.flips(cells.scores[kept])
+        result["flips"] = {name: getattr(flips, name) for name in flips.__slots__}
+    else:
+        result |= {"gamma": [], "gamma_term": []}
         result["reason"] = "no cell has both orders and both questions"
-        return dict(plain(result))
-    design = _design(cells, kept)
-    groups = cells.group_of_term
-    draws = inference.bootstrap(design, groups, draws=resamples, seed=seed)
-    spread = dict(zip(numbers[:3], draws.errors, strict=True), mu=draws.mu, eta=draws.eta)
-    for name in numbers:
-        low, high = inference.interval(result[name], spread[name], level)
-        result |= {f"{name}_low": np.clip(low, 0, 1), f"{name}_high": np.clip(high, 0, 1)}
-    if np.isnan(result["delta_low"]):
-        result["reason"] = "one pair of terms and one template: no interval"
-    floors = inference.noise_floor(design, draws=resamples, seed=seed)
-    for name, floor in zip(("mu", "eta"), floors, strict=True):
-        result |= {
-            f"{name}_floor": floor.mean,
-            f"{name}_floor_p95": floor.p95,
-            f"{name}_p": floor.p,
-        }
-    test = {"samples": samples, "seed": seed}
-    result["gamma"] = _term_rows(cells, design, draws.gamma, level, test)
-    result["gamma_term"] = _term_rows(cells, design, draws.gamma_term, level, test)
-    if groups is not None:
-        result["gamma_group"] = _group_rows(cells, design, groups, draws.gamma_group, level, test)
-    flips = unqover.flips(cells.scores[kept])
-    result["flips"] = {name: getattr(flips, name) for name in flips.__slots__}
     result["coverage"] = _coverage(cells, kept)
     result["settings"] = {"resamples": resamples, "samples": samples, "seed": seed, "level": level}
-    return {key: plain(value) for key, value in result.items()}
+    return dict(plain(result))
+
+
+def _uncertainty(
+    printed: dict[str, Any],
+    design: inference.Pairs,
+    draws: inference.Draws,
+    level: float,
+    resamples: int,
+    seed: int,
+) -> dict[str, Any]:
+    """Intervals of the five numbers, and the noise floors of mu and eta."""
+    out: dict[str, Any] = {}
+    spread = dict(zip(NUMBERS[:3], draws.errors, strict=True), mu=draws.mu, eta=draws.eta)
+    contexts, _ = design.contexts()
+    for name in NUMBERS:
+        low, high = inference.interval(printed[name], spread[name], contexts, level)
+        out |= {f"{name}_low": np.clip(low, 0, 1), f"{name}_high": np.clip(high, 0, 1)}
+    if contexts < 2:
+        out["reason"] = "one pair of terms and one template: no interval"
+    floor = inference.noise_floors(design, samples=resamples, seed=seed)
+    means, ends, chances = (np.asarray(part) for part in (floor.mean, floor.p95, floor.p))
+    for k, name in enumerate(("mu", "eta")):
+        out |= {f"{name}_floor": means[k], f"{name}_floor_p95": ends[k], f"{name}_p": chances[k]}
+    return out
 
 
 def _design(cells: Cells, kept: npt.NDArray[np.bool_]) -> inference.Pairs:
@@ -254,7 +270,8 @@ def _term_rows(
     names = [(term,) for term in cells.terms]
     if by_attribute:
         names = [(term, a) for term in cells.terms for a in cells.attributes]  # type: ignore[misc]
-    return _rows(("term", "attribute"), names, table, draws, p, level)
+    contexts = table.n if by_attribute else design.contexts()[1]
+    return _rows(("term", "attribute"), names, table, contexts, draws, p, level)
 
 
 def _group_rows(
@@ -282,19 +299,20 @@ def _group_rows(
           for side in (terms, terms[::-1]))
     )  # fmt: skip
     names = [(group, a) for group in cells.groups for a in cells.attributes]
-    return _rows(("group", "attribute"), names, table, draws, p, level)
+    return _rows(("group", "attribute"), names, table, table.n, draws, p, level)
 
 
 def _rows(
     keys: tuple[str, ...],
     names: list[Any],
     table: unqover.Preferences,
+    contexts: Codes,
     draws: Floats,
     p: Floats,
     level: float,
 ) -> list[dict[str, Any]]:
     gamma, eta, n = table.gamma.ravel(), table.eta.ravel(), table.n.ravel()
-    low, high = inference.interval(gamma, draws.reshape(len(gamma), -1), level)
+    low, high = inference.interval(gamma, draws.reshape(len(gamma), -1), contexts.ravel(), level)
     low, high = np.clip(low, -1, 1), np.clip(high, -1, 1)
     q = benjamini_hochberg(p)
     rows = []

@@ -98,7 +98,7 @@ def clustered(
 ) -> Interval:
     """Interval when whole clusters were sampled, for example all items of one name.
 
-    Draws clusters with replacement and keeps all their values:
+    Draws clusters with replacement and keeps all their values (Davison & Hinkley 1997, 3.8):
     mean* = sum_c w_c S_c / sum_c w_c N_c with multinomial weights w, cluster sums S and sizes N.
 
     Args:
@@ -227,7 +227,7 @@ def crossed_means(
     """Crossed intervals of many means at once, from sums and counts per cell.
 
     mean_k = sum_rc S_rck / sum_rc N_rck; mean*_k = (w_r' S_k w_c) / (w_r' N_k w_c), two matrix
-    products for all k together. See `crossed` for the method.
+    products for all k together. The method is that of `crossed` (Owen 2007).
 
     Args:
         sums: [rows, columns] or [rows, columns, tests]; sum of the values in each cell.
@@ -285,7 +285,8 @@ def from_replicates(
 ) -> Interval:
     """Percentile interval of replicates made elsewhere, kept with its estimate.
 
-    low, high = quantiles (1 - level)/2 and (1 + level)/2 over the first axis, NaN left out.
+    low, high = quantiles (1 - level)/2 and (1 + level)/2 over the first axis, NaN left out
+    (Efron 1979).
 
     >>> result = from_replicates(0.5, [0.0, 0.25, 0.5, 0.75, 1.0], level=0.5)
     >>> result.low, result.high

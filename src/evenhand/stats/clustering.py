@@ -79,8 +79,11 @@ def kmeans_separation(
         blank = np.zeros(0, dtype=np.intp)
         return ClusteringResult(nan, nan, nan, nan, nan, restarts, blank, none, none, reason)
     from sklearn.cluster import KMeans
+    from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
-    fit = KMeans(n_clusters=2, n_init=restarts, random_state=seed).fit(data)
+    # Tiny problems: worker threads cost far more than they save on a busy machine.
+    with threadpool_limits(1):
+        fit = KMeans(n_clusters=2, n_init=restarts, random_state=seed).fit(data)
     assigned = fit.labels_.astype(np.intp)
     agree = int((assigned == chosen).sum())
     accuracy = max(agree, len(data) - agree) / len(data)
@@ -110,11 +113,12 @@ def linear_separability(
 ) -> SeparabilityResult:
     """Balanced accuracy of a held-out linear classifier for two groups, with a permuted null.
 
-    A ridge discriminant: features are centred and scaled on the training folds, targets are
-    +1/n_a and -1/n_b, penalty = ridge x mean eigenvalue of the kernel. Balanced accuracy is the
-    mean of the two groups' recalls: 0.5 by chance, 1 when a hyperplane separates them. Predictions
-    are linear in the targets, so all permuted labellings are one product per fold; labels are
-    permuted inside folds, which keeps the folds balanced. p = (b + 1)/(permutations + 1).
+    A ridge discriminant with permuted labels (Ojala & Garriga 2010): features are centred and
+    scaled on the training folds, targets are +1/n_a and -1/n_b, penalty = ridge x mean
+    eigenvalue of the kernel. Balanced accuracy is the mean of the two groups' recalls: 0.5 by
+    chance, 1 when a hyperplane separates them. Predictions are linear in the targets, so all
+    permuted labellings are one product per fold; labels are permuted inside folds, which keeps
+    the folds balanced. p = (b + 1)/(permutations + 1).
 
     Args:
         values: [n_units, n_features].

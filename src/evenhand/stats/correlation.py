@@ -87,8 +87,9 @@ def correlate(
     """Correlation of two vectors with permutation p and bootstrap interval.
 
     pearson r = sum(zx * zy); spearman = pearson of average ranks; kendall = tau-b. Range
-    [-1, 1]; positive: they rise together. p = P(|r*| >= |r|) with x permuted, exact when n! is
-    at most `max_exact` (n <= 8), else (b + 1)/(resamples + 1). The interval resamples pairs.
+    [-1, 1]; positive: they rise together. The test is that of Pitman (1937):
+    p = P(|r*| >= |r|) with x permuted, exact when n! is at most `max_exact` (n <= 8), else
+    (b + 1)/(resamples + 1). The interval resamples pairs.
 
     Args:
         x: n values.
@@ -150,7 +151,7 @@ def correlate_table(
 
     Ranks once, permutes the rows of x and multiplies: r* = Zx[order]' Zy, all a x b pairs in one
     product. Gives the p of `correlate` for each pair, and p_max_t = P(max |r*| >= |r|) over the
-    table. Arguments as in `correlate`.
+    table (Westfall & Young 1993). Arguments as in `correlate`.
 
     >>> correlate_table([[1, 4], [2, 3], [3, 2], [4, 1]], [[1], [3], [2], [4]]).coefficient.tolist()
     [[0.8], [-0.8]]

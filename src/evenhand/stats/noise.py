@@ -55,9 +55,9 @@ def noise_floor(
 ) -> NoiseFloor:
     """Distribution of a maximum or absolute statistic when signs are random.
 
-    Under "no association" a signed cell is as likely as its negative. null_b = reducer(s_b *
-    values), s_b random signs; p = P(null >= observed), exact or (b + 1)/(samples + 1). The
-    statistic must grow with the effect, like mean |gamma| or max |d|.
+    Under "no association" a signed cell is as likely as its negative (Fisher 1935).
+    null_b = reducer(s_b * values), s_b random signs; p = P(null >= observed), exact or
+    (b + 1)/(samples + 1). The statistic must grow with the effect, like mean |gamma| or max |d|.
 
     Args:
         values: signed cell values, any shape; NaN is passed on to the reducer.

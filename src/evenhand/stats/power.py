@@ -44,7 +44,7 @@ def detectable_difference(
     """Smallest difference of two means that samples like these would reveal.
 
     `detectable_effect` of sqrt(var(x)/n_x + var(y)/n_y), variances with n - 1. NaN when a sample
-    has fewer than two values or a value that is not finite.
+    has fewer than two values or a value that is not finite (Bloom 1995).
 
     >>> round(detectable_difference([1.0, 2.0, 3.0], [1.0, 2.0, 3.0]), 4)
     2.2875
@@ -65,8 +65,9 @@ def detectable_mean(
     """Smallest mean, away from 0, that values like these would reveal.
 
     `detectable_effect` of the standard error sd/sqrt(n); with clusters of
-    sqrt(m/(m - 1) * sum_c (S_c - N_c * mean)^2) / n (m clusters, sums S, sizes N). NaN for fewer
-    than two values or clusters, or a value that is not finite.
+    sqrt(m/(m - 1) * sum_c (S_c - N_c * mean)^2) / n (m clusters, sums S, sizes N;
+    Cameron & Miller 2015). NaN for fewer than two values or clusters, or a value that is not
+    finite.
 
     >>> round(detectable_mean([1.0, 2.0, 3.0, 4.0]), 4)
     1.8084

@@ -1,0 +1,120 @@
+"""Score tables: formats, kinds of columns, and messages."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from evenhand.errors import DataError
+from evenhand.measures.tables import Table, from_columns, read_table
+
+CSV = "name,number,flag\nNA,0.1,True\n007,,no\ntrue,-2e-3,1\n"
+
+
+def check(table: Table) -> None:
+    names = table.labels("name")
+    assert [names[k] for k in range(3)] == ["NA", "007", "true"]
+    np.testing.assert_array_equal(table.numbers("number"), [0.1, np.nan, -0.002])
+    assert table.flags("flag").tolist() == [True, False, True]
+
+
+def test_csv_keeps_names_that_look_like_something_else(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text(CSV)
+    check(read_table(path, text=["name", "absent"]))
+    (tmp_path / "t.csv.gz").write_bytes(gzip.compress(CSV.encode()))
+    check(read_table(tmp_path / "t.csv.gz", text=["name"]))
+    (tmp_path / "t.tsv").write_text(CSV.replace(",", "\t"))
+    check(read_table(tmp_path / "t.tsv", text=["name"]))
+    (tmp_path / "plain").write_text(CSV)
+    check(read_table(tmp_path / "plain", text=["name"]))
+
+
+def test_json_lines(tmp_path: Path) -> None:
+    lines = (
+        '{"name": "NA", "number": 0.1, "flag": true}\n\n'
+        '{"name": "007", "flag": false}\n{"name": "true", "number": -0.002, "flag": true}\n'
+    )
+    for name in ("t.jsonl", "plain"):
+        (tmp_path / name).write_text(lines)
+        check(read_table(tmp_path / name))
+    whole = "[" + ",".join(line for line in lines.splitlines() if line) + "]"
+    (tmp_path / "t.json").write_text(whole)
+    check(read_table(tmp_path / "t.json"))
+
+
+def test_parquet(tmp_path: Path) -> None:
+    table = pa.table(
+        {"name": ["NA", "007", "true"], "number": [0.1, None, -0.002], "flag": [1, 0, 1]}
+    )
+    for name in ("t.parquet", "plain"):
+        pq.write_table(table, tmp_path / name, row_group_size=1)
+        check(read_table(tmp_path / name))
+
+
+def test_dates_and_numbers_as_text_stay_as_written() -> None:
+    table = from_columns({"day": ["2020-01-02", "2020-01-01"], "id": [2, 1]}, "memory")
+    assert table.labels("day").values == ("2020-01-01", "2020-01-02")
+    assert table.labels("id").values == ("1", "2")
+
+
+def test_missing_columns_are_named_with_the_nearest() -> None:
+    table = from_columns({"templat": ["a"], "score": [1.0]}, "t.csv")
+    with pytest.raises(
+        DataError, match=r"t.csv: unknown column 'template'. Did you mean 'templat'"
+    ):
+        table.require(["template", "other"])
+    with pytest.raises(DataError, match="Missing: template, other"):
+        table.require(["template", "other"])
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("", "the file is empty"),
+        ("a,b\n1,2,3\n", "not a readable CSV file"),
+        ("a,a\n1,2\n", "a column name occurs twice"),
+    ],
+)
+def test_broken_csv(tmp_path: Path, content: str, message: str) -> None:
+    (tmp_path / "t.csv").write_text(content)
+    with pytest.raises(DataError, match=message):
+        read_table(tmp_path / "t.csv")
+
+
+def test_broken_json_and_parquet(tmp_path: Path) -> None:
+    (tmp_path / "t.jsonl").write_text('{"a": 1}\n{"a": \n')
+    with pytest.raises(DataError, match="line 2: is not JSON"):
+        read_table(tmp_path / "t.jsonl")
+    (tmp_path / "t.jsonl").write_text("[1]\n")
+    with pytest.raises(DataError, match=r"line 1: expected an object, found \[1\]"):
+        read_table(tmp_path / "t.jsonl")
+    (tmp_path / "t.parquet").write_text("no")
+    with pytest.raises(DataError, match="not a readable Parquet file"):
+        read_table(tmp_path / "t.parquet")
+
+
+def test_missing_file_and_folder(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="no such file"):
+        read_table(tmp_path / "gone.csv")
+    with pytest.raises(DataError, match="is a folder"):
+        read_table(tmp_path)
+
+
+def test_wrong_values_name_row_and_value() -> None:
+    table = from_columns({"x": ["1", "two"], "flag": ["yes", "maybe"], "gap": ["a", None]}, "t")
+    with pytest.raises(DataError, match="row 2, column x: 'two' is not a number"):
+        table.numbers("x")
+    with pytest.raises(DataError, match="row 2, column flag: 'maybe' is not a yes or no"):
+        table.flags("flag")
+    with pytest.raises(DataError, match="row 2, column gap: is empty; 1 of 2 rows"):
+        table.labels("gap")
+    with pytest.raises(DataError, match="a header but no rows"):
+        from_columns({"x": []}, "t").require(["x"])
+    with pytest.raises(DataError, match="differ in length"):
+        from_columns({"x": [1], "y": []}, "t")
