@@ -77,6 +77,10 @@ class Probe(BaseModel):
         """What `run` would ask first."""
         raise NotImplementedError
 
+    def rows(self, items: pa.Table) -> dict[str, list[dict[str, Any]]]:
+        """Lists of this probe's JSON contract, from its items table; most probes have none."""
+        return {}
+
     def within(self, share: float) -> Probe:
         """The same probe on about this share of its items (for `--budget`)."""
         return self

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 
@@ -151,8 +152,24 @@ def choose_attributes(
     if wanted is None:
         return tuple(known)
     by_name = {a.name: a for a in known}
-    for name in wanted:
-        if name not in by_name:
-            hint = "List them with: evenhand ls attributes"
-            raise SpecError(unknown("attribute", name, by_name, where="underspecified", hint=hint))
-    return tuple(by_name[name] for name in wanted)
+    return tuple(_named("attribute", by_name, name) for name in wanted)
+
+
+def choose_templates(
+    known: Sequence[Template], wanted: int | Sequence[str] | None
+) -> tuple[Template, ...]:
+    """The first so many templates, or those asked for by name; all when nothing is said."""
+    if wanted is None or isinstance(wanted, int):
+        return tuple(known[:wanted])
+    by_name = {t.id: t for t in known}
+    return tuple(_named("template", by_name, name) for name in wanted)
+
+
+T = TypeVar("T")
+
+
+def _named(kind: str, known: dict[str, T], name: str) -> T:
+    if name not in known:
+        hint = f"List them with: evenhand ls {kind}s"
+        raise SpecError(unknown(kind, name, known, where="underspecified", hint=hint))
+    return known[name]

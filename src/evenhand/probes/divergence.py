@@ -91,7 +91,10 @@ class Divergence(Probe):
         if NextToken.kind in ask.answers:
             claims = _with_examples(claims, pairs, scores, ask)
         items = pa.table({**_columns(pairs), **{m: scores[m] for m in METRICS}})
-        return Measured(claims, items, {"swaps": _swap_table(claims)}, _summary(pairs, scores))
+        return Measured(claims, items, {"swaps": _swap_table(claims)}, self._summary(pairs, scores, seed))
+
+    def rows(self, items: pa.Table) -> dict[str, list[dict[str, Any]]]:
+        return {"pairs": items.to_pylist()}
 
     def _claims(self, pairs: list[Pair], scores: Scores, seed: int) -> list[Finding]:
         h2 = np.asarray(scores["hellinger2"])
@@ -102,6 +105,21 @@ class Divergence(Probe):
         ]
         q = benjamini_hochberg([f.p for f in rows])
         return [Finding(**{**f.__dict__, "q": float(value)}) for f, value in zip(rows, q)]
+
+    def _summary(self, pairs: list[Pair], scores: Scores, seed: int) -> dict[str, Any]:
+        """Mean with interval and median of every divergence over the group swaps."""
+        real = np.asarray([p.axis != CONTROL for p in pairs])
+        out: dict[str, Any] = {"pairs": int(real.sum()), "neutral_pairs": int((~real).sum())}
+        for metric in METRICS:
+            values = np.asarray(scores[metric])[real]
+            found = bootstrap.interval(values, resamples=self.resamples, seed=seed)
+            out[metric] = {
+                "mean": plain_mean(values),
+                "low": float(found.low),
+                "high": float(found.high),
+                "median": float(np.median(values)),
+            }
+        return out
 
     def _claim(
         self, swap: tuple[str, str, str], pairs: list[Pair], h2: np.ndarray,
@@ -239,12 +257,3 @@ def _swap_table(claims: list[Finding]) -> pa.Table:
     columns: dict[str, list[Any]] = {n: [getattr(c, n) for c in claims] for n in names}
     columns["swap"] = [" / ".join(c.groups) for c in claims]
     return pa.table(columns)
-
-
-def _summary(pairs: list[Pair], scores: Scores) -> dict[str, Any]:
-    real = np.asarray([p.axis != CONTROL for p in pairs])
-    out: dict[str, Any] = {"pairs": int(real.sum()), "neutral_pairs": int((~real).sum())}
-    for metric in METRICS:
-        values = np.asarray(scores[metric])[real]
-        out[metric] = {"mean": plain_mean(values), "median": float(np.median(values))}
-    return out

@@ -18,7 +18,7 @@ from evenhand.lexicons import questions
 from evenhand.measures.underspecified import Cells, measure_cells
 from evenhand.metrics import unqover
 from evenhand.probes.base import Asker, Measured, Preview, Probe
-from evenhand.probes.design import ROWS_PER_CELL, Design, choose_attributes, make_design
+from evenhand.probes.design import ROWS_PER_CELL, Design, choose_attributes, choose_templates, make_design
 from evenhand.probes.underspecified_findings import findings
 from evenhand.requests import MASK, Continuation, LazyRequests, MaskScore, Requests, Scores, Span
 
@@ -42,8 +42,8 @@ class Underspecified(Probe):
     """Which terms meet: female and male names, countries, ethnicities or religions."""
     pairs: int | None = Field(None, ge=1)
     """How many pairs of terms to draw; all when not given."""
-    templates: int | None = Field(None, ge=1)
-    """How many templates to use, in the order of the list; all when not given."""
+    templates: int | tuple[str, ...] | None = None
+    """Which templates to use: the first so many, or by name; all when not given."""
     attributes: tuple[str, ...] | None = None
     """Which attributes to ask about, by name; all when not given."""
     score: Literal["auto", "absolute", "relative"] = "auto"
@@ -65,10 +65,9 @@ class Underspecified(Probe):
 
     def design(self, form: str, seed: int) -> Design:
         """The cells for question answering (`qa`) or masked statements (`lm`)."""
-        templates = questions.templates(self.social_class, form)[: self.templates]
         return make_design(
             questions.subjects(self.social_class),
-            templates,
+            choose_templates(questions.templates(self.social_class, form), self.templates),
             choose_attributes(questions.attributes(self.social_class), self.attributes),
             across=self.social_class == "gender",
             pairs=self.pairs,

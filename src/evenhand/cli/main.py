@@ -1,0 +1,62 @@
+"""The `evenhand` command. Thin: every command imports what it needs when it runs."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from evenhand import __version__
+from evenhand.cli import look, measure, run
+from evenhand.errors import EvenhandError
+
+app = typer.Typer(
+    name="evenhand",
+    help=(
+        "Discover, measure and mitigate social bias in language models and word embeddings.\n\n"
+        "Start with: evenhand audit"
+    ),
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+
+for function in (run.audit, run.probe, run.check, run.resume):
+    app.command()(function)
+app.add_typer(measure.app, name="measure")
+for function in (look.show, look.compare, look.gate, look.report, look.ls, look.fetch):
+    app.command()(function)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"evenhand {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print it.")
+    ] = False,
+) -> None:
+    """Discover, measure and mitigate social bias in language models and word embeddings."""
+
+
+def main() -> None:
+    """Entry point: a user's mistake is one paragraph and exit 2, a bug a traceback and exit 70."""
+    try:
+        app()
+    except EvenhandError as error:
+        from evenhand.cli.output import clean
+
+        sys.stderr.write(f"evenhand: {clean(error)}\n")
+        sys.exit(2)
+    except Exception:
+        import traceback
+
+        traceback.print_exc()
+        sys.stderr.write("evenhand: this is a bug in evenhand; please report the lines above.\n")
+        sys.exit(70)

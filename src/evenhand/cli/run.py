@@ -1,0 +1,218 @@
+"""Commands that ask a model: audit, resume, probe, check."""
+
+from __future__ import annotations
+
+import contextlib
+import json as jsonlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from evenhand.cli import output
+
+if TYPE_CHECKING:
+    from evenhand.suite import Suite
+
+Json = Annotated[
+    str | None,
+    typer.Option("--json", help="Write one JSON object to FILE, or to standard output with -."),
+]
+Seed = Annotated[int, typer.Option(help="Seed of every draw: same seed, same bytes.")]
+Out = Annotated[
+    Path | None,
+    typer.Option(help="Run folder. One that holds the same work is gone on with."),
+]
+Kind = Annotated[
+    str | None,
+    typer.Option("--as", help="Treat the model as causal, masked, span, choice, ..."),
+]
+Dtype = Annotated[
+    str | None, typer.Option(help="float32, bfloat16, float16; default by machine.")
+]
+Device = Annotated[str | None, typer.Option(help="cpu, cuda, cuda:1; default: a GPU if present.")]
+Model = Annotated[
+    str,
+    typer.Argument(help="Alias, folder, .gguf or vector file, or Hub id (evenhand ls models)."),
+]
+SuiteName = Annotated[str, typer.Option(help="Packaged suite or TOML file (evenhand ls suites).")]
+Budget = Annotated[
+    str | None, typer.Option(help="Time to stay within, e.g. 90s, 5m, 1h; samples to fit.")
+]
+Settings = Annotated[
+    list[str] | None,
+    typer.Option("--set", help="A setting of the probe as name=value (repeatable)."),
+]
+
+
+def audit(
+    model: Model = "smollm2-135m",
+    suite: SuiteName = "quick",
+    out: Out = None,
+    seed: Seed = 0,
+    kind: Kind = None,
+    dtype: Dtype = None,
+    device: Device = None,
+    budget: Budget = None,
+    json: Json = None,
+) -> None:
+    """Audit a model: run a suite of probes, write findings and a report.
+
+    Without a model it takes smollm2-135m, whose weights come from the package index.
+    Ctrl-C loses nothing: it prints the command that goes on.
+    """
+    from evenhand.suite import load_suite
+
+    _run(load_suite(suite), model, out, seed, kind, dtype, device, budget, json)
+
+
+def probe(
+    name: Annotated[str, typer.Argument(help="Which probe (evenhand ls probes).")],
+    model: Model = "smollm2-135m",
+    settings: Settings = None,
+    pairs: Annotated[
+        Path | None,
+        typer.Option(help="divergence: a file with the columns context_a, context_b."),
+    ] = None,
+    as_published: Annotated[
+        bool, typer.Option(help="Follow the paper's released code to the digit.")
+    ] = False,
+    out: Out = None,
+    seed: Seed = 0,
+    kind: Kind = None,
+    dtype: Dtype = None,
+    device: Device = None,
+    budget: Budget = None,
+    json: Json = None,
+) -> None:
+    """Run one probe on a model, with any of its settings.
+
+    Example: evenhand probe underspecified smollm2-135m --set pairs=20 --set templates=1
+    """
+    from evenhand.suite import parse_suite
+
+    row = {"name": name, **parse_settings(settings or [])}
+    if as_published:
+        row["as_published"] = True
+    if pairs is not None:
+        row["file"] = str(pairs)
+    suite = parse_suite({"name": name, "probe": [row]}, f"probe {name}", name)
+    _run(suite, model, out, seed, kind, dtype, device, budget, json)
+
+
+def resume(
+    run: Annotated[Path, typer.Argument(help="The run folder.")], json: Json = None
+) -> None:
+    """Go on with a run that was interrupted or killed. Finished shards are not repeated."""
+    from evenhand.audit import resume as go_on
+
+    with interruptible(run), output.RichProgress() as progress:
+        finished = go_on(run, progress=progress)
+    if not output.write_json(contract(finished), json):
+        output.print_run(finished)
+
+
+def check(
+    model: Model = "smollm2-135m",
+    suite: SuiteName = "quick",
+    seed: Seed = 0,
+    kind: Kind = None,
+    json: Json = None,
+) -> None:
+    """Say what a suite would ask, how much it costs, and show an example. Runs nothing."""
+    from evenhand.planning import forecast
+    from evenhand.suite import load_suite
+
+    rows = forecast(load_suite(suite), model, seed=seed, kind=kind)
+    if output.write_json({"probes": rows}, json):
+        return
+    shown = [{k: v for k, v in row.items() if k not in ("example", "notes")} for row in rows]
+    output.print_table(shown, f"{suite} on {model}")
+    for row in rows:
+        output.console().print(f"\n{row['probe']}: {row['example']}", markup=False)
+        for note in row["notes"]:
+            output.console().print(f"  {note}", markup=False)
+
+
+def _run(
+    suite: Suite, model: str, out: Path | None, seed: int, kind: str | None,
+    dtype: str | None, device: str | None, budget: str | None, json: str | None,
+) -> None:  # fmt: skip
+    from evenhand import __version__
+    from evenhand.audit import Audit, default_folder
+    from evenhand.models.transformer import LoadOptions
+    from evenhand.planning import fit_to_budget, seconds
+
+    folder = out or default_folder(model, suite)
+    job = Audit(suite, model, folder, seed, kind, LoadOptions(dtype=dtype, device=device))
+    screen = output.console(stderr=True)
+    if budget:
+        for note in fit_to_budget(job, seconds(budget)):
+            screen.print(f"  budget {budget}: {note}", markup=False)
+    screen.print(
+        f"evenhand {__version__}  {model}  suite {suite.name}  seed {seed}", markup=False
+    )
+    with interruptible(folder), output.RichProgress() as progress:
+        job.progress = progress
+        run = job.run()
+    if output.write_json(contract(run), json):
+        return
+    output.print_run(run)
+    output.console().print(
+        f"Next:      evenhand show {run.folder} | evenhand check {model} | evenhand ls probes",
+        markup=False,
+    )
+
+
+def contract(run: Any) -> dict[str, Any]:
+    """A run as one JSON object: summaries, findings and the probes' own row lists."""
+    from evenhand.probes.registry import make_probe
+
+    facts = run.facts
+    out: dict[str, Any] = {
+        "run": str(run.folder),
+        "status": facts["status"],
+        "summary": {k: v.get("summary") for k, v in facts["probes"].items()},
+        "findings": [f.as_dict() for f in run.findings],
+    }
+    for label, entry in facts["probes"].items():
+        if not entry.get("skipped"):
+            probe = make_probe(entry["probe"], entry["settings"])
+            out |= probe.rows(run.table(label, "items"))
+    if len(facts["probes"]) == 1:
+        out["summary"] = next(iter(out["summary"].values()))
+    return out
+
+
+@contextlib.contextmanager
+def interruptible(folder: Path) -> Iterator[None]:
+    """On Ctrl-C: say how to go on, exit 130."""
+    try:
+        yield
+    except KeyboardInterrupt as stop:
+        output.console(stderr=True).print(
+            f"\nInterrupted; finished work is kept. Go on with: evenhand resume {folder}",
+            markup=False,
+        )
+        raise typer.Exit(130) from stop
+
+
+def parse_settings(pairs: list[str]) -> dict[str, Any]:
+    """Turn name=value options into settings; values are read as JSON where they can be.
+
+    >>> parse_settings(["pairs=20", "attributes=nurse,doctor"])
+    {'pairs': 20, 'attributes': ['nurse', 'doctor']}
+    """
+    from evenhand.errors import SpecError
+
+    found: dict[str, Any] = {}
+    for pair in pairs:
+        name, equals, value = pair.partition("=")
+        if not equals:
+            raise SpecError(f"--set {pair!r}: expected name=value, for example --set pairs=20")
+        try:
+            found[name] = jsonlib.loads(value)
+        except jsonlib.JSONDecodeError:
+            found[name] = value.split(",") if "," in value else value
+    return found

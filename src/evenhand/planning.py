@@ -1,0 +1,114 @@
+"""Before anything runs: how much a suite asks, how long it will take, and fitting a budget."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+from evenhand.audit import Audit
+from evenhand.errors import SpecError
+from evenhand.models.protocol import Model
+from evenhand.models.resolver import resolve
+from evenhand.probes.base import Preview
+from evenhand.requests import LazyRequests, Requests
+from evenhand.runner.ask import Ask
+from evenhand.runner.plan import distinct_rows
+from evenhand.suite import Suite
+
+CALIBRATION_ROWS = 96
+COUNTED_ROWS = 200_000
+UNITS = {"s": 1, "m": 60, "h": 3600}
+SPARE = 0.8  # of a budget is given to the model; the rest is for loading and statistics
+
+
+def seconds(text: str) -> float:
+    """Read a time such as 90s, 5m or 1h.
+
+    >>> seconds("5m"), seconds("1.5h"), seconds("45")
+    (300.0, 5400.0, 45.0)
+    """
+    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([smh]?)\s*", text)
+    if not found:
+        raise SpecError(f"--budget {text!r}: expected a time such as 90s, 5m or 1h.")
+    return float(found[1]) * UNITS[found[2] or "s"]
+
+
+def forecast(
+    suite: Suite, model: str, *, seed: int = 0, kind: str | None = None
+) -> list[dict[str, Any]]:
+    """Items, rows, distinct rows, estimated seconds and an example of every probe.
+
+    The time comes from answering a few of the probe's own requests on this machine.
+    """
+    loaded: dict[str, Model] = {}
+    rows = []
+    for entry in suite.entries:
+        spec = entry.model or model
+        if spec not in loaded:
+            loaded[spec] = resolve(spec, kind=entry.kind if entry.model else kind)
+        asked = loaded[spec]
+        row: dict[str, Any] = {"probe": entry.label, "model": asked.name}
+        if not set(entry.probe.needs) & asked.answers:
+            why = f"a {asked.kind} model cannot answer {' or '.join(entry.probe.needs)}"
+            row |= {"items": 0, "rows": 0, "distinct": 0, "seconds": 0.0}
+            rows.append({**row, "example": "not run", "notes": (why,)})
+            continue
+        preview = entry.probe.preview(asked.answers, seed)
+        row |= {"items": preview.items, "rows": len(preview.requests)}
+        row |= {"distinct": distinct_count(preview)}
+        row["seconds"] = round(row["rows"] * seconds_per_row(asked, preview), 1)
+        rows.append({**row, "example": preview.example, "notes": preview.notes})
+    return rows
+
+
+def distinct_count(preview: Preview) -> int:
+    """Rows left after dropping duplicates (of the first 200,000, scaled up, if there are more)."""
+    requests = preview.requests
+    size = len(requests)
+    head = sample_rows(requests, 0, min(size, COUNTED_ROWS))
+    return round(len(distinct_rows(head.rows())[0]) * size / max(1, len(head)))
+
+
+def sample_rows(requests: Requests | LazyRequests, start: int, stop: int) -> Requests:
+    if isinstance(requests, LazyRequests):
+        return requests.make(start, stop)
+    return requests.take(range(start, stop))
+
+
+def seconds_per_row(model: Model, preview: Preview) -> float:
+    """Measured on two pieces from different places of the list, after one to warm up."""
+    size = len(preview.requests)
+    pieces = [
+        sample_rows(preview.requests, start, min(start + CALIBRATION_ROWS, size))
+        for start in sorted({0, max(0, size // 2 - CALIBRATION_ROWS // 2)})
+    ]
+    ask = Ask(model)
+    ask(pieces[0].take(range(min(8, len(pieces[0])))))
+    begun = time.perf_counter()
+    for piece in pieces:
+        ask(piece)
+    return (time.perf_counter() - begun) / sum(map(len, pieces))
+
+
+def fit_to_budget(job: Audit, budget: float) -> Iterator[str]:
+    """Shrink the job's probes to fit the time, and say what was sampled.
+
+    Every probe keeps the same share of its items. The sizes become part of the suite, so that a
+    resumed run asks the same questions.
+    """
+    rows = forecast(job.suite, job.model, seed=job.seed, kind=job.kind)
+    total = sum(row["seconds"] for row in rows)
+    share = min(1.0, SPARE * budget / total) if total else 1.0
+    if share >= 1.0:
+        yield f"everything fits (estimated {total:.0f} s)"
+        return
+    entries = []
+    for entry, row in zip(job.suite.entries, rows):
+        smaller = entry.probe.within(share)
+        entries.append(replace(entry, probe=smaller))
+        if smaller != entry.probe:
+            yield f"{entry.label}: about {share:.0%} of its {row['items']:,} items"
+    job.suite = replace(job.suite, entries=tuple(entries))
