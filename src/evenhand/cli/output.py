@@ -155,9 +155,7 @@ def _print_quiet(out: Console, findings: Sequence[Finding]) -> None:
         more = f" and {len(rows) - 6} more" if len(rows) > 6 else ""
         seen = [f.detectable for f in rows if math.isfinite(f.detectable)]
         could = f" (could have seen {number(max(seen))} or more)" if seen else ""
-        out.print(
-            f"Tested, no difference detected: {probe}: {names}{more}{could}", markup=False
-        )
+        out.print(f"Tested, no difference detected: {probe}: {names}{more}{could}", markup=False)
 
 
 def print_table(rows: Sequence[Mapping[str, Any]], title: str = "") -> None:

@@ -28,9 +28,7 @@ Kind = Annotated[
     str | None,
     typer.Option("--as", help="Treat the model as causal, masked, span, choice, ..."),
 ]
-Dtype = Annotated[
-    str | None, typer.Option(help="float32, bfloat16, float16; default by machine.")
-]
+Dtype = Annotated[str | None, typer.Option(help="float32, bfloat16, float16; default by machine.")]
 Device = Annotated[str | None, typer.Option(help="cpu, cuda, cuda:1; default: a GPU if present.")]
 Model = Annotated[
     str,
@@ -101,11 +99,9 @@ def probe(
     _run(suite, model, out, seed, kind, dtype, device, budget, json)
 
 
-def resume(
-    run: Annotated[Path, typer.Argument(help="The run folder.")], json: Json = None
-) -> None:
+def resume(run: Annotated[Path, typer.Argument(help="The run folder.")], json: Json = None) -> None:
     """Go on with a run that was interrupted or killed. Finished shards are not repeated."""
-    from evenhand.audit import resume as go_on
+    from evenhand.auditing import resume as go_on
 
     with interruptible(run), output.RichProgress() as progress:
         finished = go_on(run, progress=progress)
@@ -140,7 +136,7 @@ def _run(
     dtype: str | None, device: str | None, budget: str | None, json: str | None,
 ) -> None:  # fmt: skip
     from evenhand import __version__
-    from evenhand.audit import Audit, default_folder
+    from evenhand.auditing import Audit, default_folder
     from evenhand.models.transformer import LoadOptions
     from evenhand.planning import fit_to_budget, seconds
 
@@ -150,9 +146,7 @@ def _run(
     if budget:
         for note in fit_to_budget(job, seconds(budget)):
             screen.print(f"  budget {budget}: {note}", markup=False)
-    screen.print(
-        f"evenhand {__version__}  {model}  suite {suite.name}  seed {seed}", markup=False
-    )
+    screen.print(f"evenhand {__version__}  {model}  suite {suite.name}  seed {seed}", markup=False)
     with interruptible(folder), output.RichProgress() as progress:
         job.progress = progress
         run = job.run()

@@ -44,9 +44,7 @@ class CausalModel(Transformer):
 
     kind = "causal"
     auto = "AutoModelForCausalLM"
-    answers = frozenset(
-        {r.kind for r in (Divergence, NextToken, Continuation, Option, Generate)}
-    )
+    answers = frozenset({r.kind for r in (Divergence, NextToken, Continuation, Option, Generate)})
 
     def __init__(self, source: str, name: str, options: LoadOptions | None = None) -> None:
         super().__init__(source, name, options)
@@ -282,9 +280,7 @@ def _batches(
     return batches
 
 
-def _asked(
-    batch: Sequence[PackedRow], wanted: Wanted
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _asked(batch: Sequence[PackedRow], wanted: Wanted) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """(row, node) of every wanted position in a batch, with its sequence and step."""
     nodes, owners, steps = [], [], []
     for i, row in enumerate(batch):

@@ -48,9 +48,7 @@ class EncoderBase(Transformer):
             tensors[name] = self.torch.from_numpy(padded).to(self.device)
         return tensors
 
-    def each(
-        self, encoded: Encoded, forward: Callable[[dict[str, Any]], Any]
-    ) -> np.ndarray:
+    def each(self, encoded: Encoded, forward: Callable[[dict[str, Any]], Any]) -> np.ndarray:
         """Rows of `forward(batch)` (float [rows, k]) put back in request order."""
         out: list[Any] = [None] * len(encoded["input_ids"])
         with self.torch.inference_mode():

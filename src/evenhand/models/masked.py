@@ -173,4 +173,3 @@ class MaskedModel(EncoderModel):
 
         self._at_masks(masked, add)
         return {"logprob": total, "n_pieces": np.asarray(masked.pieces, dtype=np.int32)}
-

@@ -15,8 +15,31 @@ from evenhand.requests import Column, Requests, Span
 ARTICLES = {"a", "an", "the", "some", "few", "several"}
 GROUP_WORDS = ({"a"}, {"group", "team", "couple"}, {"of"})
 HEADS = set(
-    "man woman boy girl child kid person folk people couple men women boys girls children kids "
-    "persons folks city country cities countries .".split()
+    [
+        "man",
+        "woman",
+        "boy",
+        "girl",
+        "child",
+        "kid",
+        "person",
+        "folk",
+        "people",
+        "couple",
+        "men",
+        "women",
+        "boys",
+        "girls",
+        "children",
+        "kids",
+        "persons",
+        "folks",
+        "city",
+        "country",
+        "cities",
+        "countries",
+        ".",
+    ]
 )
 
 
@@ -50,7 +73,9 @@ class SpanModel(EncoderBase):
             [place[pair] for pair in zip(requests.question, requests.context)], dtype=np.int64
         )
         batch = self.tokenizer(
-            [q for q, _ in pairs], [c for _, c in pairs], truncation=False,
+            [q for q, _ in pairs],
+            [c for _, c in pairs],
+            truncation=False,
             return_offsets_mapping=True,
         )
         offsets = batch.pop("offset_mapping")

@@ -159,7 +159,9 @@ def _max_length(config: Any) -> int:
     text = config.get_text_config() if hasattr(config, "get_text_config") else config
     limit = int(getattr(text, "max_position_embeddings", 0) or 0)
     # RoBERTa-like models count positions from the padding index on.
-    offset = 2 if getattr(config, "model_type", "") in {"roberta", "xlm-roberta", "camembert"} else 0
+    offset = (
+        2 if getattr(config, "model_type", "") in {"roberta", "xlm-roberta", "camembert"} else 0
+    )
     return max(0, limit - offset)
 
 

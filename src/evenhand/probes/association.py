@@ -43,7 +43,9 @@ class Association(Probe):
         self.choose(answers)
         sets = self.word_sets()
         first = sets[0]
-        example = f"{first.name}: {first.x[0]}, ... v {first.y[0]}, ... | {first.a[0]}, {first.b[0]}"
+        example = (
+            f"{first.name}: {first.x[0]}, ... v {first.y[0]}, ... | {first.a[0]}, {first.b[0]}"
+        )
         return Preview(len(sets), Embed(_words(sets)), example)
 
     def run(self, ask: Asker, seed: int) -> Measured:

@@ -57,9 +57,7 @@ class Design:
             template = self.templates[t]
             named = (*pair[::-1], t) if order else (*pair, t)
             if named not in seen:
-                seen[named] = template.context_for(
-                    self.subjects[named[0]], self.subjects[named[1]]
-                )
+                seen[named] = template.context_for(self.subjects[named[0]], self.subjects[named[1]])
             if (t, a, negated) not in asked:
                 asked[t, a, negated] = template.question_for(
                     self.attributes[a], negated=negated, mask=mask

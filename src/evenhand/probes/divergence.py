@@ -91,7 +91,9 @@ class Divergence(Probe):
         if NextToken.kind in ask.answers:
             claims = _with_examples(claims, pairs, scores, ask)
         items = pa.table({**_columns(pairs), **{m: scores[m] for m in METRICS}})
-        return Measured(claims, items, {"swaps": _swap_table(claims)}, self._summary(pairs, scores, seed))
+        return Measured(
+            claims, items, {"swaps": _swap_table(claims)}, self._summary(pairs, scores, seed)
+        )
 
     def rows(self, items: pa.Table) -> dict[str, list[dict[str, Any]]]:
         return {"pairs": items.to_pylist()}
@@ -100,9 +102,7 @@ class Divergence(Probe):
         h2 = np.asarray(scores["hellinger2"])
         floor = _floor(pairs, h2)
         swaps = list(dict.fromkeys((p.axis, p.group_a, p.group_b) for p in pairs))
-        rows = [
-            self._claim(swap, pairs, h2, floor, seed) for swap in swaps if swap[0] != CONTROL
-        ]
+        rows = [self._claim(swap, pairs, h2, floor, seed) for swap in swaps if swap[0] != CONTROL]
         q = benjamini_hochberg([f.p for f in rows])
         return [Finding(**{**f.__dict__, "q": float(value)}) for f, value in zip(rows, q)]
 
@@ -222,7 +222,9 @@ def _with_examples(
         at = [i for i, p in enumerate(pairs) if (p.axis, p.group_a, p.group_b) == swap]
         widest[claim.id] = sorted(at, key=lambda i: -h2[i])[:EXAMPLES]
     rows = sorted({i for at in widest.values() for i in at})
-    contexts = list(dict.fromkeys(c for i in rows for c in (pairs[i].context_a, pairs[i].context_b)))
+    contexts = list(
+        dict.fromkeys(c for i in rows for c in (pairs[i].context_a, pairs[i].context_b))
+    )
     answered = ask(NextToken(contexts, top=TOP), "next words")
     words = {
         context: dict(zip(tokens, np.exp(logprobs)))

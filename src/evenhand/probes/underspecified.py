@@ -18,7 +18,13 @@ from evenhand.lexicons import questions
 from evenhand.measures.underspecified import Cells, measure_cells
 from evenhand.metrics import unqover
 from evenhand.probes.base import Asker, Measured, Preview, Probe
-from evenhand.probes.design import ROWS_PER_CELL, Design, choose_attributes, choose_templates, make_design
+from evenhand.probes.design import (
+    ROWS_PER_CELL,
+    Design,
+    choose_attributes,
+    choose_templates,
+    make_design,
+)
 from evenhand.probes.underspecified_findings import findings
 from evenhand.requests import MASK, Continuation, LazyRequests, MaskScore, Requests, Scores, Span
 
@@ -124,9 +130,7 @@ class Underspecified(Probe):
             values = np.exp(scores["logprob"] / np.maximum(scores["n_pieces"], 1))
         else:
             values = np.exp(scores["logprob"] / np.maximum(scores["n_tokens"], 1))
-        relative = self.score == "relative" or (
-            self.score == "auto" and kind == Continuation.kind
-        )
+        relative = self.score == "relative" or (self.score == "auto" and kind == Continuation.kind)
         if relative:
             both = values.reshape(-1, 2)
             total = both.sum(axis=1, keepdims=True)
@@ -185,5 +189,3 @@ def _summary(result: dict[str, Any], design: Design, kind: str) -> dict[str, Any
     )  # fmt: skip
     facts = {name: result.get(name) for name in keep}
     return {**facts, "asked_by": kind, "cells": len(design), "population": design.population}
-
-

@@ -1,3 +1,5 @@
 from evenhand.record import Run
+
+
 def render(run: Run) -> str:
     return "<html></html>"

@@ -137,9 +137,7 @@ def distinct_rows(rows: list[tuple[str, ...]]) -> tuple[np.ndarray, np.ndarray]:
     return np.asarray(first, dtype=np.int64), inverse
 
 
-def scoring_order(
-    requests: Requests, rows: list[tuple[str, ...]], first: np.ndarray
-) -> np.ndarray:
+def scoring_order(requests: Requests, rows: list[tuple[str, ...]], first: np.ndarray) -> np.ndarray:
     """Longest first (memory trouble shows at once), rows of one forward pass side by side."""
     shared = [requests.columns.index(c) for c in requests.shared]
 

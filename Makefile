@@ -1,0 +1,51 @@
+# Each target sets up .venv by itself the first time.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt
+RUN ?= runs/smollm2-135m-quick
+
+.PHONY: audit test check bench format clean help
+
+help:
+	@echo "make audit   set up, get the default model, audit it, write the report"
+	@echo "make test    set up and run the tests"
+	@echo "make check   lint, formatting, types, layers"
+	@echo "make bench   speed and memory, as ratios measured in one run"
+
+$(VENV)/.python:
+	$(PYTHON) -m venv $(VENV)
+	@touch $@
+
+$(VENV)/.use: $(VENV)/.python pyproject.toml constraints.txt
+	$(PIP) -e '.[hf]'
+	@touch $@
+
+$(VENV)/.dev: $(VENV)/.use
+	$(PIP) -e '.[hf,report,web,sentiment,dev]'
+	@touch $@
+
+audit: $(VENV)/.use
+	$(BIN)/evenhand fetch smollm2-135m glove-6b-50d
+	$(BIN)/evenhand audit smollm2-135m --suite quick --out $(RUN)
+
+# Without a network the weights cannot be fetched; the tests that need them then skip.
+test: $(VENV)/.dev
+	-@$(BIN)/evenhand fetch smollm2-135m glove-6b-50d
+	$(BIN)/python -m pytest -n 2 --dist loadfile
+
+check: $(VENV)/.dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/python -m pytest -q tests/test_layers.py tests/test_startup.py
+
+format: $(VENV)/.dev
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: $(VENV)/.dev
+	$(BIN)/python -m benchmarks
+
+clean:
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache
