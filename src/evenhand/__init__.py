@@ -32,7 +32,21 @@ _HOMES = {
 }
 _RENAMED = {"load_model": "resolve", "compare": "side_by_side", "gate": "decide"}
 
-__all__ = [*_HOMES, "__version__"]
+__all__ = [
+    "Ask",
+    "EvenhandError",
+    "Finding",
+    "Run",
+    "ScriptedModel",
+    "__version__",
+    "audit",
+    "compare",
+    "gate",
+    "load_model",
+    "load_suite",
+    "make_probe",
+    "resume",
+]
 
 if TYPE_CHECKING:
     from evenhand.auditing import audit, resume

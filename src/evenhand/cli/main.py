@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from typing import Annotated
 
 import typer
@@ -23,11 +24,21 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 
-for function in (run.audit, run.probe, run.check, run.resume):
-    app.command()(function)
+COMMANDS: tuple[Callable[..., None], ...] = (
+    run.audit,
+    run.probe,
+    run.check,
+    run.resume,
+    look.show,
+    look.compare,
+    look.gate,
+    look.report,
+    look.ls,
+    look.fetch,
+)
+for command in COMMANDS:
+    app.command()(command)
 app.add_typer(measure.app, name="measure")
-for function in (look.show, look.compare, look.gate, look.report, look.ls, look.fetch):
-    app.command()(function)
 
 
 def _version(wanted: bool) -> None:

@@ -10,7 +10,7 @@ import gzip
 import json
 import lzma
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, cast
@@ -35,6 +35,9 @@ class Labels:
 
     def __len__(self) -> int:
         return len(self.codes)
+
+    def __iter__(self) -> Iterator[str]:
+        return (self.values[code] for code in self.codes)
 
     def __getitem__(self, row: int) -> str:
         return self.values[int(self.codes[row])]
