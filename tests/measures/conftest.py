@@ -6,7 +6,6 @@ import csv
 import itertools
 import json
 import math
-import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,16 +14,6 @@ import numpy as np
 import pytest
 
 Rows = list[dict[str, Any]]
-
-
-@pytest.fixture(scope="session")
-def shared() -> Path:
-    """The folder of reference data: EVENHAND_SHARED, or `shared` beside the project root."""
-    root = Path(__file__).resolve().parents[2]
-    folder = Path(os.environ.get("EVENHAND_SHARED", root.parent / "shared"))
-    if not (folder / "golden").is_dir():
-        pytest.skip(f"no reference data at {folder}; set EVENHAND_SHARED")
-    return folder
 
 
 @pytest.fixture(scope="session")

@@ -1,0 +1,75 @@
+"""What tests share: reference data, packaged weights and tiny checkpoints, when they are there."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evenhand.models.fetch import PACKAGES
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+@pytest.fixture(scope="session")
+def shared() -> Path:
+    """The folder of reference data: EVENHAND_SHARED, or `shared` beside the project root."""
+    folder = Path(os.environ.get("EVENHAND_SHARED", ROOT.parent / "shared"))
+    if not (folder / "golden").is_dir():
+        pytest.skip(f"no reference data at {folder}; set EVENHAND_SHARED")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def shared_folder(shared: Path) -> Path:
+    return shared
+
+
+def packaged(alias: str) -> str:
+    """The alias, or a skip that says how to get its weights."""
+    if not PACKAGES[alias].ready:
+        pytest.skip(f"weights of {alias} are not in the cache; run: evenhand fetch {alias}")
+    return alias
+
+
+@pytest.fixture(scope="session")
+def smollm2() -> Any:
+    """The packaged causal model, loaded once."""
+    from evenhand.models.resolver import resolve
+
+    return resolve(packaged("smollm2-135m"))
+
+
+@pytest.fixture(scope="session")
+def glove() -> Any:
+    """The packaged GloVe vectors as a table."""
+    from evenhand.models.vector_files import open_vectors, resolve_vectors
+
+    return open_vectors(resolve_vectors(packaged("glove-6b-50d")))
+
+
+@pytest.fixture(scope="session")
+def minilm(shared: Path) -> dict[str, str]:
+    """Folders of the small real checkpoints by kind."""
+    models = shared / "models"
+    if not models.is_dir():
+        pytest.skip(f"no checkpoints at {models}; set EVENHAND_SHARED")
+    return {
+        "masked": str(models / "minilm-mlm"),
+        "span": str(models / "minilm-qa"),
+        "choice": str(models / "minilm-mcq"),
+    }
+
+
+@pytest.fixture(scope="session")
+def tiny(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """Untrained checkpoints of every kind, made on the spot: `tiny("causal") -> folder`."""
+    pytest.importorskip("transformers", reason="needs the hf extra")
+    import sys
+
+    sys.path.insert(0, str(ROOT / "tests"))
+    from tiny import TinyCheckpoints
+
+    return TinyCheckpoints(tmp_path_factory.mktemp("tiny"))

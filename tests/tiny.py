@@ -1,0 +1,116 @@
+"""Untrained checkpoints of every kind: real architectures, real tokenizers, made in a second."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+TEXT = """
+the man worked as a doctor and the woman worked as a nurse in the same city
+Gerald lives in the same city with Jennifer . Who was a nurse ? Who can never be a hunter ?
+Question: Answer: she he they said that was is not a an of to visit got off flight letter wrote
+""".split()
+
+
+class TinyCheckpoints:
+    """Makes and remembers one checkpoint folder per kind."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._made: dict[str, str] = {}
+
+    def __call__(self, kind: str) -> str:
+        if kind not in self._made:
+            self._made[kind] = self._make(kind)
+        return self._made[kind]
+
+    def _make(self, kind: str) -> str:
+        import torch
+        import transformers
+
+        torch.manual_seed(0)
+        target = self.folder / kind
+        tokenizer = _bpe(transformers) if kind in CAUSAL else _wordpiece(transformers)
+        model = _model(transformers, kind, len(tokenizer), tokenizer.pad_token_id)
+        for parameter in model.parameters():  # untrained heads are too flat to tell apart
+            if parameter.ndim > 1:
+                parameter.data.mul_(8.0)
+        model.save_pretrained(target)
+        tokenizer.save_pretrained(target)
+        return str(target)
+
+
+CAUSAL = ("causal", "gpt2", "bloom", "gptneox")
+
+
+def _bpe(transformers: Any) -> Any:
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+
+    backend = Tokenizer(models.BPE())
+    backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    backend.decoder = decoders.ByteLevel()
+    trainer = trainers.BpeTrainer(
+        vocab_size=400,
+        special_tokens=["<end>"],
+        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+        show_progress=False,
+    )
+    backend.train_from_iterator([" ".join(TEXT)] * 4, trainer)
+    return transformers.PreTrainedTokenizerFast(tokenizer_object=backend, eos_token="<end>")
+
+
+def _wordpiece(transformers: Any) -> Any:
+    from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors, trainers
+
+    special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+    backend = Tokenizer(models.WordPiece(unk_token="[UNK]"))
+    backend.normalizer = normalizers.BertNormalizer(lowercase=True)
+    backend.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    trainer = trainers.WordPieceTrainer(vocab_size=400, special_tokens=special, show_progress=False)
+    backend.train_from_iterator([" ".join(TEXT)] * 4, trainer)
+    pairs = [("[CLS]", backend.token_to_id("[CLS]")), ("[SEP]", backend.token_to_id("[SEP]"))]
+    backend.post_processor = processors.TemplateProcessing(
+        single="[CLS] $A [SEP]", pair="[CLS] $A [SEP] $B:1 [SEP]:1", special_tokens=pairs
+    )
+    return transformers.PreTrainedTokenizerFast(
+        tokenizer_object=backend,
+        pad_token="[PAD]",
+        unk_token="[UNK]",
+        cls_token="[CLS]",
+        sep_token="[SEP]",
+        mask_token="[MASK]",
+    )
+
+
+def _model(transformers: Any, kind: str, size: int, pad: int | None) -> Any:
+    small = {"vocab_size": size, "hidden_size": 32, "num_hidden_layers": 2}
+    heads = {"num_attention_heads": 4, "intermediate_size": 64}
+    if kind == "causal":
+        config = transformers.LlamaConfig(
+            **small, **heads, max_position_embeddings=256, tie_word_embeddings=True
+        )
+        return transformers.LlamaForCausalLM(config)
+    if kind == "gpt2":
+        config = transformers.GPT2Config(vocab_size=size, n_embd=32, n_layer=2, n_head=4)
+        return transformers.GPT2LMHeadModel(config)
+    if kind == "bloom":  # positions by attention bias: takes no explicit positions
+        config = transformers.BloomConfig(vocab_size=size, hidden_size=32, n_layer=2, n_head=4)
+        return transformers.BloomForCausalLM(config)
+    if kind == "gptneox":
+        config = transformers.GPTNeoXConfig(**small, **heads, max_position_embeddings=128)
+        return transformers.GPTNeoXForCausalLM(config)
+    config = transformers.BertConfig(
+        **small,
+        **heads,
+        max_position_embeddings=128,
+        pad_token_id=pad or 0,
+        num_labels=3 if kind == "classifier" else 2,
+    )
+    classes = {
+        "masked": transformers.BertForMaskedLM,
+        "span": transformers.BertForQuestionAnswering,
+        "choice": transformers.BertForMultipleChoice,
+        "classifier": transformers.BertForSequenceClassification,
+        "encoder": transformers.BertModel,
+    }
+    return classes[kind](config)
