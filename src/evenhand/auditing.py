@@ -41,6 +41,7 @@ class Audit:
 
     def run(self) -> Run:
         """Do what is left, write findings and report, and give the finished run."""
+        self._check_models()  # before the folder is made: a mistyped name leaves nothing behind
         writer = RunWriter(self.folder)
         with writer.held():
             facts = self._begin()
@@ -63,6 +64,19 @@ class Audit:
         run = Run.open(self.folder)
         self._report(writer, run)
         return run
+
+    def _check_models(self) -> None:
+        """Load every model and make sure that at least one probe can ask its own."""
+        models = [self._load(entry) for entry in self.suite.entries]
+        fitting = [e for e, m in zip(self.suite.entries, models) if set(e.probe.needs) & m.answers]
+        if not fitting:
+            entry, model = self.suite.entries[0], models[0]
+            raise ModelError(
+                f"model {model.name!r} is a {model.kind} model and answers "
+                f"{', '.join(sorted(model.answers))}; probe {entry.probe.name!r} needs "
+                f"{' or '.join(entry.probe.needs)}. See which probes fit which models with: "
+                f"evenhand ls probes"
+            )
 
     def _report(self, writer: RunWriter, run: Run) -> None:
         from evenhand.report.build import render
@@ -141,20 +155,12 @@ class Audit:
             spent = facts["timings"].get(entry.label, 0.0) + time.monotonic() - begun
             facts["timings"][entry.label] = round(spent, 2)
             writer.facts(facts)
-        if not claims:
-            raise ModelError(
-                f"model {self.model!r} fits no probe of suite {self.suite.name!r}. See which "
-                f"probes fit which models with: evenhand ls probes"
-            )
         writer.findings(claims)
 
     def _model_of(self, entry: Entry, facts: dict[str, Any]) -> Model:
-        """The entry's model, loaded once, and the same as in earlier attempts."""
+        """The entry's model, the same as in earlier attempts."""
         spec = entry.model or self.model
-        if spec not in self.loaded:
-            kind = entry.kind if entry.model else self.kind
-            self.loaded[spec] = resolve(spec, kind=kind, options=self.options)
-        model = self.loaded[spec]
+        model = self._load(entry)
         known = facts["models"].get(spec)
         if known and known["fingerprint"] != model.fingerprint:
             raise RunError(
@@ -164,6 +170,14 @@ class Audit:
             )
         facts["models"][spec] = {**model.describe(), "fingerprint": model.fingerprint}
         return model
+
+    def _load(self, entry: Entry) -> Model:
+        """The entry's model, loaded once."""
+        spec = entry.model or self.model
+        if spec not in self.loaded:
+            kind = entry.kind if entry.model else self.kind
+            self.loaded[spec] = resolve(spec, kind=kind, options=self.options)
+        return self.loaded[spec]
 
     def _shard_facts(self) -> dict[str, Any]:
         """How many shards there are, and which attempt scored each: none twice."""
@@ -203,7 +217,7 @@ def _short(value: Any) -> str:
 
 
 def audit(
-    model: str = DEFAULT_MODEL,
+    model: str | Model = DEFAULT_MODEL,
     suite: str | Path | Suite = "quick",
     *,
     out: str | Path | None = None,
@@ -215,7 +229,7 @@ def audit(
     """Audit a model with a suite and give the finished run.
 
     Args:
-        model: an alias, a folder, a file or a Hub id.
+        model: an alias, a folder, a file or a Hub id; or a model object.
         suite: the name of a packaged suite, a TOML file, or a Suite.
         out: the run folder; by default one below `runs/`. A folder that holds an unfinished run
             of the same work is gone on with.
@@ -225,8 +239,12 @@ def audit(
         progress: told how far the work is.
     """
     chosen = suite if isinstance(suite, Suite) else load_suite(suite)
-    folder = Path(out) if out else default_folder(model, chosen)
-    job = Audit(chosen, model, folder, seed, kind, options or LoadOptions(), progress or Silent())
+    name = model if isinstance(model, str) else model.name
+    loaded = {} if isinstance(model, str) else {name: model}
+    folder = Path(out) if out else default_folder(name, chosen)
+    job = Audit(
+        chosen, name, folder, seed, kind, options or LoadOptions(), progress or Silent(), loaded
+    )
     return job.run()
 
 
