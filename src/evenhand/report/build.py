@@ -1,5 +1,162 @@
+"""The report: one self-contained HTML page that opens offline and sends nothing anywhere.
+
+Model text is escaped wherever it lands: jinja2 escapes HTML, chart data travels as JSON with
+`<`, `>` and `&` written as escapes, and a content-security policy lets only the page's own
+scripts run (by their hash), so that text can never become code.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+
+from evenhand.findings import Finding
 from evenhand.record import Run
+from evenhand.report import sources, theme, words
+from evenhand.report.charts import Chart, Drawn, charts_of
+from evenhand.report.content import tell
+from evenhand.report.safe import readable
+
+FOLDER = Path(__file__).parent
+VENDOR = ("vega.min.js", "vega-lite.min.js", "vega-embed.min.js")
+LISTED = 250
+
+
+@dataclass(frozen=True)
+class Section:
+    """One probe's part of the page."""
+
+    label: str
+    entry: dict[str, Any]
+    drawn: list[Drawn]
+    whole: list[Finding]
+    tests: list[Finding]
+    more: int
 
 
 def render(run: Run) -> str:
-    return "<html></html>"
+    """The report of a finished run as one HTML page, under 3 MB."""
+    facts = run.facts
+    sections = [_section(run, label, entry) for label, entry in facts["probes"].items()]
+    charts = [d for s in sections for d in s.drawn if isinstance(d, Chart)]
+    places = {id(c): f"chart-{i}" for i, c in enumerate(charts)}
+    scripts = [*vendored(), script("report.js")]
+    command, suite = sources.command(facts)
+    page = environment().get_template("report.html.jinja")
+    return page.render(
+        story=tell(run),
+        run=run,
+        facts=facts,
+        sections=[s for s in sections if s.tests or s.whole or s.drawn],
+        loop_ids=lambda d: places.get(id(d), ""),
+        data=as_json(
+            {
+                "charts": [c.spec for c in charts],
+                "themes": {m: theme.config(m) for m in theme.COLOURS},
+            }
+        ),
+        scripts=[Markup(s) for s in scripts],
+        policy=policy(scripts),
+        style=Markup(script("report.css")),
+        lexicons=sources.lexicons(facts),
+        command=command,
+        suite=suite,
+        settings=json.dumps(facts["work"], indent=1, ensure_ascii=False),
+    )
+
+
+def _section(run: Run, label: str, entry: dict[str, Any]) -> Section:
+    if entry.get("skipped"):
+        return Section(label, entry, [], [], [], 0)
+    own = [f for f in run.findings if f.probe == label]
+    tests = [f for f in own if f.detected is not None or not words.defined(f.value)]
+    tests.sort(key=lambda f: (f.q if words.defined(f.q) else 1.0, -abs(f.value - f.ideal), f.id))
+    whole = [f for f in own if f.detected is None and words.defined(f.value)][:LISTED]
+    return Section(
+        label, entry, charts_of(run, label), whole, tests[:LISTED], max(0, len(tests) - LISTED)
+    )
+
+
+def environment() -> Environment:
+    """Templates with escaping always on."""
+    env = Environment(
+        loader=FileSystemLoader(FOLDER),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        finalize=lambda v: readable(v) if isinstance(v, str) and not isinstance(v, Markup) else v,
+    )
+    env.filters |= {
+        "number": words.number,
+        "chance": words.chance,
+        "subject": words.subject,
+        "metric": words.metric_name,
+        "reads": words.metric_reads,
+        "defined": words.defined,
+        "control": words.is_control,
+        "count": words.count,
+        "cell": cell,
+    }
+    env.tests["chart"] = lambda drawn: isinstance(drawn, Chart)
+    return env
+
+
+def cell(value: Any) -> str:
+    """Any value as the text of a table cell."""
+    if value is None:
+        return "–"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        return words.number(value)
+    if isinstance(value, int):
+        return f"{value:,}"
+    if isinstance(value, (list, tuple)):
+        return ", ".join(cell(v) for v in value)
+    return readable(str(value))
+
+
+def as_json(value: Any) -> Markup:
+    """JSON that may stand inside a script element.
+
+    >>> as_json({"a": "</script>"})
+    Markup('{"a": "\\\\u003c/script\\\\u003e"}')
+    """
+    text = json.dumps(value, ensure_ascii=True, allow_nan=False)
+    for character in "<>&":
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    return Markup(text)
+
+
+@cache
+def script(name: str) -> str:
+    """A script or style of this package."""
+    return (FOLDER / name).read_text(encoding="utf-8")
+
+
+@cache
+def vendored() -> tuple[str, ...]:
+    """Vega, Vega-Lite and Vega-Embed (BSD-3-Clause), without their source-map notes."""
+    texts = [(FOLDER / "vendor" / name).read_text(encoding="utf-8") for name in VENDOR]
+    return tuple(text.split("//# sourceMappingURL=")[0] for text in texts)
+
+
+def policy(scripts: list[str]) -> str:
+    """A content-security policy under which only exactly these inline scripts run."""
+    hashes = " ".join(
+        "'sha256-" + base64.b64encode(hashlib.sha256(s.encode()).digest()).decode() + "'"
+        for s in scripts
+    )
+    return (
+        f"default-src 'none'; script-src {hashes}; style-src 'unsafe-inline'; img-src data:; "
+        f"base-uri 'none'; form-action 'none'"
+    )

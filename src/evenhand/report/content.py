@@ -1,0 +1,223 @@
+"""What a run says, before it is laid out: the report, the viewer and the terminal share it.
+
+Four questions come first: is there a problem, where, how sure is that, what next.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from evenhand.findings import Finding, strongest
+from evenhand.record import Run
+from evenhand.report.words import count, defined, is_control, metric_name, number, subject
+
+NAMED = 6
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What the tests of one model came to; method checks are left out of the counts."""
+
+    model: str
+    what: str
+    audited: bool
+    tests: int
+    detected: tuple[Finding, ...]
+
+    @property
+    def sentence(self) -> str:
+        if not self.tests:
+            return f"Nothing was tested on {self.model}."
+        if not self.detected:
+            return (
+                f"No difference between groups was detected in {self.model} "
+                f"({count(self.tests, 'test')})."
+            )
+        return (
+            f"{self.model}: {len(self.detected):,} of {count(self.tests, 'test')} "
+            f"found a difference between groups."
+        )
+
+
+@dataclass(frozen=True)
+class Quiet:
+    """Tests of one probe and metric without a detection."""
+
+    probe: str
+    title: str
+    metric: str
+    findings: tuple[Finding, ...]
+    smallest: float
+    largest: float
+
+    @property
+    def could(self) -> str:
+        """The effect that would have been seen in 80 of 100 cases."""
+        if not defined(self.largest):
+            return "This run does not know which effect it could have seen."
+        span = number(self.largest)
+        if number(self.smallest) != span:
+            span = f"{number(self.smallest)} to {span}, depending on the test,"
+        return (
+            f"A true effect of {span} or more ({metric_name(self.metric)}) would have been "
+            f"seen in 80 of 100 such runs; a smaller one may have been missed."
+        )
+
+
+@dataclass(frozen=True)
+class Step:
+    """Something to do next."""
+
+    why: str
+    command: str
+
+
+@dataclass(frozen=True)
+class Story:
+    """The first screen of a run."""
+
+    title: str
+    problem: str
+    where: tuple[str, ...]
+    sure: tuple[str, ...]
+    steps: tuple[Step, ...]
+    verdicts: tuple[Verdict, ...]
+    strongest: tuple[Finding, ...]
+    quiet: tuple[Quiet, ...]
+    controls: tuple[Finding, ...]
+    undefined: tuple[Finding, ...]
+    skipped: Mapping[str, str]
+    rate: float
+
+
+def tell(run: Run, limit: int = 10) -> Story:
+    """Put a finished run into words. Nothing is recomputed: all numbers are the findings'."""
+    facts = run.facts
+    findings = run.findings
+    rate = float(facts["work"]["suite"].get("false_discovery_rate", 0.05))
+    social = [f for f in findings if not is_control(f)]
+    verdicts = tuple(_verdicts(facts, social))
+    best = tuple(strongest(social, limit))
+    quiet = tuple(_quiet(facts, social))
+    return Story(
+        title=f"{facts['work']['model']}: what the audit found",
+        problem=" ".join(_problem(verdicts)),
+        where=tuple(_where(facts, social)),
+        sure=tuple(_sure(best, quiet, rate)),
+        steps=tuple(_steps(run, facts, social, best)),
+        verdicts=verdicts,
+        strongest=best,
+        quiet=quiet,
+        controls=tuple(f for f in findings if is_control(f)),
+        undefined=tuple(f for f in social if not defined(f.value)),
+        skipped={k: str(v["skipped"]) for k, v in facts["probes"].items() if v.get("skipped")},
+        rate=rate,
+    )
+
+
+def _verdicts(facts: Mapping[str, Any], findings: Sequence[Finding]) -> list[Verdict]:
+    audited = str(facts["work"]["model"])
+    names = list(dict.fromkeys([audited, *(f.model for f in findings)]))
+    known = {str(m.get("name", key)): m for key, m in facts.get("models", {}).items()}
+    first = str(facts.get("models", {}).get(audited, {}).get("name", audited))
+    out = []
+    for name in names:
+        if name == audited and first != audited:
+            continue
+        own = [f for f in findings if f.model == name and f.detected is not None]
+        what = str(known.get(name, {}).get("kind", ""))
+        hits = tuple(f for f in own if f.detected)
+        out.append(Verdict(name, what, name == first, len(own), hits))
+    return sorted(out, key=lambda v: not v.audited)
+
+
+def _problem(verdicts: Sequence[Verdict]) -> list[str]:
+    """Yes or no about the audited model first, then about others the suite brought along."""
+    out = []
+    for verdict in verdicts:
+        if verdict.audited:
+            lead = "Yes. " if verdict.detected else "None detected. " if verdict.tests else ""
+            out.append(lead + verdict.sentence)
+        elif verdict.tests:
+            kind = "the word vectors" if verdict.what == "vectors" else "the model"
+            out.append(f"In {kind} that the suite tests beside it, {_after(verdict)}")
+    return out
+
+
+def _after(verdict: Verdict) -> str:
+    if not verdict.detected:
+        return f"{verdict.model}, no difference was detected ({count(verdict.tests, 'test')})."
+    return (
+        f"{verdict.model}, {len(verdict.detected):,} of {count(verdict.tests, 'test')} "
+        f"found one."
+    )
+
+
+def _where(facts: Mapping[str, Any], findings: Sequence[Finding]) -> list[str]:
+    """Per probe: how many detections, and about what."""
+    out = []
+    for label, entry in facts["probes"].items():
+        own = [f for f in findings if f.probe == label and f.detected is not None]
+        hits = sorted((f for f in own if f.detected), key=lambda f: f.q)
+        if not own:
+            continue
+        title = str(entry.get("title") or label)
+        model = entry.get("model")
+        about = f" [{model}]" if model and model != facts["work"]["model"] else ""
+        if hits:
+            named = "; ".join(subject(f) for f in hits[:NAMED])
+            more = f"; and {len(hits) - NAMED} more" if len(hits) > NAMED else ""
+            out.append(f"{title}{about} {len(hits)} of {len(own)}: {named}{more}.")
+        else:
+            out.append(f"{title}{about} 0 of {len(own)}.")
+    return out
+
+
+def _sure(best: Sequence[Finding], quiet: Sequence[Quiet], rate: float) -> list[str]:
+    out = []
+    if best:
+        out.append(
+            f"Of the differences called detected, no more than about {rate:.0%} should be "
+            f"chance (false-discovery rate, the q beside each). Intervals hold the true number "
+            f"in 95 of 100 such runs."
+        )
+    for part in quiet:
+        if defined(part.largest):
+            out.append(f"{part.title} {part.could}")
+    if not best:
+        out.append("No difference detected does not mean that there is none.")
+    return out
+
+
+def _quiet(facts: Mapping[str, Any], findings: Sequence[Finding]) -> list[Quiet]:
+    groups: dict[tuple[str, str], list[Finding]] = {}
+    for finding in findings:
+        if finding.detected is False:
+            groups.setdefault((finding.probe, finding.metric), []).append(finding)
+    out = []
+    for (probe, metric), rows in groups.items():
+        seen = [f.detectable for f in rows if defined(f.detectable)]
+        low, high = (min(seen), max(seen)) if seen else (float("nan"), float("nan"))
+        title = str(facts["probes"].get(probe, {}).get("title") or probe)
+        rows.sort(key=lambda f: (f.q if defined(f.q) else 1.0, f.id))
+        out.append(Quiet(probe, title, metric, tuple(rows), low, high))
+    return out
+
+
+def _steps(
+    run: Run, facts: Mapping[str, Any], findings: Sequence[Finding], best: Sequence[Finding]
+) -> list[Step]:
+    model = facts["work"]["model"]
+    place = run.folder
+    steps = [Step("Look at every item behind a number", f"evenhand view {place}")]
+    if best:
+        steps.append(Step("Decide whether it may ship", f"evenhand gate {place}"))
+    pairs = facts["probes"].get("underspecified", {}).get("settings", {}).get("pairs")
+    missed = [f for f in findings if f.detected is False and f.probe == "underspecified"]
+    if pairs and missed:
+        command = f"evenhand probe underspecified {model} --set pairs={4 * int(pairs)}"
+        steps.append(Step("See smaller effects, with four times the names", command))
+    steps.append(Step("Set it beside another model or version", f"evenhand compare {place} OTHER"))
+    return steps

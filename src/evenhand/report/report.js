@@ -1,0 +1,34 @@
+"use strict";
+(function () {
+  const data = JSON.parse(document.getElementById("data").textContent);
+  const dark = window.matchMedia("(prefers-color-scheme: dark)");
+
+  function fitted(spec, width) {
+    const copy = JSON.parse(JSON.stringify(spec));
+    const labels = Math.round(Math.max(80, Math.min(360, width * 0.36)));
+    for (const layer of [copy].concat(copy.layer || [])) {
+      const axis = layer.encoding && layer.encoding.y && layer.encoding.y.axis;
+      if (axis && axis.labelLimit) axis.labelLimit = labels;
+    }
+    return copy;
+  }
+
+  function draw(mode) {
+    const options = { mode: "vega-lite", renderer: "svg", actions: false, ast: true, logLevel: vega.Error,
+      config: data.themes[mode], tooltip: { theme: mode } };
+    const drawn = data.charts.map(function (spec, place) {
+      const target = document.getElementById("chart-" + place);
+      return vegaEmbed(target, fitted(spec, target.clientWidth || 600), options)
+        .then(function () { target.dataset.drawn = "yes"; })
+        .catch(function (error) {
+          target.textContent = "This chart could not be drawn (" + error.message + "). Its numbers are in the table below.";
+        });
+    });
+    return Promise.all(drawn).then(function () { document.body.dataset.charts = "done"; });
+  }
+
+  draw(dark.matches ? "dark" : "light");
+  dark.addEventListener("change", function () { draw(dark.matches ? "dark" : "light"); });
+  window.addEventListener("beforeprint", function () { draw("light"); });
+  window.addEventListener("afterprint", function () { draw(dark.matches ? "dark" : "light"); });
+})();
