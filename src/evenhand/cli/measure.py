@@ -85,6 +85,37 @@ def correlation(
         _show_correlation(result)
 
 
+@app.command()
+def discovery(
+    table: Input,
+    group_a: Annotated[str, typer.Option(help="Positive numbers lean to this group.")],
+    group_b: Annotated[str, typer.Option(help="The group it is compared with.")],
+    count: Annotated[str | None, typer.Option(help="indicator | occurrence")] = None,
+    stop_words: Annotated[str, typer.Option(help="nltk, none, or a file of words.")] = "nltk",
+    min_count: Annotated[
+        int | None, typer.Option(min=0, help="Keep words shown at least so often per name.")
+    ] = None,
+    samples: Annotated[int | None, typer.Option(min=1, help="Random re-labellings.")] = None,
+    resamples: Annotated[int, typer.Option(min=2, help="Replicates of an interval.")] = 1_000,
+    seed: Seed = 0,
+    as_published: Annotated[bool, typer.Option(help="Rules of SODAPOP's released code.")] = False,
+    json: Json = None,
+) -> None:
+    """Words that make wrong answers win for one group's names (SODAPOP).
+
+    One row per distractor shown: group, name, context, distractor, success (0/1 or a share).
+    """
+    from evenhand.cli.measure_discovery import show
+    from evenhand.measures import discovery as job
+
+    result = job.measure(
+        table, group_a, group_b, count=count, stop_words=stop_words, min_count=min_count,
+        samples=samples, resamples=resamples, seed=seed, as_published=as_published,
+    )  # fmt: skip
+    if not _write(result, json):
+        show(result)
+
+
 def _names(text: str) -> list[str]:
     return [name.strip() for name in text.split(",") if name.strip()]
 
