@@ -44,7 +44,8 @@ def by_term(table: pa.Table, about: About) -> list[Drawn]:
     part = f"The {len(shown)} largest of {len(rows)} terms. " if len(rows) > len(shown) else ""
     caption = (
         f"{part}A term right of the dashed line is picked more often than those it met, whatever "
-        f"the attribute. Bars are 95 % intervals."
+        f"the attribute. Bars are 95 % intervals. A term that met only few others cannot be told "
+        f"from chance, however narrow its bar."
     )
     return [Chart("Lean by term", caption, spec, ("term", "gamma", "low", "high", "q", "n"))]
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from evenhand.findings import Finding, strongest
 from evenhand.record import Run
-from evenhand.report.words import count, defined, is_control, metric_name, number, subject
+from evenhand.report.words import chance, count, defined, is_control, metric_name, number, subject
 
 NAMED = 6
 
@@ -36,8 +36,8 @@ class Verdict:
                 f"({count(self.tests, 'test')})."
             )
         return (
-            f"{self.model}: {len(self.detected):,} of {count(self.tests, 'test')} "
-            f"found a difference between groups."
+            f"Yes, in {len(self.detected):,} of {count(self.tests, 'test')}: {self.model} treats "
+            f"groups differently there."
         )
 
 
@@ -67,6 +67,24 @@ class Quiet:
 
 
 @dataclass(frozen=True)
+class Place:
+    """Where differences were found: one probe on one model."""
+
+    title: str
+    model: str
+    audited: bool
+    hits: int
+    tests: int
+    about: str
+
+    @property
+    def sentence(self) -> str:
+        where = "" if self.audited else f" ({self.model})"
+        about = f" {self.about}." if self.about else ""
+        return f"{self.hits} of {self.tests}: {self.title}{where}{about}"
+
+
+@dataclass(frozen=True)
 class Step:
     """Something to do next."""
 
@@ -80,7 +98,8 @@ class Story:
 
     title: str
     problem: str
-    where: tuple[str, ...]
+    clearest: str
+    where: tuple[Place, ...]
     sure: tuple[str, ...]
     steps: tuple[Step, ...]
     verdicts: tuple[Verdict, ...]
@@ -104,6 +123,7 @@ def tell(run: Run, limit: int = 10) -> Story:
     return Story(
         title=f"{facts['work']['model']}: what the audit found",
         problem=" ".join(_problem(verdicts)),
+        clearest=_clearest(best, facts["work"]["model"]),
         where=tuple(_where(facts, social)),
         sure=tuple(_sure(best, quiet, rate)),
         steps=tuple(_steps(run, facts, social, best)),
@@ -134,58 +154,71 @@ def _verdicts(facts: Mapping[str, Any], findings: Sequence[Finding]) -> list[Ver
 
 
 def _problem(verdicts: Sequence[Verdict]) -> list[str]:
-    """Yes or no about the audited model first, then about others the suite brought along."""
+    """About the audited model first, then about others that the suite brought along."""
     out = []
     for verdict in verdicts:
         if verdict.audited:
-            lead = "Yes. " if verdict.detected else "None detected. " if verdict.tests else ""
-            out.append(lead + verdict.sentence)
+            out.append(verdict.sentence)
         elif verdict.tests:
-            kind = "the word vectors" if verdict.what == "vectors" else "the model"
-            out.append(f"In {kind} that the suite tests beside it, {_after(verdict)}")
+            kind = "word vectors" if verdict.what == "vectors" else "model"
+            out.append(
+                f"Tested beside it: the {kind} {verdict.model}, with a difference in "
+                f"{len(verdict.detected):,} of {count(verdict.tests, 'test')}."
+            )
     return out
 
 
-def _after(verdict: Verdict) -> str:
-    if not verdict.detected:
-        return f"{verdict.model}, no difference was detected ({count(verdict.tests, 'test')})."
-    return (
-        f"{verdict.model}, {len(verdict.detected):,} of {count(verdict.tests, 'test')} "
-        f"found one."
-    )
+def _clearest(best: Sequence[Finding], audited: str) -> str:
+    """The strongest finding of the audited model, else of another, with its numbers."""
+    own = [f for f in best if f.model == audited] or list(best)
+    if not own:
+        return ""
+    f = own[0]
+    where = f" ({f.model})" if f.model != audited else ""
+    span = ""
+    if defined(f.low):
+        span = (
+            f", 95 % interval {number(f.low, sign=f.low < 0)} to {number(f.high, sign=f.low < 0)}"
+        )
+    sure = f", q {chance(f.q)}" if defined(f.q) else ""
+    value = f"{metric_name(f.metric)} {number(f.value, sign=True)}"
+    return f"Clearest{where}: {f.sentence} {value[0].upper()}{value[1:]}{span}{sure}."
 
 
-def _where(facts: Mapping[str, Any], findings: Sequence[Finding]) -> list[str]:
-    """Per probe: how many detections, and about what."""
+def _where(facts: Mapping[str, Any], findings: Sequence[Finding]) -> list[Place]:
+    """Per probe: how many detections, and about what; the audited model first."""
     out = []
     for label, entry in facts["probes"].items():
         own = [f for f in findings if f.probe == label and f.detected is not None]
-        hits = sorted((f for f in own if f.detected), key=lambda f: f.q)
         if not own:
             continue
+        hits = sorted((f for f in own if f.detected), key=lambda f: f.q)
+        times: dict[str, int] = {}
+        for finding in hits:
+            name = subject(finding)
+            times[name] = times.get(name, 0) + 1
+        named = [n if k == 1 else f"{n}, {k} times" for n, k in times.items()]
+        more = f"; and {len(named) - NAMED} more" if len(named) > NAMED else ""
         title = str(entry.get("title") or label)
-        model = entry.get("model")
-        about = f" [{model}]" if model and model != facts["work"]["model"] else ""
-        if hits:
-            named = "; ".join(subject(f) for f in hits[:NAMED])
-            more = f"; and {len(hits) - NAMED} more" if len(hits) > NAMED else ""
-            out.append(f"{title}{about} {len(hits)} of {len(own)}: {named}{more}.")
-        else:
-            out.append(f"{title}{about} 0 of {len(own)}.")
-    return out
+        model = str(entry.get("model") or facts["work"]["model"])
+        audited = model == facts["work"]["model"]
+        about = "; ".join(named[:NAMED]) + more
+        out.append(Place(title, model, audited, len(hits), len(own), about))
+    return sorted(out, key=lambda p: (not p.audited, -p.hits))
 
 
 def _sure(best: Sequence[Finding], quiet: Sequence[Quiet], rate: float) -> list[str]:
     out = []
     if best:
         out.append(
-            f"Of the differences called detected, no more than about {rate:.0%} should be "
-            f"chance (false-discovery rate, the q beside each). Intervals hold the true number "
-            f"in 95 of 100 such runs."
+            f"Of all differences called detected, about {rate:.0%} or fewer should be chance "
+            f"(false-discovery rate)."
         )
-    for part in quiet:
-        if defined(part.largest):
-            out.append(f"{part.title} {part.could}")
+    missed = [
+        f"{metric_name(q.metric)} below {number(q.largest)}" for q in quiet if defined(q.largest)
+    ]
+    if missed:
+        out.append(f"Gaps this run may have missed: {'; '.join(dict.fromkeys(missed))}.")
     if not best:
         out.append("No difference detected does not mean that there is none.")
     return out

@@ -167,7 +167,9 @@ def scatter(
     if group:
         marks["color"] = {**category(group), "legend": {"orient": "top"}}
         marks["shape"] = category(group)
-    return base(rows, height=340, mark={"type": "point", "filled": True, "size": 70}, encoding=marks)
+    return base(
+        rows, height=340, mark={"type": "point", "filled": True, "size": 70}, encoding=marks
+    )
 
 
 def slope(rows: Sequence[Row], label: str, stage: str, value: str, title: str) -> Spec:

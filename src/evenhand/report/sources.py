@@ -35,7 +35,7 @@ def lexicon_names(entry: Mapping[str, Any]) -> list[str]:
     if kind == "underspecified":
         return list(UNQOVER.get(str(settings.get("social_class", "gender")), ()))
     if kind == "divergence":
-        return [] if settings.get("file") else [settings.get("lexicon"), "divergence_controls"]
+        return [] if settings.get("file") else [str(settings.get("lexicon")), "divergence_controls"]
     if kind == "association":
         return ["weat"]
     return [v for k, v in settings.items() if "lexicon" in k and isinstance(v, str)]
@@ -63,7 +63,9 @@ def command(facts: Mapping[str, Any]) -> tuple[str, str]:
             options += [flag, str(work[key])]
     suite = work["suite"]
     if _packaged(suite):
-        return shlex.join(["evenhand", "audit", work["model"], "--suite", suite["name"], *options]), ""
+        return shlex.join(
+            ["evenhand", "audit", work["model"], "--suite", suite["name"], *options]
+        ), ""
     text = suite_toml(suite)
     line = ["evenhand", "audit", work["model"], "--suite", "suite.toml", *options]
     return shlex.join(line), text

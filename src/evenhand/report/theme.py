@@ -36,11 +36,13 @@ def config(mode: str = "light") -> dict[str, Any]:
         "background": "transparent" if mode == "dark" else None,
         "font": FONT,
         "view": {"stroke": None},
+        "axisY": {"labelOverlap": False},
         "aria": False,
         "axis": {
             "labelColor": c["text"], "titleColor": c["muted"], "gridColor": c["grid"],
             "tickColor": c["grid"], "domainColor": c["grid"], "labelFontSize": 12,
             "titleFontSize": 12, "titleFontWeight": "normal", "titleLimit": 600,
+            "labelOverlap": "greedy", "labelSeparation": 8,
         },
         "legend": {"labelColor": c["text"], "titleColor": c["muted"], "labelFontSize": 12,
                    "titleFontSize": 12, "titleFontWeight": "normal"},
@@ -52,4 +54,3 @@ def config(mode: str = "light") -> dict[str, Any]:
         "range": {"category": c["category"], "diverging": c["diverging"],
                   "ordinal": [c["detected"], c["quiet"]]},
     }  # fmt: skip
-

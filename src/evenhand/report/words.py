@@ -22,7 +22,7 @@ class Metric:
 METRICS = {
     "gamma": Metric("lean γ", "from −1 to 1; 0: neither is preferred"),
     "hellinger2": Metric(
-        "shift of the next word (Hellinger², 0 to 1)", "0: same predictions; 1: no overlap at all"
+        "shift of the next word", "squared Hellinger distance; 0: same predictions; 1: no overlap"
     ),
     "effect_size": Metric("effect size d", "from −2 to 2; 0: no association"),
     "mu": Metric("intensity μ", "0: no preference; never below 0, so compare with the noise floor"),
