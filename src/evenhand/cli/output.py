@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from evenhand.findings import Finding
     from evenhand.record import Run
 
 
@@ -65,9 +64,13 @@ def p_text(value: float) -> str:
 
 
 class RichProgress:
-    """One line per ask: label, bar, inputs done, time left."""
+    """One line per ask: label, bar, inputs done, time left.
 
-    def __init__(self) -> None:
+    Nothing is printed, the banner neither, before the first ask begins: a mistake found earlier
+    is then all that a user sees.
+    """
+
+    def __init__(self, banner: str = "") -> None:
         from rich.progress import (
             BarColumn,
             MofNCompleteColumn,
@@ -87,16 +90,20 @@ class RichProgress:
             TimeRemainingColumn(),
             console=console(stderr=True),
         )
+        self._banner = banner
         self._task: Any = None
 
     def __enter__(self) -> RichProgress:
-        self._progress.start()
         return self
 
     def __exit__(self, *error: object) -> None:
         self._progress.stop()
 
     def start(self, label: str, total: int, done: int) -> None:
+        if self._banner:
+            self._progress.console.print(self._banner, markup=False)
+            self._banner = ""
+        self._progress.start()
         self._task = self._progress.add_task(clean(label), total=total, completed=done)
 
     def advance(self, inputs: int) -> None:
@@ -106,56 +113,11 @@ class RichProgress:
         self._progress.refresh()
 
 
-def finding_lines(finding: Finding) -> tuple[str, str]:
-    """The sentence, and the numbers behind it."""
-    parts = [f"{finding.metric} {number(finding.value, sign=True)}"]
-    if math.isfinite(finding.low):
-        parts.append(f"[{number(finding.low)}, {number(finding.high)}]")
-    if math.isfinite(finding.q):
-        parts.append(f"q {p_text(finding.q)}")
-    parts.append(f"n {finding.n:,}")
-    if math.isfinite(finding.floor):
-        parts.append(f"noise floor {number(finding.floor)}")
-    if finding.coverage < 1:
-        parts.append(f"coverage {finding.coverage:.0%}")
-    return clean(finding.sentence), "  ".join(parts)
-
-
 def print_run(run: Run, limit: int = 10) -> None:
-    """The first screen: strongest findings, what was not detected, where to read on."""
-    from evenhand.findings import strongest
+    """The first screen: is there a problem, where, how sure is that, what next."""
+    from evenhand.cli.first_screen import print_first_screen
 
-    out = console()
-    facts = run.facts
-    rate = facts["work"]["suite"]["false_discovery_rate"]
-    findings = run.findings
-    best = strongest(findings, limit)
-    out.print(f"[bold]Strongest findings[/bold] (false-discovery rate {rate:.0%})")
-    if not best:
-        out.print("  none: no difference was detected")
-    for place, finding in enumerate(best, start=1):
-        sentence, numbers = finding_lines(finding)
-        out.print(f"  {place:>2}  {sentence}", markup=False)
-        out.print(f"      {numbers}", markup=False, style="dim")
-    _print_quiet(out, findings)
-    for label, entry in facts["probes"].items():
-        if entry.get("skipped"):
-            out.print(f"Not run: {label} ({entry['skipped']})", markup=False)
-    out.print(f"Read it:   {run.report}", markup=False)
-
-
-def _print_quiet(out: Console, findings: Sequence[Finding]) -> None:
-    """Tests without a detection, one line per probe, with the effect they could have seen."""
-    by_probe: dict[str, list[Finding]] = {}
-    for finding in findings:
-        if finding.detected is False:
-            by_probe.setdefault(finding.probe, []).append(finding)
-    for probe, rows in by_probe.items():
-        names = ", ".join(clean(f.attribute or f.id) for f in rows[:6])
-        more = f" and {len(rows) - 6} more" if len(rows) > 6 else ""
-        seen = [f.detectable for f in rows if math.isfinite(f.detectable)]
-        could = f" (could have seen {number(max(seen))} or more)" if seen else ""
-        out.print(f"Tested, no difference detected: {probe}: {names}{more}{could}", markup=False)
+    print_first_screen(run, console(), limit)
 
 
 def print_table(rows: Sequence[Mapping[str, Any]], title: str = "") -> None:

@@ -57,12 +57,12 @@ class Quiet:
         """The effect that would have been seen in 80 of 100 cases."""
         if not defined(self.largest):
             return "This run does not know which effect it could have seen."
-        span = number(self.largest)
-        if number(self.smallest) != span:
-            span = f"{number(self.smallest)} to {span}, depending on the test,"
+        finest = ""
+        if number(self.smallest) != number(self.largest):
+            finest = f" (the finest test: {number(self.smallest)})"
         return (
-            f"A true effect of {span} or more ({metric_name(self.metric)}) would have been "
-            f"seen in 80 of 100 such runs; a smaller one may have been missed."
+            f"A true {metric_name(self.metric)} of {number(self.largest)} or more{finest} would "
+            f"have been seen in 80 of 100 such runs; a smaller one may have been missed."
         )
 
 

@@ -69,7 +69,9 @@ def number(value: float | None, *, sign: bool = False) -> str:
         text = f"{size:,.0f}"
     elif size >= 100:
         text = f"{size:.1f}"
-    elif size >= 0.01 or size == 0:
+    elif size == 0:
+        text = "0"
+    elif size >= 0.01:
         text = f"{size:.3f}"
     else:
         text = f"{size:.2g}"

@@ -1,0 +1,117 @@
+"""A run's first screen in the terminal: the same story, in the same words, as the report's."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from evenhand.report.content import Quiet, Story, tell
+from evenhand.report.safe import readable
+from evenhand.report.words import chance, count, defined, metric_name, number, subject
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    from evenhand.findings import Finding
+    from evenhand.record import Run
+
+NAMED = 8
+
+
+def print_first_screen(run: Run, out: Console, limit: int = 10) -> None:
+    """Is there a problem, where, how sure is that, and what next; then the findings."""
+    story = tell(run, limit)
+    _head(out, "Is there a problem?")
+    _line(out, story.problem, style="bold red" if _alarming(story) else "bold")
+    _head(out, "Where?")
+    for place in story.where:
+        _line(out, place.sentence)
+    _head(out, "How sure is that?")
+    for line in story.sure:
+        _line(out, line)
+    _head(out, f"Strongest findings (false-discovery rate {story.rate:.0%})")
+    if not story.strongest:
+        _line(out, "none: no difference was detected")
+    for position, finding in enumerate(story.strongest, start=1):
+        _finding(out, position, finding, run.facts["work"]["model"])
+    if story.controls:
+        seen = sum(bool(f.detected) for f in story.controls)
+        text = f"{seen} of {len(story.controls)} method checks (not about people) seen"
+        _line(out, text, style="dim")
+    if story.quiet:
+        _head(out, "Tested, no difference detected")
+        for part in story.quiet:
+            _quiet(out, part)
+    for label, why in story.skipped.items():
+        _line(out, f"Not run: {label} ({why})")
+    out.print()
+    out.print(_text(f"Read it:   {run.report}"), soft_wrap=True)
+    for step in story.steps:
+        out.print(_text(f"Next:      {step.command}   # {step.why.lower()}"), soft_wrap=True)
+
+
+def numbers(finding: Finding) -> str:
+    """The numbers of a finding on one line."""
+    parts = [f"{metric_name(finding.metric)} {number(finding.value, sign=True)}"]
+    if defined(finding.low):
+        parts.append(f"[{number(finding.low)}, {number(finding.high)}]")
+    if defined(finding.q):
+        parts.append(f"q {chance(finding.q)}")
+    parts.append(f"n {finding.n:,}")
+    if defined(finding.floor):
+        parts.append(f"noise floor {number(finding.floor)}")
+    if finding.coverage < 1:
+        parts.append(f"coverage {finding.coverage:.0%}")
+    return "  ".join(parts)
+
+
+def _finding(out: Console, position: int, finding: Finding, audited: str) -> None:
+    from rich.padding import Padding
+
+    out.print(Padding(_hanging(f"{position:>2}  ", finding.sentence), (0, 0, 0, 2)))
+    where = f"  ({finding.model})" if finding.model not in ("", audited) else ""
+    doubt = ""
+    if defined(finding.low) and finding.low <= finding.ideal <= finding.high:
+        doubt = f"  interval reaches {number(finding.ideal)}"
+    out.print(Padding(_text(numbers(finding) + where + doubt, "dim"), (0, 0, 0, 6)))
+
+
+def _quiet(out: Console, part: Quiet) -> None:
+    names = list(dict.fromkeys(subject(f) for f in part.findings))
+    more = f"; and {len(names) - NAMED} more" if len(names) > NAMED else ""
+    head = f"{part.title} {count(len(part.findings), 'test')}: {'; '.join(names[:NAMED])}{more}."
+    _line(out, head)
+    _line(out, part.could, style="dim")
+
+
+def _alarming(story: Story) -> bool:
+    return any(v.audited and v.detected for v in story.verdicts)
+
+
+def _head(out: Console, text: str) -> None:
+    out.print()
+    out.print(_text(text, "bold"))
+
+
+def _line(out: Console, text: str, style: str = "") -> None:
+    from rich.padding import Padding
+
+    out.print(Padding(_text(text, style), (0, 0, 0, 2)))
+
+
+def _text(text: str, style: str = "") -> Text:
+    from rich.text import Text
+
+    return Text(readable(text, 600), style=style)
+
+
+def _hanging(mark: str, text: str) -> Table:
+    """A number in front, the text beside it, wrapped lines under the text."""
+    from rich.table import Table
+
+    grid = Table.grid(padding=0)
+    grid.add_column(width=len(mark))
+    grid.add_column()
+    grid.add_row(mark, _text(text))
+    return grid
