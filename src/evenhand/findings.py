@@ -110,7 +110,7 @@ def to_table(findings: Sequence[Finding]) -> pa.Table:
         values = [row[spec.name] for row in rows]
         if spec.name in ("groups", "examples", "details"):
             values = [json.dumps(v, ensure_ascii=False, sort_keys=True) for v in values]
-        columns[spec.name] = values
+        columns[spec.name] = [_encodable(v) for v in values]
     types = {"float": pa.float64(), "int": pa.int64(), "bool": pa.bool_()}
     arrays = {
         spec.name: pa.array(
@@ -120,6 +120,13 @@ def to_table(findings: Sequence[Finding]) -> pa.Table:
         for spec in fields(Finding)
     }
     return pa.table(arrays)
+
+
+def _encodable(value: Any) -> Any:
+    """Text with half characters (which no file can hold) written as escapes."""
+    if isinstance(value, str):
+        return value.encode("utf-8", "backslashreplace").decode()
+    return value
 
 
 def strongest(findings: Sequence[Finding], limit: int = 10) -> list[Finding]:
