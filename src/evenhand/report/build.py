@@ -15,7 +15,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from jinja2 import Environment, FileSystemLoader, ChainableUndefined
 from markupsafe import Markup
 
 from evenhand.findings import Finding
@@ -90,7 +90,7 @@ def environment() -> Environment:
     env = Environment(
         loader=FileSystemLoader(FOLDER),
         autoescape=True,
-        undefined=StrictUndefined,
+        undefined=ChainableUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
         finalize=lambda v: readable(v) if isinstance(v, str) and not isinstance(v, Markup) else v,

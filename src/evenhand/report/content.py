@@ -5,6 +5,7 @@ Four questions come first: is there a problem, where, how sure is that, what nex
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -242,8 +243,7 @@ def _quiet(facts: Mapping[str, Any], findings: Sequence[Finding]) -> list[Quiet]
 def _steps(
     run: Run, facts: Mapping[str, Any], findings: Sequence[Finding], best: Sequence[Finding]
 ) -> list[Step]:
-    model = facts["work"]["model"]
-    place = run.folder
+    model, place = shlex.quote(str(facts["work"]["model"])), shlex.quote(str(run.folder))
     steps = [Step("Look at every item behind a number", f"evenhand view {place}")]
     if best:
         steps.append(Step("Decide whether it may ship", f"evenhand gate {place}"))

@@ -79,6 +79,7 @@ def dot_plot(
     layers: list[Spec] = []
     if ideal is not None:
         layers.append({
+            "data": {"values": [{}]},
             "mark": {"type": "rule", "strokeDash": [4, 3]},
             "encoding": {"x": {"datum": ideal, "type": "quantitative"}},
         })  # fmt: skip

@@ -38,6 +38,7 @@ def config(mode: str = "light") -> dict[str, Any]:
         "view": {"stroke": None},
         "axisY": {"labelOverlap": False},
         "aria": False,
+        "mark": {"aria": False},
         "axis": {
             "labelColor": c["text"], "titleColor": c["muted"], "gridColor": c["grid"],
             "tickColor": c["grid"], "domainColor": c["grid"], "labelFontSize": 12,

@@ -1,0 +1,33 @@
+"""Reports of made-up runs on disk."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+import made_runs  # noqa: E402
+from browsing import axe, browser  # noqa: E402
+
+from evenhand.record import Run  # noqa: E402
+from evenhand.report.build import render  # noqa: E402
+
+__all__ = ["axe", "browser"]
+
+
+def with_report(run: Run) -> Run:
+    run.report.write_bytes(render(run).encode("utf-8", "backslashreplace"))
+    return run
+
+
+@pytest.fixture(scope="session")
+def ordinary(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    return with_report(made_runs.ordinary(Path(tmp_path_factory.mktemp("runs")) / "ordinary"))
+
+
+@pytest.fixture(scope="session")
+def hostile(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    return with_report(made_runs.hostile(Path(tmp_path_factory.mktemp("runs")) / "hostile"))
