@@ -145,7 +145,9 @@ class MaskScore(Requests):
     """How likely is this candidate at the one MASK of the text?
 
     A candidate of one piece gets its exact probability. One of k pieces gets k masks and the
-    sum of the pieces' log-probabilities, each with the pieces before it filled in.
+    sum of the pieces' log-probabilities, each with the pieces before it filled in. A candidate
+    may list alternatives separated by tabs (a name and a pronoun); the likeliest, per piece,
+    counts.
     """
 
     kind: ClassVar[str] = "mask-score"
@@ -162,12 +164,22 @@ class Span(Requests):
 
     `other` lists the texts of the rival candidates (tab-separated), which decide which
     occurrence is meant when one candidate contains another ("Asian" in "Caucasian").
+
+    A single rival is scored in the same row (`other_start`, `other_end`; NaN for several or none).
+    `as_published` follows the released code: one separator, no token types, padding in the
+    softmax, batches of 100 as they come, its own rules for spans and articles.
     """
 
     kind: ClassVar[str] = "span"
     columns: ClassVar[tuple[str, ...]] = ("question", "context", "candidate", "other")
     shared: ClassVar[tuple[str, ...]] = ("question", "context")
-    outputs: ClassVar[Mapping[str, str]] = {"start": "float", "end": "float", "none": "float"}
+    outputs: ClassVar[Mapping[str, str]] = {
+        "start": "float",
+        "end": "float",
+        "none": "float",
+        "other_start": "float",
+        "other_end": "float",
+    }
     question: Sequence[str]
     context: Sequence[str]
     candidate: Sequence[str]

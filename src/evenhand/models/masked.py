@@ -7,26 +7,39 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from evenhand.errors import DataError, ModelError
-from evenhand.models.encoders import Encoded, EncoderModel
+from evenhand.models.encoders import EncoderModel
+from evenhand.models.parts import Assembly, Batch, Frame, Pool
 from evenhand.models.transformer import LoadOptions
 from evenhand.requests import MASK, Column, Embed, FillMask, MaskScore, Requests
+
+Ints = npt.NDArray[np.int64]
+Fill = tuple[str, tuple[int, ...], int]
+"""A text with one mask, the pieces already filled in there, and how many there will be."""
 
 CONTINUES = "##"
 """Marks a fill that continues the word before the mask instead of starting a new one."""
 
 
+PART = "\x1f"
+"""Separates a text from the pieces already filled in, in the names of parts."""
+
+
 @dataclass
 class Masked:
-    """Encoded texts with the position to read; for MaskScore also, per piece asked for, the
-    piece (`targets`), the input that shows it (`inputs`) and the request row (`owners`)."""
+    """Batches of texts with the position to read; for MaskScore also, per piece asked for, the
+    piece (`targets`), the input that shows it (`inputs`) and its alternative (`owners`); per
+    alternative its number of pieces (`pieces`) and the request row it belongs to (`rows`)."""
 
-    encoded: Encoded
-    positions: list[int]
+    batches: list[Batch]
+    positions: Ints
+    opens: list[bool]
     targets: list[int] = field(default_factory=list)
     owners: list[int] = field(default_factory=list)
     pieces: list[int] = field(default_factory=list)
+    rows: list[int] = field(default_factory=list)
     inputs: list[int] = field(default_factory=list)
 
 
@@ -41,6 +54,9 @@ class MaskedModel(EncoderModel):
         super().__init__(source, name, options)
         if self.tokenizer.mask_token is None:
             raise ModelError(f"model {name!r} has no mask token, so it cannot fill masks.")
+        self._before = Pool(self._encode_before)
+        self._after = Pool(self._encode_after)
+        self._ends = self._special_ends()
 
     def prepare(self, requests: Requests) -> Any:
         if isinstance(requests, FillMask):
@@ -60,82 +76,128 @@ class MaskedModel(EncoderModel):
         """The candidate's vocabulary pieces as they would stand at the mask."""
         return self.encode([candidate if opens else f" {candidate}"], special=False)[0]
 
-    def _text(self, text: str, masks: int = 1) -> str:
+    def _halves(self, text: str) -> tuple[str, str]:
         if text.count(MASK) != 1:
             raise DataError(
-                f"mask request: {text!r} has {text.count(MASK)} masks; exactly one {MASK} is needed."
+                f"mask request: {text!r} has {text.count(MASK)} masks; one {MASK} is needed."
             )
-        return text.replace(MASK, " ".join([self.tokenizer.mask_token] * masks))
+        left, _, right = text.partition(MASK)
+        return left, right
 
     def _one_mask(self, texts: Sequence[str]) -> Masked:
-        encoded = self.encode_texts([self._text(t) for t in texts])
-        mask = self.tokenizer.mask_token_id
-        return Masked(encoded, [ids.index(mask) for ids in encoded["input_ids"]])
+        return self._laid_out([(text, (), 1) for text in texts])
 
     def _candidates(self, requests: MaskScore) -> Masked:
         """One input per piece of each candidate, the pieces before it already filled in.
 
-        Candidates of one piece that share a text share its input; the runner has put them
-        side by side.
+        Candidates of one piece that share a text share its input.
         """
         known: dict[tuple[str, bool], list[int]] = {}
-        texts: dict[tuple[str, tuple[int, ...], int], int] = {}
-        filled: list[tuple[str, tuple[int, ...], int]] = []
-        inputs, targets, owners, counts = [], [], [], []
+        inputs_of: dict[Fill, int] = {}
+        inputs, targets, owners, rows = [], [], [], []
+        counts: list[int] = []
         for row, (text, candidate) in enumerate(zip(requests.text, requests.candidate)):
             opens = text.startswith(MASK)
-            ids = known.setdefault((candidate, opens), self.pieces(candidate, opens=opens))
-            if not ids:
-                raise DataError(f"candidate {candidate!r} is empty for model {self.name!r}.")
-            counts.append(len(ids))
-            for step, piece in enumerate(ids):
-                key = (text, tuple(ids[:step]), len(ids))
-                if key not in texts:
-                    texts[key] = len(filled)
-                    filled.append(key)
-                inputs.append(texts[key])
-                targets.append(piece)
-                owners.append(row)
-        encoded = self.encode_texts([self._text(t, n) for t, _, n in filled])
-        positions = self._fill_in(encoded, [done for _, done, _ in filled])
-        return Masked(encoded, positions, targets, owners, counts, inputs)
+            for alternative in candidate.split("\t"):
+                ids = known.get((alternative, opens))
+                if ids is None:
+                    ids = known[alternative, opens] = self._checked_pieces(alternative, opens)
+                for step, piece in enumerate(ids):
+                    key = (text, tuple(ids[:step]), len(ids))
+                    inputs.append(inputs_of.setdefault(key, len(inputs_of)))
+                    targets.append(piece)
+                    owners.append(len(counts))
+                counts.append(len(ids))
+                rows.append(row)
+        masked = self._laid_out(list(inputs_of))
+        masked.targets, masked.owners, masked.pieces = targets, owners, counts
+        masked.rows, masked.inputs = rows, inputs
+        return masked
 
-    def _fill_in(self, encoded: Encoded, done: Sequence[tuple[int, ...]]) -> list[int]:
-        """Write the pieces already decided over the first masks; give the next mask's place."""
-        mask = self.tokenizer.mask_token_id
-        positions = []
-        for ids, pieces in zip(encoded["input_ids"], done):
-            first = ids.index(mask)
-            ids[first : first + len(pieces)] = pieces
-            positions.append(first + len(pieces))
-        return positions
+    def _checked_pieces(self, candidate: str, opens: bool) -> list[int]:
+        ids = self.pieces(candidate, opens=opens)
+        if not ids:
+            raise DataError(f"candidate {candidate!r} is empty for model {self.name!r}.")
+        return ids
 
-    def _at_masks(self, masked: Masked, use: Callable[[list[int], Any], None]) -> None:
+    def _laid_out(self, fills: Sequence[Fill]) -> Masked:
+        """Batches of texts, tokenised in halves: what stands before the mask, and the rest."""
+        halves = [self._halves(text) for text, _, _ in fills]
+        left, right = [], []
+        for (before, after), (_, done, masks) in zip(halves, fills):
+            left.append(f"{before}{PART}{' '.join(map(str, done))}")
+            right.append(f"{after}{PART}{masks - len(done)}")
+        first, last = self._ends
+        assembly = Assembly(
+            Frame(first, (), last), self._before, self._after, self._before.codes(left),
+            self._after.codes(right), pad=self.tokenizer.pad_token_id or 0, with_types=False,
+        )  # fmt: skip
+        self.check_lengths(assembly.lengths.tolist(), "text")
+        opens = [not before.strip() for before, _ in halves]
+        return Masked(assembly.batches(self.token_budget), assembly.second_at(), opens)
+
+    def _encode_before(self, names: list[str]) -> list[list[int]]:
+        """Tokens before the mask, then the pieces already decided."""
+        mask = self.tokenizer.mask_token
+        texts = [name.rsplit(PART, 1)[0] + mask for name in names]
+        done = [[int(i) for i in name.rsplit(PART, 1)[1].split()] for name in names]
+        return [ids[:-1] + d for ids, d in zip(self.encode(texts, special=False), done)]
+
+    def _encode_after(self, names: list[str]) -> list[list[int]]:
+        """The masks left to fill, then the tokens after them."""
+        mask, number = self.tokenizer.mask_token, self.tokenizer.mask_token_id
+        texts = [mask + name.rsplit(PART, 1)[0] for name in names]
+        left = [int(name.rsplit(PART, 1)[1]) for name in names]
+        return [[number] * n + ids[1:] for ids, n in zip(self.encode(texts, special=False), left)]
+
+    def _special_ends(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """Special tokens before and after a text, checked against the tokenizer's own encoding."""
+        mask = self.tokenizer.mask_token
+        text = f"Ann met Bob. {mask} was here, too."
+        whole = self.encode([text], special=True)[0]
+        before, after = text.split(mask)
+        bare = (
+            self._encode_before([f"{before}{PART}"])[0] + self._encode_after([f"{after}{PART}1"])[0]
+        )
+        for low in range(len(whole) - len(bare) + 1):
+            if whole[low : low + len(bare)] == bare:
+                return tuple(whole[:low]), tuple(whole[low + len(bare) :])
+        raise ModelError(
+            f"model {self.name!r}: its tokenizer treats text around a mask as one piece, which is "
+            "not supported. Use a BERT- or RoBERTa-like tokenizer."
+        )
+
+    def _at_masks(self, masked: Masked, use: Callable[[Ints, Any], None]) -> None:
         """Call `use(rows, logits)` per batch, logits float32 [rows, vocabulary] at the mask."""
         torch = self.torch
         with torch.inference_mode():
-            for rows, tensors in self.batches(masked.encoded):
-                at = torch.tensor([masked.positions[r] for r in rows], device=self.device)
-                with self.only_positions(torch.arange(len(rows), device=self.device), at):
-                    use(rows, self.model(**tensors).logits[0].float())
+            for batch in masked.batches:
+                tensors = batch.tensors(torch, self.device)
+                at = torch.from_numpy(masked.positions[batch.inputs]).to(self.device)
+                lines = torch.arange(len(batch.inputs), device=self.device)
+                with self.only_positions(lines, at):
+                    use(batch.inputs, self.model(**tensors).logits[0].float())
 
     def _fills(self, masked: Masked, top: int) -> dict[str, Column]:
         fills: list[Any] = [None] * len(masked.positions)
         logprobs: list[Any] = [None] * len(masked.positions)
 
-        def keep(rows: list[int], logits: Any) -> None:
+        seen: dict[tuple[int, bool], str] = {}
+
+        def word(piece: int, opens: bool) -> str:
+            if (piece, opens) not in seen:
+                seen[piece, opens] = self._word(piece, opens)
+            return seen[piece, opens]
+
+        def keep(rows: Ints, logits: Any) -> None:
             best = logits.log_softmax(-1).topk(top)
-            for i, row in enumerate(rows):
-                opens = masked.positions[row] <= self._first_position
-                fills[row] = [self._word(int(p), opens) for p in best.indices[i]]
-                logprobs[row] = best.values[i].double().tolist()
+            ids, values = best.indices.tolist(), best.values.double().tolist()
+            for i, row in enumerate(rows.tolist()):
+                fills[row] = [word(piece, masked.opens[row]) for piece in ids[i]]
+                logprobs[row] = values[i]
 
         self._at_masks(masked, keep)
         return {"fills": fills, "logprobs": logprobs}
-
-    @property
-    def _first_position(self) -> int:
-        return 1 if self.tokenizer.cls_token_id is not None else 0
 
     def _word(self, piece: int, opens: bool) -> str:
         """A piece as text, decoded on its own; continuations are marked."""
@@ -145,7 +207,7 @@ class MaskedModel(EncoderModel):
         text = self.tokenizer.decode([piece])
         spaced = token.startswith(("Ġ", "▁", " "))
         if not spaced and not opens and self._marks_spaces:
-            return CONTINUES + text.strip()
+            return f"{CONTINUES}{text.strip()}"
         return str(text.strip())
 
     @property
@@ -155,21 +217,31 @@ class MaskedModel(EncoderModel):
         return str(token).startswith(("Ġ", "▁"))
 
     def _scores(self, requests: MaskScore, masked: Masked) -> dict[str, Column]:
-        inputs = np.asarray(masked.inputs)
-        targets = np.asarray(masked.targets)
+        torch = self.torch
+        inputs, targets = np.asarray(masked.inputs), np.asarray(masked.targets)
         order = np.argsort(inputs, kind="stable")
         starts = np.searchsorted(inputs[order], np.arange(len(masked.positions) + 1))
-        total = np.zeros(len(requests))
+        done, parts = [], []
 
-        def add(rows: list[int], logits: Any) -> None:
-            where = [order[starts[r] : starts[r + 1]] for r in rows]
-            owner = np.concatenate(where)
-            line = np.repeat(np.arange(len(rows)), [len(w) for w in where])
-            line_t = self.torch.from_numpy(line).to(logits.device)
-            piece_t = self.torch.from_numpy(targets[owner]).to(logits.device)
-            logprob = logits[line_t, piece_t] - logits.logsumexp(-1)[line_t]
-            rows_of = np.asarray(masked.owners)[owner]
-            np.add.at(total, rows_of, logprob.double().cpu().numpy())
+        def add(rows: Ints, logits: Any) -> None:
+            counts = starts[rows + 1] - starts[rows]
+            line = np.repeat(np.arange(len(rows)), counts)
+            first = np.repeat(starts[rows] - np.cumsum(counts) + counts, counts)
+            asked = order[first + np.arange(len(line))]
+            line_t = torch.from_numpy(line).to(logits.device)
+            piece_t = torch.from_numpy(targets[asked]).to(logits.device)
+            parts.append(logits[line_t, piece_t] - logits.logsumexp(-1)[line_t])
+            done.append(asked)
 
         self._at_masks(masked, add)
-        return {"logprob": total, "n_pieces": np.asarray(masked.pieces, dtype=np.int32)}
+        total = np.zeros(len(masked.pieces))
+        values = torch.cat(parts).double().cpu().numpy()
+        np.add.at(total, np.asarray(masked.owners)[np.concatenate(done)], values)
+        return _likeliest(total, np.asarray(masked.pieces), np.asarray(masked.rows), len(requests))
+
+
+def _likeliest(total: Any, pieces: Ints, rows: Ints, n_rows: int) -> dict[str, Column]:
+    """Per request row the alternative with the largest log-probability per piece."""
+    order = np.lexsort((-(total / pieces), rows))
+    best = order[np.searchsorted(rows[order], np.arange(n_rows))]
+    return {"logprob": total[best], "n_pieces": pieces[best].astype(np.int32)}

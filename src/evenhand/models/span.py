@@ -1,4 +1,9 @@
-"""Span question answering: probability that a candidate's span starts and ends the answer."""
+"""Span question answering: probability that a candidate's span starts and ends the answer.
+
+Questions and contexts are tokenised once each and put together as arrays; start and end
+probabilities of all candidates are read on the device. Padding never takes part in a softmax, so
+which inputs share a batch does not change a score.
+"""
 
 from __future__ import annotations
 
@@ -6,55 +11,35 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from evenhand.errors import ModelError
-from evenhand.models.encoders import Encoded, EncoderBase
-from evenhand.models.spans import find_span
+from evenhand.models.encoders import EncoderBase
+from evenhand.models.parts import Assembly, Batch, Frame, Pool, pair_frame, similar_lengths
+from evenhand.models.spans import find_span, places, published_spans, published_word, token_span
+from evenhand.models.transformer import LoadOptions
 from evenhand.requests import Column, Requests, Span
 
-ARTICLES = {"a", "an", "the", "some", "few", "several"}
-GROUP_WORDS = ({"a"}, {"group", "team", "couple"}, {"of"})
-HEADS = set(
-    [
-        "man",
-        "woman",
-        "boy",
-        "girl",
-        "child",
-        "kid",
-        "person",
-        "folk",
-        "people",
-        "couple",
-        "men",
-        "women",
-        "boys",
-        "girls",
-        "children",
-        "kids",
-        "persons",
-        "folks",
-        "city",
-        "country",
-        "cities",
-        "countries",
-        ".",
-    ]
-)
+Ints = npt.NDArray[np.int64]
+Place = tuple[tuple[int, int, int, int], tuple[int, int]]
+NOWHERE: Place = ((-1, -1, -1, -1), (-1, -1))
+STARTS, ENDS = 4, 2
+PUBLISHED_BATCH = 100
+REMEMBERED = 400_000
 
 
 @dataclass
 class Questions:
-    """Distinct (question, context) inputs and, per request row, its input and token places.
+    """Batches of distinct inputs and, for every request row, its input and token places.
 
-    `starts` and `ends` list the token positions whose best probability counts: the span's own
-    first (last) token, and the article or head noun beside it when extension is on.
+    `starts` [rows, asked, 4] and `ends` [rows, asked, 2] are token positions whose best
+    probability counts (repeated when there are fewer), -1 where the candidate is not there.
     """
 
-    encoded: Encoded
-    inputs: np.ndarray
-    starts: list[list[int]]
-    ends: list[list[int]]
+    batches: list[Batch]
+    inputs: Ints
+    starts: Ints
+    ends: Ints
 
 
 class SpanModel(EncoderBase):
@@ -64,87 +49,189 @@ class SpanModel(EncoderBase):
     auto = "AutoModelForQuestionAnswering"
     answers = frozenset({Span.kind})
 
+    def __init__(self, source: str, name: str, options: LoadOptions | None = None) -> None:
+        super().__init__(source, name, options)
+        self._frame = pair_frame(self.tokenizer)
+        self._questions = Pool(lambda texts: self.encode(texts, special=False))
+        self._contexts = Pool(lambda texts: self.encode(texts, special=False))
+        self._offsets: dict[str, list[tuple[int, int]]] = {}
+        self._places: dict[tuple[str, str, str, bool, bool], Place] = {}
+        opens = self.encode([" the"], special=False)[0]
+        first = str(self.tokenizer.convert_ids_to_tokens(opens[0])) if opens else ""
+        self._byte_level = first.startswith("Ġ")
+
     def prepare(self, requests: Requests) -> Questions:
         if not isinstance(requests, Span):
             raise ModelError(f"model {self.name!r} cannot answer {requests.kind!r}.")
-        pairs = list(dict.fromkeys(zip(requests.question, requests.context)))
-        place = {pair: i for i, pair in enumerate(pairs)}
-        inputs = np.asarray(
-            [place[pair] for pair in zip(requests.question, requests.context)], dtype=np.int64
-        )
+        pairs = list(zip(requests.question, requests.context))
+        known: dict[tuple[str, str], int] = {}
+        inputs = np.fromiter((known.setdefault(p, len(known)) for p in pairs), np.int64, len(pairs))
+        batches, context_at = self._laid_out(requests, list(known))
+        starts, ends = self._asked(requests)
+        shift = context_at[inputs][:, None, None]
+        return Questions(
+            batches, inputs, np.where(starts < 0, -1, starts + shift),
+            np.where(ends < 0, -1, ends + shift),
+        )  # fmt: skip
+
+    def _laid_out(self, requests: Span, inputs: list[tuple[str, str]]) -> tuple[list[Batch], Ints]:
+        """The inputs in batches, and where each one's context begins."""
+        frame = self._published_frame() if requests.as_published else self._frame
+        if frame is None:
+            return self._whole_pairs(inputs)
+        typed = not requests.as_published and "token_type_ids" in self.tokenizer.model_input_names
+        assembly = Assembly(
+            frame, self._questions, self._contexts,
+            self._questions.codes([q for q, _ in inputs]),
+            self._contexts.codes([c for _, c in inputs]),
+            pad=self.tokenizer.pad_token_id or 0, with_types=typed,
+        )  # fmt: skip
+        self.check_lengths(assembly.lengths.tolist(), "question and context")
+        if requests.as_published:
+            rows = np.arange(len(inputs))
+            cuts = range(0, len(inputs), PUBLISHED_BATCH)
+            batches = [assembly.batch(rows[low : low + PUBLISHED_BATCH]) for low in cuts]
+        else:
+            batches = assembly.batches(self.token_budget)
+        return batches, assembly.second_at()
+
+    def _published_frame(self) -> Frame:
+        """One separator and no token types, whatever the family: as the released code does."""
+        t = self.tokenizer
+        opens = t.bos_token_id if t.bos_token_id is not None else t.cls_token_id
+        closes = t.eos_token_id if t.eos_token_id is not None else t.sep_token_id
+        if opens is None or closes is None:
+            raise ModelError(
+                f"model {self.name!r} has no begin and separator tokens, which as_published needs. "
+                "Leave as_published out."
+            )
+        return Frame((opens,), (closes,), (closes,))
+
+    def _whole_pairs(self, inputs: list[tuple[str, str]]) -> tuple[list[Batch], Ints]:
+        """For tokenizers whose pairs are not their parts put together."""
         batch = self.tokenizer(
-            [q for q, _ in pairs],
-            [c for _, c in pairs],
-            truncation=False,
+            [q for q, _ in inputs], [c for _, c in inputs], truncation=False,
             return_offsets_mapping=True,
-        )
-        offsets = batch.pop("offset_mapping")
-        sequence = [batch.sequence_ids(i) for i in range(len(pairs))]
-        encoded = {name: [list(row) for row in rows] for name, rows in batch.items()}
-        self.check_lengths([len(ids) for ids in encoded["input_ids"]], "question and context")
-        starts, ends = [], []
-        for row, i in enumerate(inputs):
-            first, last = self._places(requests, row, offsets[i], sequence[i])
-            starts.append(first)
-            ends.append(last)
-        return Questions(encoded, inputs, starts, ends)
+        )  # fmt: skip
+        lengths = np.asarray([len(ids) for ids in batch["input_ids"]])
+        self.check_lengths(lengths.tolist(), "question and context")
+        begin = np.zeros(len(inputs), np.int64)
+        for i, (_, context) in enumerate(inputs):
+            own = [t for t, s in enumerate(batch.sequence_ids(i)) if s == 1]
+            begin[i] = own[0] if own else 0
+            self._offsets[context] = [tuple(batch["offset_mapping"][i][t]) for t in own]
+        typed = batch.get("token_type_ids")
+        batches = []
+        for rows in similar_lengths(lengths, self.token_budget):
+            shape = (len(rows), int(lengths[rows].max()))
+            ids = np.full(shape, self.tokenizer.pad_token_id or 0, np.int64)
+            types = np.zeros(shape, np.int64) if typed is not None else None
+            for line, r in enumerate(rows):
+                ids[line, : lengths[r]] = batch["input_ids"][r]
+                if types is not None:
+                    types[line, : lengths[r]] = typed[r]
+            batches.append(Batch(rows, ids, types, lengths[rows]))
+        return batches, begin
 
-    def _places(
-        self, requests: Span, row: int, offsets: Any, sequence: list[int | None]
-    ) -> tuple[list[int], list[int]]:
-        """Token positions that may start and end the candidate; empty when it is not there."""
-        context, candidate = requests.context[row], requests.candidate[row]
-        rivals = [r for r in requests.other[row].split("\t") if r]
-        found = find_span(context, candidate, rivals)
-        if found is None:
-            return [], []
-        inside = [
-            t
-            for t, (low, high) in enumerate(offsets)
-            if sequence[t] == 1 and high > low and low < found[1] and high > found[0]
-        ]
-        if not inside:
-            return [], []
-        first, last = [inside[0]], [inside[-1]]
-        if requests.extend:
+    def _asked(self, requests: Span) -> tuple[Ints, Ints]:
+        """Token places of every row's candidate and of its rival, in the context."""
+        self._learn_offsets(requests.context)
+        if len(self._places) > REMEMBERED:
+            self._places.clear()
+        options = (requests.extend, requests.as_published)
+        sides = [(requests.candidate, requests.other), (requests.other, requests.candidate)]
+        found = []
+        for own, rival in sides:
+            for key in zip(requests.context, own, rival):
+                place = self._places.get((*key, *options))
+                if place is None:
+                    place = self._places[(*key, *options)] = self._place(*key, *options)
+                found.append(place)
+        shape = (len(sides), len(requests))
+        starts = np.asarray([p[0] for p in found], np.int64).reshape(*shape, STARTS)
+        ends = np.asarray([p[1] for p in found], np.int64).reshape(*shape, ENDS)
+        return starts.transpose(1, 0, 2), ends.transpose(1, 0, 2)
 
-            def word(token: int) -> str:
-                if not 0 <= token < len(offsets) or sequence[token] != 1:
+    def _learn_offsets(self, contexts: Any) -> None:
+        new = [c for c in dict.fromkeys(contexts) if c not in self._offsets]
+        if len(self._offsets) > REMEMBERED:
+            self._offsets.clear()
+            new = list(dict.fromkeys(contexts))
+        if new:
+            made = self.tokenizer(
+                new, add_special_tokens=False, truncation=False, return_offsets_mapping=True
+            )
+            self._offsets.update(zip(new, made["offset_mapping"]))
+
+    def _place(
+        self, context: str, candidate: str, other: str, extend: bool, as_published: bool
+    ) -> Place:
+        offsets = self._offsets[context]
+        if not candidate or "\t" in candidate:
+            return NOWHERE  # several rivals, or none: there is no one rival to score
+        if as_published:
+            found = published_spans(context, [candidate, *filter(None, other.split("\t"))])[0]
+            tokens = self.tokenizer.tokenize(context)
+            word = published_word(tokens, self._byte_level)
+        else:
+            rivals = [r for r in other.split("\t") if r]
+            span = find_span(context, candidate, rivals)
+            if span is None:
+                return NOWHERE
+            found = span
+
+            def word(at: int) -> str:
+                if not 0 <= at < len(offsets):
                     return ""
-                low, high = offsets[token]
+                low, high = offsets[at]
                 return context[low:high].strip().lower()
 
-            before = [word(inside[0] - k) for k in (3, 2, 1)]
-            if all(w in allowed for w, allowed in zip(before, GROUP_WORDS)):
-                first += [inside[0] - k for k in (3, 2, 1)]
-            elif before[2] in ARTICLES:
-                first.append(inside[0] - 1)
-            if word(inside[-1] + 1) in HEADS:
-                last.append(inside[-1] + 1)
-        return first, last
+        tokens_at = token_span(offsets, found)
+        if tokens_at is None:
+            return NOWHERE
+        first, last = places(tokens_at, word, extend=extend)
+        first += [first[0]] * (STARTS - len(first))
+        last += [last[0]] * (ENDS - len(last))
+        return (first[0], first[1], first[2], first[3]), (last[0], last[1])
 
     def answer(self, requests: Requests, prepared: Questions) -> dict[str, Column]:
         torch = self.torch
-        by_input: dict[int, list[int]] = {}
-        for row, i in enumerate(prepared.inputs.tolist()):
-            by_input.setdefault(i, []).append(row)
-        out = np.full((len(requests), 3), np.nan)
+        masked = not requests.options["as_published"]
+        order = np.argsort(prepared.inputs, kind="stable")
+        begin = np.searchsorted(prepared.inputs[order], np.arange(int(prepared.inputs.max()) + 2))
+        done, parts = [], []
         with torch.inference_mode():
-            for inputs, tensors in self.batches(prepared.encoded):
+            for batch in prepared.batches:
+                tensors = batch.tensors(torch, self.device)
                 result = self.model(**tensors)
-                real = tensors["attention_mask"].bool()
-                start = _masked_softmax(result.start_logits, real)
-                end = _masked_softmax(result.end_logits, real)
-                for line, i in enumerate(inputs):
-                    for row in by_input[i]:
-                        if prepared.starts[row]:
-                            out[row, 0] = start[line, prepared.starts[row]].max()
-                            out[row, 1] = end[line, prepared.ends[row]].max()
-                        out[row, 2] = np.sqrt(start[line, 0] * end[line, 0])
+                counts = begin[batch.inputs + 1] - begin[batch.inputs]
+                line = np.repeat(np.arange(len(batch.inputs)), counts)
+                first = np.repeat(begin[batch.inputs] - np.cumsum(counts) + counts, counts)
+                rows = order[first + np.arange(len(line))]
+                real = tensors.get("attention_mask") if masked else None
+                parts.append(self._read(result, real, line, prepared, rows))
+                done.append(rows)
+        out = np.full((len(requests), 5), np.nan)
+        values = torch.cat(parts).double().cpu().numpy()
+        out[np.concatenate(done)] = values
         return dict(zip(Span.outputs, out.T.copy()))
 
-
-def _masked_softmax(logits: Any, real: Any) -> np.ndarray:
-    """Probabilities over the real tokens of each row; padding gets exactly zero."""
-    probabilities = logits.float().masked_fill(~real, float("-inf")).softmax(-1)
-    return np.asarray(probabilities.double().cpu().numpy())
+    def _read(self, result: Any, real: Any, line: Ints, prepared: Questions, rows: Ints) -> Any:
+        """[rows, 5]: start, end, no-answer probability, the rival's two; still on the device."""
+        torch = self.torch
+        columns, none = [], []
+        line_t = torch.from_numpy(line).to(self.device)
+        ends = ((result.start_logits, prepared.starts), (result.end_logits, prepared.ends))
+        for logits, where in ends:
+            logits = logits.float()
+            if real is not None:
+                logits = logits.masked_fill(~real.bool(), float("-inf"))
+            probabilities = logits.softmax(-1)
+            at = torch.from_numpy(where[rows]).to(self.device)
+            read = probabilities[line_t[:, None, None], at.clamp_min(0)].amax(-1)
+            columns.append(read.masked_fill(at[:, :, 0] < 0, float("nan")))
+            none.append(probabilities[line_t, 0])
+        start, end = columns
+        nothing = (none[0] * none[1]).sqrt()
+        kept = [start[:, 0], end[:, 0], nothing, start[:, 1], end[:, 1]]
+        return torch.stack(kept, dim=1)
