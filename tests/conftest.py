@@ -11,6 +11,7 @@ import pytest
 from evenhand.models.fetch import PACKAGES
 
 ROOT = Path(__file__).resolve().parents[1]
+os.environ["HF_HUB_OFFLINE"] = "1"  # before transformers is imported: tests never use a network
 
 
 @pytest.fixture(scope="session")

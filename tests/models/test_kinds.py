@@ -76,9 +76,9 @@ def numbers(scores: Any) -> np.ndarray:
     for values in scores.columns.values():
         if isinstance(values, np.ndarray):
             parts.append(values.astype(float).ravel())
-        elif values and isinstance(values[0], list) and isinstance(values[0][0], float):
-            parts.append(np.asarray(values, float).ravel())
-        elif values and isinstance(values[0], np.ndarray):
+        elif (values and isinstance(values[0], list) and isinstance(values[0][0], float)) or (
+            values and isinstance(values[0], np.ndarray)
+        ):
             parts.append(np.asarray(values, float).ravel())
     return np.concatenate(parts)
 

@@ -47,7 +47,9 @@ def test_the_order_of_the_request_list_does_not_change_the_shards() -> None:
     rows = [(f"p{i % 5}", f"o{i}") for i in range(50)]
     one = EagerPlan(Option(*map(list, zip(*rows))), 8)
     other = EagerPlan(Option(*map(list, zip(*rows[::-1]))), 8)
-    assert [s.requests.digest() for s in shards(one)] == [s.requests.digest() for s in shards(other)]
+    assert [s.requests.digest() for s in shards(one)] == [
+        s.requests.digest() for s in shards(other)
+    ]
 
 
 def test_a_lazy_plan_makes_only_the_shard_asked_for() -> None:

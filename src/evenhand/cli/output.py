@@ -97,7 +97,8 @@ class RichProgress:
         return self
 
     def __exit__(self, *error: object) -> None:
-        self._progress.stop()
+        if self._task is not None:
+            self._progress.stop()
 
     def start(self, label: str, total: int, done: int) -> None:
         if self._banner:

@@ -146,8 +146,8 @@ def _run(
     if budget:
         for note in fit_to_budget(job, seconds(budget)):
             screen.print(f"  budget {budget}: {note}", markup=False)
-    screen.print(f"evenhand {__version__}  {model}  suite {suite.name}  seed {seed}", markup=False)
-    with interruptible(folder), output.RichProgress() as progress:
+    banner = f"evenhand {__version__}  {model}  suite {suite.name}  seed {seed}"
+    with interruptible(folder), output.RichProgress(banner) as progress:
         job.progress = progress
         run = job.run()
     if output.write_json(contract(run), json):

@@ -1,0 +1,193 @@
+"""A user's mistake is one paragraph on standard error, exit 2, and nothing half-written."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import pickle
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import numpy as np
+import pytest
+
+
+def evenhand(*words: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    """The command in this process: torch is loaded once for all of these tests."""
+    from evenhand.cli.main import main
+
+    out, err = io.StringIO(), io.StringIO()
+    code = 0
+    with (
+        contextlib.chdir(cwd),
+        contextlib.redirect_stdout(out),
+        contextlib.redirect_stderr(err),
+        mock.patch.object(sys, "argv", ["evenhand", *words]),
+    ):
+        try:
+            main()
+        except SystemExit as stop:
+            code = int(stop.code or 0)
+    return subprocess.CompletedProcess(words, code, out.getvalue(), err.getvalue())
+
+
+def assert_one_paragraph(done: subprocess.CompletedProcess[str], *parts: str) -> None:
+    assert done.returncode == 2, done.stderr
+    assert "Traceback" not in done.stderr
+    assert done.stderr.startswith("evenhand: ")
+    assert done.stderr.strip().count("\n") <= 1
+    for part in parts:
+        assert part in done.stderr
+    assert done.stdout == ""
+
+
+@pytest.fixture
+def vectors(tmp_path: Path) -> Path:
+    path = tmp_path / "v.txt"
+    rng = np.random.default_rng(0)
+    words = ["he", "she", "math", "art", "poem", "sum"]
+    rows = [f"{w} " + " ".join(f"{x:.4f}" for x in rng.normal(size=5)) for w in words]
+    path.write_text("\n".join(rows) + "\n")
+    return path
+
+
+def test_a_missing_table_is_named(tmp_path: Path) -> None:
+    done = evenhand("measure", "underspecified", "none.csv", "--json", "-", cwd=tmp_path)
+    assert_one_paragraph(done, "none.csv")
+
+
+def test_an_unknown_model_gets_a_suggestion_and_leaves_no_folder(tmp_path: Path) -> None:
+    done = evenhand("audit", "smollm2-135", "--out", "r", cwd=tmp_path)
+    assert_one_paragraph(done, "unknown model 'smollm2-135'", "Did you mean 'smollm2-135m'")
+    assert not (tmp_path / "r").exists()
+
+
+def test_a_missing_model_file_is_named(tmp_path: Path) -> None:
+    done = evenhand("audit", "./none.gguf", "--out", "r", cwd=tmp_path)
+    assert_one_paragraph(done, "no such file or folder", "evenhand ls models")
+
+
+def test_the_wrong_kind_of_model_for_a_probe_says_what_fits(tmp_path: Path, vectors: Path) -> None:
+    done = evenhand("probe", "divergence", str(vectors), "--out", "r", cwd=tmp_path)
+    assert_one_paragraph(done, "is a vectors model", "needs divergence", "evenhand ls probes")
+    assert not (tmp_path / "r").exists()
+
+
+def test_an_unknown_attribute_axis_and_setting_get_suggestions(tmp_path: Path, tiny: Any) -> None:
+    causal = tiny("causal")
+    done = evenhand(
+        "probe", "underspecified", causal, "--set", 'attributes=["nurze"]', "--out", "r",
+        cwd=tmp_path,
+    )  # fmt: skip
+    assert_one_paragraph(done, "unknown attribute 'nurze'", "Did you mean 'nurse'")
+    done = evenhand("probe", "underspecified", causal, "--set", "pears=3", cwd=tmp_path)
+    assert_one_paragraph(done, "unknown setting 'pears'", "Did you mean 'pairs'")
+    done = evenhand("probe", "underspecified", causal, "--set", "pairs=none", cwd=tmp_path)
+    assert_one_paragraph(done, "pairs", "'none'")
+
+
+def test_malformed_toml_is_shown_with_its_line(tmp_path: Path) -> None:
+    (tmp_path / "s.toml").write_text('name = "s"\n[[probe]]\nname = \n')
+    done = evenhand("audit", "--suite", "s.toml", "--out", "r", cwd=tmp_path)
+    assert_one_paragraph(done, "s.toml", "line 3")
+    assert not (tmp_path / "r").exists()
+
+
+def test_an_unknown_suite_key_and_probe_are_named_with_their_place(tmp_path: Path) -> None:
+    (tmp_path / "s.toml").write_text('[[probe]]\nname = "divergance"\n')
+    done = evenhand("check", "--suite", "s.toml", cwd=tmp_path)
+    assert_one_paragraph(done, "s.toml, probe[1]", "Did you mean 'divergence'")
+    (tmp_path / "s.toml").write_text("titel = 'x'\n")
+    assert_one_paragraph(
+        evenhand("check", "--suite", "s.toml", cwd=tmp_path), "Did you mean 'title'"
+    )
+
+
+def test_a_word_set_that_is_empty_after_removal_gets_a_reason_not_a_crash(
+    tmp_path: Path, vectors: Path
+) -> None:
+    sets = '{"t": {"x": ["math", "sum"], "y": ["poem", "art"], "a": ["he"], "b": ["zzz"]}}'
+    (tmp_path / "t.json").write_text(sets)
+    done = evenhand(
+        "measure", "association", "--vectors", str(vectors), "--tests", "t.json", "--json", "-",
+        cwd=tmp_path,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "none of its 1 words has a vector" in done.stdout
+    assert "NaN" not in done.stdout
+
+
+def test_nan_scores_are_counted_and_located(tmp_path: Path) -> None:
+    rows = "template,attribute,first,second,negated,score_first,score_second\n"
+    (tmp_path / "t.csv").write_text(rows + "t,a,x,y,0,nan,0.5\nt,a,y,x,0,0.5,0.5\n")
+    done = evenhand("measure", "underspecified", "t.csv", "--json", "-", cwd=tmp_path)
+    assert_one_paragraph(done, "score_first", "row 1")
+
+
+def test_vectors_that_are_not_utf8_say_where_and_what_to_try(tmp_path: Path) -> None:
+    (tmp_path / "v.txt").write_bytes(b"ok 1 2 3\ncaf\xe9 1 2 3\n")
+    done = evenhand(
+        "measure", "association", "--vectors", "v.txt", "--tests", "weat7", cwd=tmp_path
+    )
+    assert_one_paragraph(done, "v.txt", "latin-1")
+
+
+def test_a_pickle_offered_as_vectors_is_never_opened(tmp_path: Path) -> None:
+    class Bomb:
+        def __reduce__(self) -> Any:
+            return os.system, ("touch exploded",)
+
+    for name in ("v.kv", "v.bin", "v.txt"):
+        (tmp_path / name).write_bytes(pickle.dumps(Bomb()))
+        done = evenhand(
+            "measure", "association", "--vectors", name, "--tests", "weat7", cwd=tmp_path
+        )
+        assert_one_paragraph(done, name)
+        assert not (tmp_path / "exploded").exists()
+
+
+FULL = """
+import resource, signal, sys
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (1500, 1500))
+sys.argv = ["evenhand", *sys.argv[1:]]
+from evenhand.cli.main import main
+main()
+"""
+
+
+def test_a_full_disk_stops_an_audit_without_a_traceback(tmp_path: Path, tiny: Any) -> None:
+    settings = ["--set", "pairs=6", "--set", "templates=1", "--set", 'attributes=["nurse"]']
+    done = subprocess.run(
+        [
+            sys.executable, "-c", FULL, "probe", "underspecified", tiny("causal"), *settings,
+            "--out", "r",
+        ],
+        capture_output=True, text=True, cwd=tmp_path,
+    )  # fmt: skip
+    assert done.returncode == 2, done.stderr
+    assert "cannot write" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not list((tmp_path / "r").rglob("*.tmp"))
+
+
+def test_a_bad_setting_form_and_budget_are_explained(tmp_path: Path, tiny: Any) -> None:
+    causal = tiny("causal")
+    assert_one_paragraph(
+        evenhand("probe", "underspecified", causal, "--set", "pairs", cwd=tmp_path), "name=value"
+    )
+    done = evenhand("audit", causal, "--budget", "soon", cwd=tmp_path)
+    assert_one_paragraph(done, "--budget 'soon'", "5m")
+
+
+def test_a_folder_that_is_no_run_is_named(tmp_path: Path) -> None:
+    for command in ("show", "resume", "report"):
+        assert_one_paragraph(evenhand(command, ".", cwd=tmp_path), "no run.json there")
+
+
+def test_an_unknown_command_is_a_usage_error(tmp_path: Path) -> None:
+    assert evenhand("adit", cwd=tmp_path).returncode == 2
