@@ -7,6 +7,8 @@ then be wrong without a word.
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
 import os
 import shutil
@@ -37,12 +39,13 @@ def _convert(path: Path, digest: str, folder: Path) -> None:
     config = transformers.GgufConfig(gguf_file=path.name, dequantize=True)
     temporary = folder.with_name(f"{folder.name}.{os.getpid()}.tmp")
     try:
-        model = transformers.AutoModelForCausalLM.from_pretrained(
-            str(path.parent),
-            gguf_file=path.name,
-            quantization_config=config,
-            dtype=torch.float32,
-        )
+        with contextlib.redirect_stderr(io.StringIO()):  # the loader's own progress bar
+            model = transformers.AutoModelForCausalLM.from_pretrained(
+                str(path.parent),
+                gguf_file=path.name,
+                quantization_config=config,
+                dtype=torch.float32,
+            )
         tokenizer = transformers.AutoTokenizer.from_pretrained(
             str(path.parent), gguf_file=path.name
         )
