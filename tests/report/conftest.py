@@ -9,11 +9,10 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-import made_runs  # noqa: E402
-from browsing import axe, browser  # noqa: E402
-
-from evenhand.record import Run  # noqa: E402
-from evenhand.report.build import render  # noqa: E402
+import made_runs
+from browsing import axe, browser
+from evenhand.record import Run
+from evenhand.report.build import render
 
 __all__ = ["axe", "browser"]
 

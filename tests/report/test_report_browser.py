@@ -6,8 +6,8 @@ import json
 from typing import Any
 
 import pytest
-from browsing import open_report, violations
 
+from browsing import open_report, violations
 from evenhand.record import Run
 from evenhand.report.words import chance, number
 

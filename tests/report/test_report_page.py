@@ -8,12 +8,12 @@ import re
 from pathlib import Path
 from typing import Any
 
-import made_runs
 import numpy as np
 import pyarrow as pa
 import pytest
 from rich.console import Console
 
+import made_runs
 from evenhand.cli.first_screen import print_first_screen
 from evenhand.findings import Finding
 from evenhand.record import Run

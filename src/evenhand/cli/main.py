@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from evenhand import __version__
-from evenhand.cli import look, measure, run
+from evenhand.cli import export, look, measure, run
 from evenhand.errors import EvenhandError
 
 app = typer.Typer(
@@ -35,6 +35,7 @@ COMMANDS: tuple[Callable[..., None], ...] = (
     look.report,
     look.ls,
     look.fetch,
+    export.export,
 )
 for command in COMMANDS:
     app.command()(command)

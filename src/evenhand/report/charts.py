@@ -154,6 +154,8 @@ def generic(table: pa.Table, about: About) -> list[Drawn]:
     rows = []
     for row in top(table.to_pylist(), value, MOST_ROWS // 4):
         name = " · ".join(str(row[c]) for c in label)
+        again = sum(r["label"].split(" (again ")[0] == name for r in rows)
+        name = f"{name} (again {again})" if again else name
         rows.append({"label": name, "verdict": about.detected(row), **row})
     spec = dot_plot(rows, value, "label", value.replace("_", " "), low=low, high=high)
     caption = f"The {len(rows):,} largest of {table.num_rows:,} rows, with 95 % intervals."

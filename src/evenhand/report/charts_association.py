@@ -18,7 +18,9 @@ def tests(table: pa.Table, about: About) -> list[Drawn]:
             continue
         sets = f"{row['x_label']} / {row['y_label']}, {row['a_label']} / {row['b_label']}"
         check = " (method check)" if row["test"] in CONTROL_TESTS else ""
-        shown.append({"label": sets + check, "verdict": about.detected(row), **row})
+        shown.append(
+            {"label": f"{row['test']}: {sets}{check}", "verdict": about.detected(row), **row}
+        )
     if not shown:
         return []
     shown.sort(key=lambda r: -r["effect_size"])

@@ -1,0 +1,41 @@
+"""The command that hands findings to other tools."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from evenhand.cli import output
+
+NAMES = "csv | parquet | lm-eval | eee | model-index | model-card | junit | sarif | figures"
+
+
+def export(
+    run: Annotated[Path, typer.Argument(help="A finished run folder.")],
+    form: Annotated[str, typer.Option("--format", help=NAMES)] = "csv",
+    out: Annotated[
+        str | None,
+        typer.Option(help="File or folder, or - for standard output; default: RUN/exports."),
+    ] = None,
+) -> None:
+    """Write a run's findings in another tool's format. Needs the folder only, no model."""
+    from evenhand.errors import SpecError
+    from evenhand.exports import export as make
+    from evenhand.exports import write
+    from evenhand.record import Run
+
+    opened = Run.open(run)
+    files = make(opened, form)
+    if out == "-":
+        if len(files) != 1:
+            raise SpecError(
+                f"export --format {form}: makes {len(files)} files, which do not fit on standard "
+                f"output. Give a folder with: --out DIR"
+            )
+        sys.stdout.buffer.write(next(iter(files.values())))
+        return
+    for path in write(files, Path(out) if out else opened.folder / "exports"):
+        output.console().print(f"Wrote      {path}", markup=False, soft_wrap=True)

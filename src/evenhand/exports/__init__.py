@@ -1,0 +1,73 @@
+"""Findings in other tools' formats. Each format gives file names and their bytes."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from evenhand.errors import RunError, SpecError, unknown
+from evenhand.record import Run
+from evenhand.runner.store import replace
+
+Files = dict[str, bytes]
+
+
+@dataclass(frozen=True)
+class Format:
+    """An export format: what it is for, and the function that makes its files."""
+
+    what: str
+    maker: str
+
+    def make(self, run: Run) -> Files:
+        module, name = self.maker.split(":")
+        function: Callable[[Run], Files] = getattr(
+            importlib.import_module(f"evenhand.exports.{module}"), name
+        )
+        return function(run)
+
+
+FORMATS = {
+    "csv": Format("findings for spreadsheets", "tables:csv_files"),
+    "parquet": Format("findings as columns", "tables:parquet_files"),
+    "lm-eval": Format("results JSON of lm-evaluation-harness", "lm_eval:files"),
+    "eee": Format("Every Eval Ever 0.3.0, one file per model", "every_eval_ever:files"),
+    "model-index": Format("YAML for a Hugging Face model card's header", "model_cards:index_files"),
+    "model-card": Format("a model card's section on bias, in Markdown", "model_cards:card_files"),
+    "junit": Format("JUnit XML for continuous integration", "checks:junit_files"),
+    "sarif": Format("SARIF 2.1.0 for code scanning", "checks:sarif_files"),
+    "figures": Format("every chart as SVG, PNG, PDF and Vega-Lite", "figures:files"),
+}
+
+
+def export(run: Run, name: str) -> Files:
+    """The files of one format by name.
+
+    Raises:
+        SpecError: no such format.
+        RunError: the run has no findings yet.
+    """
+    if name not in FORMATS:
+        raise SpecError(unknown("format", name, FORMATS, where="export"))
+    if run.status != "finished":
+        raise RunError(
+            f"{run.folder}: the run is {run.status!r}; only finished runs are exported. Go on "
+            f"with: evenhand resume {run.folder}"
+        )
+    return FORMATS[name].make(run)
+
+
+def write(files: Files, out: Path) -> list[Path]:
+    """Write files into a folder, or a single file to `out` when that names a file."""
+    single = len(files) == 1 and out.suffix and not out.is_dir()
+    if not single:
+        out.mkdir(parents=True, exist_ok=True)
+    written = []
+    for name, raw in files.items():
+        target = out if single else out / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        replace(target, raw)
+        written.append(target)
+    return written

@@ -1,0 +1,94 @@
+"""What the formats share: safe names, safe text, ranges, standard errors."""
+
+from __future__ import annotations
+
+import json
+import re
+from datetime import datetime
+from typing import Any
+
+from evenhand.findings import Finding, plain
+from evenhand.record import Run
+from evenhand.report.safe import readable
+from evenhand.report.words import defined
+
+WHOLE = 10**9
+UNBOUNDED = (-1e9, 1e9)
+RANGES = {
+    "gamma": (-1.0, 1.0),
+    "hellinger2": (0.0, 1.0),
+    "effect_size": (-2.0, 2.0),
+    "mu": (0.0, 1.0),
+    "eta": (0.0, 1.0),
+    "delta": (0.0, 1.0),
+    "epsilon": (0.0, 1.0),
+    "icat": (0.0, 100.0),
+    "lms": (0.0, 100.0),
+    "ss": (0.0, 100.0),
+}
+HIGHER_IS_BETTER = {"icat", "lms"}
+
+
+def safe(text: object, longest: int = WHOLE) -> str:
+    """Text that any UTF-8 reader takes: no control or direction characters, no half ones."""
+    return readable(str(text), longest)
+
+
+def file_name(text: str) -> str:
+    """A name for a file made of anything.
+
+    >>> file_name("../../etc/passwd"), file_name("org/model v1")
+    ('etc-passwd', 'org-model-v1')
+    """
+    return re.sub(r"[^A-Za-z0-9._-]+", "-", text).strip(".-")[:100].lstrip(".-") or "model"
+
+
+def as_json(value: Any) -> bytes:
+    """Strict JSON; half characters as escapes."""
+    return (json.dumps(plain(value), indent=1, ensure_ascii=True) + "\n").encode("ascii")
+
+
+def standard_error(finding: Finding) -> float | None:
+    """From the width of a 95 % interval (normal approximation); None without one."""
+    if not (defined(finding.low) and defined(finding.high)):
+        return None
+    return (finding.high - finding.low) / (2 * 1.959963984540054)
+
+
+def distance(finding: Finding) -> tuple[float, float | None, float | None]:
+    """|value - ideal| with its interval; the lower end is 0 when the interval holds the ideal."""
+    value = abs(finding.value - finding.ideal)
+    if not (defined(finding.low) and defined(finding.high)):
+        return value, None, None
+    ends = sorted(abs(end - finding.ideal) for end in (finding.low, finding.high))
+    inside = finding.low <= finding.ideal <= finding.high
+    return value, 0.0 if inside else ends[0], ends[1]
+
+
+def finished_at(run: Run) -> float:
+    """When the run ended, in seconds since 1970; 0 when unknown."""
+    facts = run.facts
+    try:
+        return datetime.fromisoformat(str(facts.get("finished") or facts["started"])).timestamp()
+    except (KeyError, ValueError):
+        return 0.0
+
+
+def version(run: Run) -> str:
+    return str(run.facts.get("environment", {}).get("evenhand", "unknown"))
+
+
+def details(finding: Finding) -> dict[str, str]:
+    """What the formats have no field for, as text."""
+    numbers = ("p", "q", "floor", "detectable", "coverage", "ideal")
+    found = {k: repr(getattr(finding, k)) for k in numbers if defined(getattr(finding, k))}
+    return {
+        **found,
+        "n": str(finding.n),
+        "sentence": safe(finding.sentence, 2_000),
+        "detected": {True: "yes", False: "no", None: "not a test"}[finding.detected],
+        "groups": safe(", ".join(map(str, finding.groups)), 500),
+        "attribute": safe(finding.attribute, 500),
+        "method": safe(finding.method, 500),
+        "as_published": "yes" if finding.as_published else "no",
+    }

@@ -1,0 +1,23 @@
+"""Made-up runs to export."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+import made_runs
+from evenhand.record import Run
+
+
+@pytest.fixture(scope="session")
+def ordinary(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    return made_runs.ordinary(Path(tmp_path_factory.mktemp("runs")) / "ordinary")
+
+
+@pytest.fixture(scope="session")
+def hostile(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    return made_runs.hostile(Path(tmp_path_factory.mktemp("runs")) / "hostile")
