@@ -131,12 +131,7 @@ class Audit:
             if not set(entry.probe.needs) & model.answers:
                 facts["probes"][entry.label] = _not_applicable(entry, model)
                 continue
-            ask = Ask(
-                model,
-                self.folder,
-                attempt=int(facts["attempts"]),
-                progress=self.progress,
-            )
+            ask = self._ask(model, entry, facts)
             measured = stamped(entry, entry.probe.run(ask, self.seed), model, self.suite)
             claims += measured.findings
             writer.table(entry.label, "items", measured.items)
@@ -157,10 +152,21 @@ class Audit:
             writer.facts(facts)
         writer.findings(claims)
 
+    def _ask(self, model: Model, entry: Entry, facts: dict[str, Any]) -> Ask:
+        """The door to the entry's model, with doors to the helpers that its probe names."""
+        options: dict[str, Any] = {"attempt": int(facts["attempts"]), "progress": self.progress}
+        helpers = {
+            name: Ask(self._same(spec, self._load_as(spec, None), facts), self.folder, **options)
+            for name, spec in entry.probe.helpers().items()
+        }
+        return Ask(model, self.folder, **options, helpers=helpers)
+
     def _model_of(self, entry: Entry, facts: dict[str, Any]) -> Model:
         """The entry's model, the same as in earlier attempts."""
-        spec = entry.model or self.model
-        model = self._load(entry)
+        return self._same(entry.model or self.model, self._load(entry), facts)
+
+    def _same(self, spec: str, model: Model, facts: dict[str, Any]) -> Model:
+        """The model, refused when it is not the one of earlier attempts."""
         known = facts["models"].get(spec)
         if known and known["fingerprint"] != model.fingerprint:
             raise RunError(
@@ -173,9 +179,11 @@ class Audit:
 
     def _load(self, entry: Entry) -> Model:
         """The entry's model, loaded once."""
-        spec = entry.model or self.model
+        kind = entry.kind if entry.model else self.kind
+        return self._load_as(entry.model or self.model, kind)
+
+    def _load_as(self, spec: str, kind: str | None) -> Model:
         if spec not in self.loaded:
-            kind = entry.kind if entry.model else self.kind
             self.loaded[spec] = resolve(spec, kind=kind, options=self.options)
         return self.loaded[spec]
 

@@ -161,3 +161,34 @@ def _blocks(
         borders = np.concatenate([[0], np.cumsum(size)])
         positions = np.arange(borders[-1]) + np.repeat(low - borders[:-1], size)
         yield rows, made.ids[positions], (positions, borders)
+
+
+def merge(
+    parts: Sequence[WordCounts], *, min_count: int, first_name_only: bool = False
+) -> WordCounts:
+    """Counts of single contexts put together, with the words that stay over all of them.
+
+    Lets a run work context by context: what is kept per context are counts, not texts.
+    """
+    places: dict[str, int] = {}
+    for part in parts:
+        for word in part.words:
+            places.setdefault(word, len(places))
+    names = parts[0].names
+    total = np.zeros((len(names), len(places)))
+    for part in parts:
+        total[:, [places[w] for w in part.words]] += part.shown.sum(axis=1)
+    enough = total.min(axis=0) >= min_count
+    if first_name_only:
+        enough &= total[0] > 0
+    words = [w for w, i in places.items() if enough[i]]
+    position = {w: i for i, w in enumerate(words)}
+    shape = (len(names), len(parts), len(words))
+    shown, won = np.zeros(shape), np.zeros(shape)
+    for number, part in enumerate(parts):
+        at = [i for i, w in enumerate(part.words) if w in position]
+        to = [position[part.words[i]] for i in at]
+        shown[:, number, to] = part.shown[:, 0, at]
+        won[:, number, to] = part.won[:, 0, at]
+    contexts = tuple(part.contexts[0] for part in parts)
+    return WordCounts(parts[0].groups, names, contexts, tuple(words), shown, won, len(places))

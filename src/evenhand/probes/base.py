@@ -26,6 +26,9 @@ class Asker(Protocol):
 
     def __call__(self, requests: Requests | LazyRequests, label: str = "") -> Scores: ...
 
+    def helper(self, name: str) -> Asker:
+        """The door to a second model that the probe asked for in `helpers`."""
+
 
 @dataclass(frozen=True)
 class Preview:
@@ -76,6 +79,10 @@ class Probe(BaseModel):
     def preview(self, answers: frozenset[str], seed: int) -> Preview:
         """What `run` would ask first."""
         raise NotImplementedError
+
+    def helpers(self) -> dict[str, str]:
+        """Further models this probe asks, by the name it gives them (a path, alias or id)."""
+        return {}
 
     def rows(self, items: pa.Table) -> dict[str, list[dict[str, Any]]]:
         """Lists of this probe's JSON contract, from its items table; most probes have none."""

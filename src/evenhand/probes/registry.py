@@ -15,6 +15,7 @@ PROBES = {
     "underspecified": "evenhand.probes.underspecified:Underspecified",
     "divergence": "evenhand.probes.divergence:Divergence",
     "association": "evenhand.probes.association:Association",
+    "discovery": "evenhand.probes.discovery:Discovery",
 }
 
 
