@@ -1,0 +1,85 @@
+"""One ask as work: whom, what, where the answers go. The same for every executor."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+
+from evenhand.errors import ModelError
+from evenhand.models.protocol import Model
+from evenhand.requests import Column, Requests
+from evenhand.runner.plan import ORDER_VERSION, EagerPlan, LazyPlan, Shard
+from evenhand.runner.store import ShardStore, write_requests
+
+
+@dataclass
+class Counts:
+    """What the asks of one attempt did."""
+
+    rows: int = 0
+    distinct: int = 0
+    shards: int = 0
+    shards_scored: int = 0
+    shards_reused: int = 0
+
+
+@dataclass
+class Job:
+    """A planned ask.
+
+    Attributes:
+        model: whom to ask.
+        plan: the shards.
+        store: where finished shards are kept, or None for memory only.
+        requests_folder: where the questions are kept beside them.
+        counts: told what was scored and what was reused.
+    """
+
+    model: Model
+    plan: EagerPlan | LazyPlan
+    store: ShardStore | None = None
+    requests_folder: Path | None = None
+    counts: Counts = field(default_factory=Counts)
+
+    def score(self, key: str, requests: Requests, prepared: Any) -> dict[str, Column]:
+        """Ask the model for one shard, check the answers and store them."""
+        columns = self.model.answer(requests, prepared)
+        check_answers(self.model, requests, columns)
+        if self.store:
+            write_requests(self.requests_folder, key, requests)
+            self.store.write(key, columns, type(requests))
+        self.counts.shards_scored += 1
+        return columns
+
+
+class Executor(Protocol):
+    """Runs the shards of a job somewhere and gives each with its answers, in any order."""
+
+    def run(self, job: Job) -> Iterator[tuple[Shard, dict[str, Column]]]: ...
+
+
+def shard_key(model: Model, requests: Requests) -> str:
+    """Names a shard's scores: no score is ever reused for another model or question."""
+    parts = "\n".join([model.fingerprint, ORDER_VERSION, requests.digest()])
+    return hashlib.sha256(parts.encode()).hexdigest()[:32]
+
+
+def check_answers(model: Model, requests: Requests, columns: dict[str, Column]) -> None:
+    """NaN scores would spoil every average silently: stop at the first one, by name."""
+    if requests.kind in ("embed", "span"):
+        return  # NaN means "no such word" or "no such span" there, and is counted by the probe
+    for name, values in columns.items():
+        if isinstance(values, np.ndarray) and values.dtype.kind == "f":
+            bad = np.flatnonzero(np.isnan(values))
+            if len(bad):
+                row = dict(zip(requests.columns, requests.rows()[int(bad[0])]))
+                raise ModelError(
+                    f"model {model.name!r} gave NaN for {name!r} in {len(bad)} of {len(values)} "
+                    f"answers, first for {row!r}. Half precision often causes this; try again "
+                    f"with: --dtype float32"
+                )
