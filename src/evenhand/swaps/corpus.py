@@ -1,0 +1,148 @@
+"""Religion swaps, and counterfactual openings cut from a corpus."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from evenhand.errors import SpecError, unknown
+from evenhand.lexicons.files import load
+from evenhand.swaps.gender import WORD, Swapped, like, swap, tables
+
+
+@dataclass(frozen=True)
+class Mined:
+    """Counterfactual openings from a corpus, and what was left out by reason."""
+
+    pairs: tuple[Swapped, ...]
+    skipped: dict[str, int]
+
+
+def swap_religion(text: str, source: str, target: str) -> Swapped:
+    """Exchange the words of one religion for those of another (christian, jewish, muslim).
+
+    >>> swap_religion("The Jewish family left the synagogue.", "jewish", "muslim").swapped
+    'The Muslim family left the mosque.'
+    """
+    lexicon = load("swap_terms")
+    known = lexicon.words("religion", "groups")
+    for name in (source, target):
+        if name not in known:
+            raise SpecError(unknown("religion", name, known, where="swap"))
+    a, b = known.index(source), known.index(target)
+    rows = lexicon.data["religion"]["triples"]
+    table: dict[str, str] = {}
+    for row in rows:
+        table.setdefault(row[a], row[b])
+    fixed = set(lexicon.words("religion", "kept"))
+    return _by_table(text, table, fixed)
+
+
+def _by_table(text: str, table: dict[str, str], fixed: set[str]) -> Swapped:
+    proper = {"christian", "jewish", "muslim", "jew", "christians", "jews", "muslims",
+              "christianity", "judaism", "islam", "bible", "torah", "quran"}  # fmt: skip
+    changes: list[tuple[int, str, str]] = []
+    kept: list[str] = []
+
+    def change(match: re.Match[str]) -> str:
+        low = match[0].lower()
+        if low in fixed:
+            kept.append(f"{match[0]!r}: no counterpart")
+        if low not in table or table[low] == low:
+            return match[0]
+        new = like(match[0], table[low])
+        new = new[:1].upper() + new[1:] if table[low] in proper else new
+        changes.append((match.start(), match[0], new))
+        return new
+
+    return Swapped(text, WORD.sub(change, text), tuple(changes), (), tuple(kept))
+
+
+def pairs_from_texts(
+    texts: Iterable[str],
+    *,
+    limit: int = 500,
+    seed: int = 0,
+    names: bool = False,
+    exchange: Callable[[str], Swapped] | None = None,
+) -> Mined:
+    """Cut counterfactual openings from a corpus: same words and length, group exchanged.
+
+    A sentence is taken when it names one gender only and nothing in it is doubtful; it is cut at
+    a random place after its last exchanged word, in both versions alike (Liang et al. 2021,
+    Sec. 4.2, without the difference in length and topic between the classes).
+
+    Args:
+        texts: passages.
+        limit: how many pairs at most.
+        seed: of the cuts.
+        names: exchange first names too.
+        exchange: another swap (for example of religions); default `swap`.
+
+    Returns:
+        The pairs, and a count of what was skipped by reason.
+    """
+    rng = np.random.default_rng(seed)
+    how = exchange or (lambda sentence: swap(sentence, names=names))
+    skipped: Counter[str] = Counter()
+    pairs: list[Swapped] = []
+    for sentence in _sentences(texts):
+        if len(pairs) >= limit:
+            break
+        made = how(sentence)
+        reason = _unusable(made)
+        if reason:
+            skipped[reason] += 1
+            continue
+        pairs.append(_cut(made, rng))
+    return Mined(tuple(pairs), dict(skipped))
+
+
+def _sentences(texts: Iterable[str]) -> Iterable[str]:
+    for text in texts:
+        for sentence in re.split(r"(?<=[.!?])\s+", text):
+            if 6 <= len(sentence.split()) <= 60:
+                yield sentence.strip()
+
+
+def _unusable(made: Swapped) -> str:
+    if not made.changes:
+        return "names no group"
+    if made.doubtful:
+        return "doubtful swap"
+    if any("a name" in reason for reason in made.kept):
+        return "holds a name"
+    if any("no counterpart" in reason or "generic" in reason for reason in made.kept):
+        return "holds a word that cannot be swapped"
+    masculine = {*tables().male, "he", "him", "his", "himself"}
+    genders = {old.lower() in masculine for _, old, _ in made.changes}
+    return "names both genders" if len(genders) > 1 else ""
+
+
+def _cut(made: Swapped, rng: Any) -> Swapped:
+    """Both versions up to the same word, at least one word after the last change."""
+    a, b = made.text.split(), made.swapped.split()
+    start, old, _ = made.changes[-1]
+    first = len(made.text[: start + len(old)].split()) + 1
+    if len(a) != len(b) or first >= len(a):
+        return Swapped(made.text.rstrip(".!?"), made.swapped.rstrip(".!?"), made.changes)
+    end = int(rng.integers(first, len(a)))
+    return Swapped(" ".join(a[:end]), " ".join(b[:end]), made.changes, (), made.kept)
+
+
+def table_of(results: Sequence[Swapped]) -> list[dict[str, Any]]:
+    """Swaps as rows for a list: text, swapped, doubts, kept."""
+    return [
+        {
+            "text": r.text,
+            "swapped": r.swapped,
+            "doubtful": "; ".join(r.doubtful),
+            "kept": "; ".join(r.kept),
+        }
+        for r in results
+    ]

@@ -1,0 +1,330 @@
+"""Counterfactual swaps: the same sentence about another gender or religion, by hand tables.
+
+    He gave her his book.     ->   She gave him her book.
+
+Case, possessives and titles are kept; "her" becomes "him" or "his" and "his" becomes "her" or
+"hers" by the word that follows. What is doubtful or cannot be swapped ("mankind", names,
+"pregnant") is reported beside the result, so that a user can leave such sentences out.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cache
+
+from evenhand.errors import SpecError, unknown
+from evenhand.lexicons.contexts import gender_terms
+from evenhand.lexicons.files import load
+from evenhand.lexicons.people import groups
+
+TARGETS = ("other", "female", "male", "neutral")
+WORD = re.compile(r"[A-Za-z]+(?:['’](?:am))?")
+PRONOUNS = frozenset({"he", "him", "his", "himself", "she", "her", "hers", "herself"})
+
+
+@dataclass(frozen=True)
+class Swapped:
+    """A text and its counterfactual.
+
+    Attributes:
+        text, swapped: before and after.
+        changes: (position, old, new) of every exchanged word.
+        doubtful: choices that the tables cannot be sure of.
+        kept: what was left as it is, and why.
+    """
+
+    text: str
+    swapped: str
+    changes: tuple[tuple[int, str, str], ...] = ()
+    doubtful: tuple[str, ...] = ()
+    kept: tuple[str, ...] = ()
+
+    @property
+    def clean(self) -> bool:
+        """Whether something was exchanged and nothing is doubtful."""
+        return bool(self.changes) and not self.doubtful
+
+
+@dataclass(frozen=True)
+class _Tables:
+    male: dict[str, str]
+    female: dict[str, str]
+    neutral: dict[str, str]
+    words: dict[str, frozenset[str]]
+    names: dict[str, tuple[str, str]]
+
+
+@cache
+def tables() -> _Tables:
+    lexicon = load("swap_terms")
+    rows = [
+        (t.masculine, t.feminine, t.neutral)
+        for t in gender_terms()
+        if not t.ambiguous and "pronoun" not in t.part
+    ]
+    rows += [tuple(row) for row in lexicon.data["nouns"]]
+    male = {m.lower().rstrip("."): f.rstrip(".") for m, f, _ in rows}
+    female = {f.lower().rstrip("."): m.rstrip(".") for m, f, _ in rows if f != m}
+    neutral = {w.lower().rstrip("."): n.rstrip(".") for m, f, n in rows if n for w in (m, f)}
+    female |= {k: v for k, v in lexicon.table("only").items() if k not in male}
+    male |= {k: v for k, v in lexicon.table("only").items() if k in ("househusband", "manly")}
+    male |= {"gentlemanly": "ladylike", "fatherly": "motherly", "dame": "sir"}
+    female |= {"dame": "sir"}
+    male.pop("dame")
+    names = {
+        key: frozenset(lexicon.data[key].split())
+        for key in ("function_words", "numbers", "see_verbs", "give_verbs", "base_verbs", "kin")
+    }
+    names |= {k: frozenset(lexicon.words(k)) for k in ("generic", "sexed", "ambiguous_names")}
+    people = groups(["unqover_female", "unqover_male"])
+    women, men = people["unqover_female"].terms, people["unqover_male"].terms
+    pairs = {w: (m, "female") for w, m in zip(women, men)} | {
+        m: (w, "male") for w, m in zip(women, men)
+    }
+    return _Tables(male, female, neutral, names, pairs)
+
+
+def swap(text: str, to: str = "other", *, names: bool = False) -> Swapped:
+    """Exchange the gendered words of a text.
+
+    Args:
+        text: any English text.
+        to: "other" exchanges both ways; "female", "male" change only words of the other gender;
+            "neutral" uses singular they with the verb made to agree.
+        names: exchange first names too (paired lists of 70 women's and men's names).
+
+    Returns:
+        The counterfactual with its changes, doubts and what was kept.
+
+    >>> swap("Her brother thanked her, and the prize is hers.").swapped
+    'His sister thanked him, and the prize is his.'
+    >>> swap("Mr. Brown's wife said he was late.").swapped
+    "Ms. Brown's husband said she was late."
+    """
+    if to not in TARGETS:
+        raise SpecError(unknown("target", to, TARGETS, where="swap"))
+    return _Swapper(text, to, names).run()
+
+
+class _Swapper:
+    def __init__(self, text: str, to: str, names: bool) -> None:
+        self.text, self.to, self.names = text, to, names
+        self.tables = tables()
+        self.found = list(WORD.finditer(text))
+        self.doubtful: list[str] = []
+        self.kept: list[str] = []
+        self.verb: set[int] = set()
+
+    def run(self) -> Swapped:
+        out: list[str] = []
+        changes: list[tuple[int, str, str]] = []
+        end = 0
+        for i, match in enumerate(self.found):
+            old = match[0]
+            new = self._agree(old) if i in self.verb else self._word(i, old)
+            out += [self.text[end : match.start()], new]
+            end = match.end()
+            if new != old:
+                changes.append((match.start(), old, new))
+        out.append(self.text[end:])
+        return Swapped(
+            self.text, "".join(out), tuple(changes), tuple(self.doubtful), tuple(self.kept)
+        )
+
+    def _word(self, i: int, old: str) -> str:
+        low = old.lower().replace("’", "'")
+        words = self.tables.words
+        if low in words["generic"]:
+            self.kept.append(f"{old!r}: a generic word, not a man or woman")
+            return old
+        if low in ("man", "men") and self.text[self.found[i].end() :][:1] == "-":
+            self.kept.append(f"{old!r}: part of a compound")
+            return old
+        if low in words["sexed"]:
+            self.doubtful.append(f"{old!r} fits one sex only")
+            return old
+        if self._verb_use(i, low):
+            self.kept.append(f"{old!r}: a verb or form of address here")
+            return old
+        if low in PRONOUNS:
+            return self._pronoun(i, old, low)
+        if old in self.tables.names:
+            return self._name(i, old)
+        return self._noun(i, old, low)
+
+    def _noun(self, i: int, old: str, low: str) -> str:
+        title = low in ("mr", "mrs", "ms", "miss", "sir", "lord", "lady", "dame")
+        capital = old[:1].isupper() and self._next(i)[:1].isupper()
+        if low == "miss" and not capital:
+            return old
+        tables = {"male": self.tables.male, "female": self.tables.female}
+        if title and capital and self.to != "neutral":
+            tables = {
+                "male": {"mr": "Ms", "sir": "Dame", "lord": "Lady"},
+                "female": {"mrs": "Mr", "ms": "Mr", "miss": "Mr", "dame": "Sir", "lady": "Lord"},
+            }
+        for gender, table in tables.items():
+            if low in table:
+                if self.to == gender:
+                    return old
+                if self.to == "neutral":
+                    return self._neutral_noun(old, low)
+                return self._finish(i, old, like(old, table[low]))
+        return old
+
+    def _finish(self, i: int, old: str, new: str) -> str:
+        """'Miss' takes no full stop and 'Mr' does: mind the stop after the title."""
+        after = self.text[self.found[i].end() :][:1]
+        if old.lower() == "miss" and after != ".":
+            return f"{new}."
+        return new
+
+    def _neutral_noun(self, old: str, low: str) -> str:
+        new = self.tables.neutral.get(low, "")
+        if not new:
+            self.kept.append(f"{old!r}: no settled neutral word")
+            return old
+        return like(old, new)
+
+    def _name(self, i: int, old: str) -> str:
+        new, gender = self.tables.names[old]
+        if not self.names:
+            self.kept.append(f"{old!r}: a name (exchange names with names=True)")
+            return old
+        if self.to == "neutral" or self.to == gender:
+            return old
+        if old in self.tables.words["ambiguous_names"]:
+            starts = self._starts(i)
+            if starts and self._next(i).lower() in self.tables.words["function_words"]:
+                self.kept.append(f"{old!r}: at the start of a sentence, a word rather than a name")
+                return old
+            self.doubtful.append(f"{old!r} is a name and a word")
+        return new
+
+    def _pronoun(self, i: int, old: str, low: str) -> str:
+        female = low in ("she", "her", "hers", "herself")
+        if self.to == ("female" if female else "male"):
+            return old
+        role = self._role(i, low)
+        if self.to == "neutral":
+            if role == "subject":
+                self._mark_verb(i)
+            return like(old, {
+                "subject": "they", "object": "them", "possessive": "their",
+                "independent": "theirs", "reflexive": "themself",
+            }[role])  # fmt: skip
+        masculine = {"subject": "he", "object": "him", "possessive": "his",
+                     "independent": "his", "reflexive": "himself"}  # fmt: skip
+        feminine = {"subject": "she", "object": "her", "possessive": "her",
+                    "independent": "hers", "reflexive": "herself"}  # fmt: skip
+        return like(old, (masculine if female else feminine)[role])
+
+    def _role(self, i: int, low: str) -> str:
+        plain = {"he": "subject", "she": "subject", "him": "object", "hers": "independent",
+                 "himself": "reflexive", "herself": "reflexive"}  # fmt: skip
+        if low in plain:
+            return plain[low]
+        return self._his(i) if low == "his" else self._her(i)
+
+    def _his(self, i: int) -> str:
+        words = self.tables.words
+        following, beyond = self._next(i).lower(), self._next(i + 1).lower()
+        if following in ("or", "and") and beyond in ("her", "hers", "his"):
+            return "possessive" if self._next(i + 2) else "independent"
+        if self._previous(i).lower() == "of" and following not in words["kin"]:
+            owned = self._previous(i - 1).lower()
+            if owned in words["kin"] or owned.rstrip("s") in ("fan", "habit", "idea", "favorite"):
+                return "independent"  # "a friend of his called", but "a picture of his house"
+        closed = not following or following in words["function_words"] - words["numbers"]
+        return "independent" if closed else "possessive"
+
+    def _her(self, i: int) -> str:
+        words = self.tables.words
+        before, following = self._previous(i).lower(), self._next(i).lower()
+        if following in ("or", "and") and self._next(i + 1).lower() == "his" and self._next(i + 2):
+            return "possessive"
+        if not following or following in words["function_words"] - words["numbers"]:
+            return "object"
+        if before in ("or", "and") and self._previous(i - 1).lower() in ("his", "him"):
+            return "possessive" if self._previous(i - 1).lower() == "his" else "object"
+        if following.endswith("ly") and not following.endswith(("family", "daily")):
+            beyond = self._next(i + 1).lower()
+            return "object" if not beyond or beyond in words["function_words"] else "possessive"
+        if before in words["see_verbs"] and (
+            following.endswith("ing") or following in words["base_verbs"]
+        ):
+            return "object"
+        if before in words["give_verbs"] and following not in words["kin"] | words["numbers"]:
+            beyond = self._next(i + 1).lower()
+            if beyond in ("a", "an", "the", "some", "that", "to"):
+                return "possessive"
+            self.doubtful.append(f"'her' between {before!r} and {following!r}")
+            return "object"
+        return "possessive"
+
+    def _verb_use(self, i: int, low: str) -> bool:
+        before, following = self._previous(i).lower(), self._next(i).lower()
+        if low == "man" and before in ("to", "must", "will") and following in ("the", "a", "their"):
+            return True
+        return low == "guys" and before == "you"
+
+    # singular they takes a plural verb: she is -> they are, she walks -> they walk
+    def _mark_verb(self, i: int) -> None:
+        at = i + 1
+        if at < len(self.found) and self._apart(i, at) in ("'", "’"):
+            self.verb.add(at)
+            return
+        following = self._next(i).lower()
+        if following.endswith("ly") or following in ("often", "never", "always", "still", "also"):
+            at += 1
+        if at < len(self.found) and self._apart(at - 1, at).strip() == "":
+            self.verb.add(at)
+
+    def _agree(self, old: str) -> str:
+        low = old.lower()
+        fixed = {"is": "are", "was": "were", "has": "have", "does": "do", "goes": "go", "s": "re",
+                 "isn": "aren", "wasn": "weren", "hasn": "haven", "doesn": "don"}  # fmt: skip
+        if low in fixed:
+            if low == "s":
+                self.doubtful.append("'s after a pronoun: 'is' or 'has'")
+            return like(old, fixed[low])
+        if not low.endswith("s") or low.endswith("ss") or len(low) < 3:
+            return old
+        if low.endswith("ies") and len(low) > 4:
+            return old[:-3] + "y"
+        if low.endswith(("shes", "ches", "xes", "sses", "zes", "oes")):
+            return old[:-2]
+        return old[:-1]
+
+    def _apart(self, i: int, j: int) -> str:
+        return self.text[self.found[i].end() : self.found[j].start()]
+
+    def _next(self, i: int) -> str:
+        """The next word of the same phrase; empty at punctuation or the end."""
+        if i + 1 >= len(self.found) or i < 0:
+            return ""
+        gap = self._apart(i, i + 1)
+        return self.found[i + 1][0] if gap.strip() in ("", ".", "-") and "\n" not in gap and (
+            gap.strip() != "." or self.found[i][0].lower() in ("mr", "mrs", "ms", "dr")
+        ) else ""  # fmt: skip
+
+    def _previous(self, i: int) -> str:
+        if i - 1 < 0 or self._apart(i - 1, i).strip():
+            return ""
+        return self.found[i - 1][0]
+
+    def _starts(self, i: int) -> bool:
+        before = self.text[: self.found[i].start()].rstrip()
+        return not before or before[-1] in '.!?\n"“'
+
+
+def like(old: str, new: str) -> str:
+    """The new word in the case of the old one.
+
+    >>> like("HER", "his"), like("Her", "his"), like("her", "his")
+    ('HIS', 'His', 'his')
+    """
+    if old.isupper() and len(old) > 1:
+        return new.upper()
+    return new[:1].upper() + new[1:] if old[:1].isupper() else new
