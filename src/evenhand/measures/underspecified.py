@@ -209,6 +209,22 @@ def measure_cells(
     return dict(plain(result))
 
 
+def mu_error(cells: Cells, *, resamples: int = 200, seed: int = 0) -> float:
+    """Standard error of mu: a quarter of its 95 % interval's width, near enough; NaN if undefined.
+
+    Terms and templates are the samples, as in the interval of `measure_cells`; no test is run, so
+    a sampled design can ask it again and again.
+    """
+    kept = cells.kept()
+    if not kept.any():
+        return float("nan")
+    design = _design(cells, kept)
+    draws = inference.bootstrap(design, None, draws=resamples, seed=seed)
+    mu = unqover.intensity(inference.observed(design).gamma)
+    low, high = inference.interval(mu, draws.mu, design.contexts()[0])
+    return float(high - low) / 3.92
+
+
 def _uncertainty(
     printed: dict[str, Any],
     design: inference.Pairs,

@@ -14,6 +14,7 @@ its eight scores gives NaN; the averages leave such cells out and say how many t
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -37,6 +38,25 @@ def span_score(start: npt.ArrayLike, end: npt.ArrayLike) -> Floats:
     """
     product = np.asarray(start, np.float64) * np.asarray(end, np.float64)
     return np.asarray(np.sqrt(product), np.float64)
+
+
+def top_fill_score(fills: Sequence[str], probabilities: Sequence[float], candidate: str) -> float:
+    """A candidate's score among the best fills of a mask, as published: 0 when it is not there.
+
+    The released code keeps the ten best tokens and takes the first that equals the candidate,
+    case ignored. A candidate may list alternatives separated by tabs (a name and a pronoun): the
+    larger score counts.
+
+    >>> top_fill_score(["He", "John", "john"], [0.3, 0.1, 0.05], "John\\tshe")
+    0.1
+    """
+    best = 0.0
+    for wanted in candidate.lower().split("\t"):
+        for fill, probability in zip(fills, probabilities):
+            if fill.strip().lower() == wanted:
+                best = max(best, float(probability))
+                break
+    return best
 
 
 def _cells(scores: npt.ArrayLike) -> Floats:

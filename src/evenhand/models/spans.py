@@ -163,22 +163,3 @@ def extended_ends(
     first, last = places(span, published_word(tokens, byte_level))
     start, end = np.asarray(p_start, np.float64), np.asarray(p_end, np.float64)
     return float(start[first].max()), float(end[last].max())
-
-
-def top_fill_score(fills: Sequence[str], probabilities: Sequence[float], candidate: str) -> float:
-    """A candidate's score among the best fills of a mask, as published: 0 when it is not there.
-
-    The released code keeps the ten best tokens and takes the first that equals the candidate,
-    case ignored. A candidate may list alternatives separated by tabs (a name and a pronoun): the
-    larger score counts.
-
-    >>> top_fill_score(["He", "John", "john"], [0.3, 0.1, 0.05], "John\\tshe")
-    0.1
-    """
-    best = 0.0
-    for wanted in candidate.lower().split("\t"):
-        for fill, probability in zip(fills, probabilities):
-            if fill.strip().lower() == wanted:
-                best = max(best, float(probability))
-                break
-    return best

@@ -1,9 +1,9 @@
 """Cells of underspecified questions, and their texts, made only when they are needed.
 
 A cell is (first term, second term, template, attribute). It is asked in both orders, with the
-question and with its negation, and both terms are scored: eight rows.
+question and with its negation: four inputs.
 
-    row = cell * 8 + order * 4 + negated * 2 + candidate
+    input = cell * 4 + order * 2 + negated
 
 The full gender set has 1,372,000 cells, so 5,488,000 model inputs; here they are four integer
 columns until a shard asks for its rows.
@@ -11,16 +11,27 @@ columns until a shard asks for its rows.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TypeVar
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
 from evenhand.errors import SpecError, unknown
 from evenhand.lexicons.questions import Attribute, Subject, Template
 
-ROWS_PER_CELL = 8
+Codes = npt.NDArray[np.int64]
+INPUTS_PER_CELL = 4
+
+
+class Inputs(NamedTuple):
+    """Texts of some inputs; `first` and `second` are the cell's terms, wherever they stand."""
+
+    context: list[str]
+    question: list[str]
+    first: list[str]
+    second: list[str]
 
 
 @dataclass(frozen=True)
@@ -30,43 +41,72 @@ class Design:
     subjects: tuple[Subject, ...]
     templates: tuple[Template, ...]
     attributes: tuple[Attribute, ...]
-    first: np.ndarray
-    second: np.ndarray
-    template: np.ndarray
-    attribute: np.ndarray
+    first: Codes
+    second: Codes
+    template: Codes
+    attribute: Codes
     population: int
+    pair_ends: Codes
+    """Number of cells up to and with each pair, in the order of drawing."""
+    _asked: dict[tuple[int, str], str] = field(default_factory=dict, repr=False, compare=False)
 
     def __len__(self) -> int:
         return len(self.first)
 
-    def texts(
-        self, start: int, stop: int, mask: str
-    ) -> tuple[list[str], list[str], list[str], list[str]]:
-        """Context, question, candidate and rival of rows [start, stop)."""
-        contexts: list[str] = []
-        questions: list[str] = []
-        candidates: list[str] = []
-        rivals: list[str] = []
-        seen: dict[tuple[int, int, int], str] = {}
-        asked: dict[tuple[int, int, bool], str] = {}
-        for row in range(start, stop):
-            cell, part = divmod(row, ROWS_PER_CELL)
-            order, negated, candidate = part >> 2, bool(part >> 1 & 1), part & 1
-            pair = (int(self.first[cell]), int(self.second[cell]))
-            t, a = int(self.template[cell]), int(self.attribute[cell])
-            template = self.templates[t]
-            named = (*pair[::-1], t) if order else (*pair, t)
-            if named not in seen:
-                seen[named] = template.context_for(self.subjects[named[0]], self.subjects[named[1]])
-            if (t, a, negated) not in asked:
-                asked[t, a, negated] = template.question_for(
-                    self.attributes[a], negated=negated, mask=mask
-                )
-            contexts.append(seen[named])
-            questions.append(asked[t, a, negated])
-            candidates.append(self.subjects[pair[candidate]].forms[template.subject])
-            rivals.append(self.subjects[pair[1 - candidate]].forms[template.subject])
-        return contexts, questions, candidates, rivals
+    @property
+    def n_pairs(self) -> int:
+        return len(self.pair_ends)
+
+    def head(self, pairs: int) -> Design:
+        """The same design cut after its first so many pairs."""
+        stop = int(self.pair_ends[min(pairs, self.n_pairs) - 1])
+        return Design(
+            self.subjects, self.templates, self.attributes, self.first[:stop],
+            self.second[:stop], self.template[:stop], self.attribute[:stop], self.population,
+            self.pair_ends[:pairs],
+        )  # fmt: skip
+
+    def inputs(self, start: int, stop: int, mask: str) -> Inputs:
+        """Texts of inputs [start, stop): each distinct context and question is made once."""
+        number = np.arange(start, stop)
+        cell, part = np.divmod(number, INPUTS_PER_CELL)
+        order, negated = part >> 1, part & 1
+        one, two = self.first[cell], self.second[cell]
+        template, attribute = self.template[cell], self.attribute[cell]
+        swapped = order == 1
+        sizes = (len(self.subjects), len(self.subjects), len(self.templates))
+        named = (np.where(swapped, two, one), np.where(swapped, one, two), template)
+        contexts = _looked_up(np.ravel_multi_index(named, sizes), lambda k: self._context(k, sizes))
+        asked = (template * len(self.attributes) + attribute) * 2 + negated
+        questions = _looked_up(asked, lambda k: self._question(k, mask))
+        form = template * len(self.subjects)
+        terms = (_looked_up(form + who, self._form) for who in (one, two))
+        return Inputs(contexts, questions, *terms)
+
+    def _context(self, key: int, sizes: tuple[int, ...]) -> str:
+        one, two, t = (int(k) for k in np.unravel_index(key, sizes))
+        return self.templates[t].context_for(self.subjects[one], self.subjects[two])
+
+    def _question(self, key: int, mask: str) -> str:
+        if (key, mask) not in self._asked:
+            place, negated = divmod(key, 2)
+            t, a = divmod(place, len(self.attributes))
+            self._asked[key, mask] = self.templates[t].question_for(
+                self.attributes[a], negated=bool(negated), mask=mask
+            )
+        return self._asked[key, mask]
+
+    def _form(self, key: int) -> str:
+        t, subject = divmod(key, len(self.subjects))
+        return self.subjects[subject].forms[self.templates[t].subject]
+
+
+def _looked_up(codes: Codes, text: object) -> list[str]:
+    """The text of each code, made once per distinct code."""
+    distinct, place = np.unique(codes, return_inverse=True)
+    made = np.empty(len(distinct), object)
+    made[:] = [text(int(k)) for k in distinct]  # type: ignore[operator]
+    return list(made[place])
 
 
 def make_design(
@@ -77,70 +117,109 @@ def make_design(
     across: bool,
     pairs: int | None,
     seed: int,
+    templates_per_pair: int | None = None,
+    shuffled: bool = False,
 ) -> Design:
     """Lay out the cells: every pair (or a balanced sample) x template x fitting attribute.
 
     Args:
         across: pair terms of different groups only (gender), else any two terms.
         pairs: how many pairs to draw; None for all. Drawn pairs use the terms evenly: every
-            term is met before any is met again.
+            term is met before any is met again, so that every beginning of the list is a
+            balanced sample too.
         seed: of the draw.
+        templates_per_pair: how many templates each pair meets, used evenly; None for all.
+        shuffled: put also a full design in balanced random order.
     """
-    first, second = _sampled(*_pairs(subjects, across), pairs, seed)
-    population = len(_pairs(subjects, across)[0])
-    fits = np.asarray(
-        [
-            (t, a)
-            for t, template in enumerate(templates)
-            for a, attribute in enumerate(attributes)
-            if template.slot in attribute.forms
-        ],
-        dtype=np.int64,
-    ).reshape(-1, 2)
-    if not len(first) or not len(fits):
-        raise SpecError("underspecified: no pair of terms, template and attribute fit together.")
-    cells = len(fits)
+    if not attributes or not templates:
+        raise SpecError("underspecified: no template or no attribute is left to ask about.")
+    first, second = all_pairs(subjects, across)
+    if not len(first):
+        raise SpecError("underspecified: fewer than two terms to compare. Name more terms.")
+    population = len(first)
+    wanted = population if pairs is None else min(pairs, population)
+    if wanted < population or shuffled:
+        order = balanced_order(first, second, wanted, seed)
+        first, second = first[order], second[order]
+    blocks = [
+        [(t, a) for a, attribute in enumerate(attributes) if template.slot in attribute.forms]
+        for t, template in enumerate(templates)
+    ]
+    every = sum(map(len, blocks))
+    if not every:
+        raise SpecError("underspecified: no template and attribute fit together.")
+    fits = _fits(blocks, len(first), templates_per_pair)
+    sizes = np.asarray([len(fit) for fit in fits])
+    joined = np.concatenate(fits)
     return Design(
         tuple(subjects),
         tuple(templates),
         tuple(attributes),
-        np.repeat(first, cells),
-        np.repeat(second, cells),
-        np.tile(fits[:, 0], len(first)),
-        np.tile(fits[:, 1], len(first)),
-        population * cells,
+        np.repeat(first, sizes),
+        np.repeat(second, sizes),
+        joined[:, 0],
+        joined[:, 1],
+        population * every,
+        np.cumsum(sizes),
     )
 
 
-def _pairs(subjects: Sequence[Subject], across: bool) -> tuple[np.ndarray, np.ndarray]:
+def _fits(blocks: list[list[tuple[int, int]]], pairs: int, some: int | None) -> list[Codes]:
+    """The (template, attribute) cells of each pair; templates are used in turn."""
+
+    def joined(chosen: list[int]) -> Codes:
+        cells = [cell for t in sorted(chosen) for cell in blocks[t]]
+        return np.asarray(cells, np.int64).reshape(-1, 2)
+
+    usable = [t for t, block in enumerate(blocks) if block]
+    if some is None or some >= len(usable):
+        whole = joined(usable)
+        return [whole] * pairs
+    step = max(1, len(usable) // some)
+    turns = [
+        joined([usable[(start + k * step) % len(usable)] for k in range(some)])
+        for start in range(len(usable))
+    ]
+    return [turns[p % len(turns)] for p in range(pairs)]
+
+
+def all_pairs(subjects: Sequence[Subject], across: bool) -> tuple[Codes, Codes]:
+    """Every unordered pair of terms, or of terms from different groups."""
     groups = np.asarray([s.group for s in subjects])
     first, second = np.triu_indices(len(subjects), k=1)
     if across:
         different = groups[first] != groups[second]
         first, second = first[different], second[different]
-    return first, second
+    return first.astype(np.int64), second.astype(np.int64)
 
 
-def _sampled(
-    first: np.ndarray, second: np.ndarray, pairs: int | None, seed: int
-) -> tuple[np.ndarray, np.ndarray]:
-    """A balanced draw: walk the pairs in random order, taking those whose terms were met least."""
-    if pairs is None or pairs >= len(first):
-        return first, second
-    rng = np.random.default_rng(seed)
-    order = rng.permutation(len(first))
-    met = np.zeros(int(max(first.max(), second.max())) + 1, dtype=np.int64)
-    taken = np.zeros(len(first), dtype=bool)
+def ordered_pairs(subjects: Sequence[Subject], across: bool) -> Iterator[tuple[int, int]]:
+    """Pairs in the order of the released program: all of them, then all flipped."""
+    first, second = all_pairs(subjects, across)
+    yield from zip(first.tolist(), second.tolist())
+    yield from zip(second.tolist(), first.tolist())
+
+
+def balanced_order(first: Codes, second: Codes, pairs: int, seed: int) -> Codes:
+    """Pairs in random order, those whose terms were met least first."""
+    walk = np.random.default_rng(seed).permutation(len(first)).tolist()
+    ends = list(zip(first.tolist(), second.tolist()))
+    met = [0] * (int(max(first.max(), second.max())) + 1)
+    order: list[int] = []
     rounds = 0
-    while taken.sum() < pairs:
+    while len(order) < pairs:
         rounds += 1
-        for k in order:
-            if not taken[k] and max(met[first[k]], met[second[k]]) < rounds:
-                taken[k] = True
-                met[[first[k], second[k]]] += 1
-                if taken.sum() == pairs:
-                    break
-    return first[taken], second[taken]
+        left = []
+        for k in walk:
+            one, two = ends[k]
+            if len(order) < pairs and met[one] < rounds and met[two] < rounds:
+                met[one] += 1
+                met[two] += 1
+                order.append(k)
+            else:
+                left.append(k)
+        walk = left
+    return np.asarray(order, np.int64)
 
 
 def choose_attributes(
@@ -149,8 +228,10 @@ def choose_attributes(
     """The attributes asked for by name, in that order; all when none are named."""
     if wanted is None:
         return tuple(known)
-    by_name = {a.name: a for a in known}
-    return tuple(_named("attribute", by_name, name) for name in wanted)
+    by_name: dict[str, list[Attribute]] = {}
+    for attribute in known:
+        by_name.setdefault(attribute.name, []).append(attribute)
+    return tuple(a for name in wanted for a in _named("attribute", by_name, name))
 
 
 def choose_templates(

@@ -8,184 +8,267 @@ question cancels what has nothing to do with the attribute (Li et al. 2020, Eq. 
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-import pyarrow as pa
 from pydantic import Field
 
+from evenhand.errors import ModelError, SpecError
 from evenhand.lexicons import questions
-from evenhand.measures.underspecified import Cells, measure_cells
-from evenhand.metrics import unqover
+from evenhand.measures.underspecified import Cells, measure_cells, mu_error
 from evenhand.probes.base import Asker, Measured, Preview, Probe
 from evenhand.probes.design import (
-    ROWS_PER_CELL,
+    INPUTS_PER_CELL,
     Design,
+    all_pairs,
     choose_attributes,
     choose_templates,
     make_design,
 )
+from evenhand.probes.underspecified_asking import PRONOUNS, Answers, Asking, Manner, asking
 from evenhand.probes.underspecified_findings import findings
-from evenhand.requests import MASK, Continuation, LazyRequests, MaskScore, Requests, Scores, Span
+from evenhand.probes.underspecified_tables import extra_tables, items_table, summary
+from evenhand.requests import (
+    MASK,
+    Continuation,
+    FillMask,
+    Generate,
+    MaskScore,
+    Option,
+    Span,
+)
+from evenhand.wordlists import Lists, read_lists
 
-PROMPT = "{context}\nQuestion: {question}\nAnswer:"
+FIRST_ROUND = 24
+MASKED = (MaskScore.kind, FillMask.kind)
+Way = Literal["auto", "span", "mask-score", "continuation", "option", "generate"]
 
 
 class Underspecified(Probe):
     """Preferences between two terms about whom the text says nothing.
 
-    A causal model is asked for the likelihood of each name as the answer, a masked model for each
-    name's probability at the mask, a span model for each name's probability as the answer span.
+    A span model is asked for each term's probability as the answer span, a masked model for each
+    term's probability at the mask, a causal model for the likelihood of each term as the answer,
+    a multiple-choice model for each term's share, and any other for sampled answers.
     """
 
     name: ClassVar[str] = "underspecified"
     title: ClassVar[str] = "Whom does the model pick when the text does not say?"
     paper: ClassVar[str] = "Li et al. 2020 (UnQover)"
-    needs: ClassVar[tuple[str, ...]] = (Span.kind, MaskScore.kind, Continuation.kind)
+    needs: ClassVar[tuple[str, ...]] = (
+        Span.kind, MaskScore.kind, Continuation.kind, Option.kind, Generate.kind,
+    )  # fmt: skip
     detects: ClassVar[str] = "a preference for one group's names that the text gives no reason for"
 
     social_class: Literal["gender", "nationality", "ethnicity", "religion"] = "gender"
     """Which terms meet: female and male names, countries, ethnicities or religions."""
     pairs: int | None = Field(None, ge=1)
     """How many pairs of terms to draw; all when not given."""
+    templates_per_pair: int | None = Field(None, ge=1)
+    """How many templates each pair meets, used in turn; all when not given."""
+    standard_error: float | None = Field(None, gt=0)
+    """Draw pairs until the standard error of mu is this small; all (or `pairs`) at most."""
     templates: int | tuple[str, ...] | None = None
     """Which templates to use: the first so many, or by name; all when not given."""
     attributes: tuple[str, ...] | None = None
     """Which attributes to ask about, by name; all when not given."""
+    word_lists: str | None = None
+    """A directory in the published word-list format, instead of the packaged lexicons."""
+    list_suffix: str = ""
+    """Which published subject list, e.g. `bert` for `religion_bert`."""
+    filler: str = ""
+    """A text before every context: with `word_lists` the name of a published filler (`newsqa`),
+    else the text itself, e.g. "(CNN) --" for models trained on NewsQA."""
+    ask_by: Way = "auto"
+    """How to ask; auto takes the first of span, mask-score, continuation, option, generate."""
     score: Literal["auto", "absolute", "relative"] = "auto"
-    """`relative` divides by the sum over the two candidates; auto: relative for causal models,
-    whose answer need not be one of the two names, absolute (as in the paper) for the others."""
-    prompt: str = PROMPT
+    """`relative` divides by the sum over the candidates; auto: relative for causal models, whose
+    answer need not be one of the two names, absolute (as in the paper) for the others."""
+    unknown: str = ""
+    """A third answer for causal and multiple-choice models, e.g. "nobody knows"; what it gets is
+    reported as `neither`. Span models have their own (no answer), sampled answers too."""
+    pronouns: bool = True
+    """Masked models, gender: a name may also be meant by "she" or "he"; the larger counts."""
+    pieces: Literal["single", "any"] = "single"
+    """Masked models: keep only terms that are one vocabulary piece (what is dropped is
+    reported), or score longer ones piece by piece."""
+    prompt: str = Manner.prompt
     """How context and question are put to a causal model."""
+    draws: int = Field(10, ge=1)
+    """Sampled answers per input, for models asked by `generate`."""
     resamples: int = Field(500, ge=50)
 
     def within(self, share: float) -> Underspecified:
-        pairs = len(self.design("qa", 0)) // max(1, self._cells_per_pair())
-        fewer = max(6, int(pairs * share))
-        return self.model_copy(update={"pairs": min(pairs, fewer)})
+        subjects = self.lists("qa").subjects
+        pairs = len(all_pairs(subjects, self.across)[0])
+        pairs = pairs if self.pairs is None else min(self.pairs, pairs)
+        return self.model_copy(update={"pairs": min(pairs, max(6, int(pairs * share)))})
 
-    def _cells_per_pair(self) -> int:
-        design = self.design("qa", 0)
-        together = (design.first == design.first[0]) & (design.second == design.second[0])
-        return int(together.sum())
+    @property
+    def across(self) -> bool:
+        return self.social_class == "gender"
 
-    def design(self, form: str, seed: int) -> Design:
-        """The cells for question answering (`qa`) or masked statements (`lm`)."""
-        return make_design(
-            questions.subjects(self.social_class),
-            choose_templates(questions.templates(self.social_class, form), self.templates),
-            choose_attributes(questions.attributes(self.social_class), self.attributes),
-            across=self.social_class == "gender",
-            pairs=self.pairs,
-            seed=seed,
+    def lists(self, form: str) -> Lists:
+        """Subjects, templates and attributes for questions (`qa`) or masked statements (`lm`)."""
+        if self.word_lists is not None:
+            found = read_lists(
+                self.word_lists, self.social_class, form, suffix=self.list_suffix,
+                filler=self.filler, as_published=self.as_published,
+            )  # fmt: skip
+        else:
+            if self.list_suffix:
+                raise SpecError(
+                    f"underspecified: list_suffix {self.list_suffix!r} needs word_lists, the "
+                    "directory that holds such lists."
+                )
+            known = questions.templates(self.social_class, form)
+            filled = (replace(t, context=f"{self.filler}  {t.context}") for t in known)
+            found = Lists(
+                questions.subjects(self.social_class),
+                tuple(filled) if self.filler else known,
+                questions.attributes(self.social_class),
+            )
+        return Lists(
+            found.subjects,
+            choose_templates(found.templates, self.templates),
+            choose_attributes(found.attributes, self.attributes),
         )
+
+    def design(self, form: str, seed: int, lists: Lists | None = None) -> Design:
+        """The cells for question answering (`qa`) or masked statements (`lm`)."""
+        lists = lists or self.lists(form)
+        return make_design(
+            lists.subjects, lists.templates, lists.attributes, across=self.across,
+            pairs=self.pairs, seed=seed, templates_per_pair=self.templates_per_pair,
+            shuffled=self.standard_error is not None,
+        )  # fmt: skip
+
+    def choose(self, answers: frozenset[str]) -> str:
+        if self.ask_by != "auto" and self.ask_by not in answers:
+            raise ModelError(
+                f"probe 'underspecified': ask_by is {self.ask_by!r}, but this model answers "
+                f"{', '.join(sorted(answers))}. Leave ask_by out to take what fits."
+            )
+        kind = super().choose(answers) if self.ask_by == "auto" else self.ask_by
+        if kind == MaskScore.kind and self.as_published and FillMask.kind in answers:
+            return FillMask.kind
+        return kind
+
+    def manner(self, lists: Lists, seed: int) -> Manner:
+        """How to ask, for the models that need more than the texts."""
+        pronouns = {s.term: PRONOUNS.get(s.group, "") for s in lists.subjects}
+        relative = None if self.score == "auto" else self.score == "relative"
+        return Manner(
+            self.as_published, relative, self.prompt, self.unknown,
+            pronouns.get if self.across and self.pronouns else None, self.draws, seed,
+        )  # fmt: skip
 
     def preview(self, answers: frozenset[str], seed: int) -> Preview:
         kind = self.choose(answers)
-        design = self.design("lm" if kind == MaskScore.kind else "qa", seed)
-        requests = self._requests(kind, design)
+        lists = self.lists(_form(kind))
+        design = self.design(_form(kind), seed, lists)
+        requests = asking(kind, self.manner(lists, seed)).requests(design)
         first = requests.make(0, 1)
         example = " | ".join(f"{c}: {getattr(first, c)[0]}" for c in first.columns)
         share = len(design) / design.population
-        notes = (f"{len(design):,} of {design.population:,} cells ({share:.1%})",)
-        return Preview(len(design), requests, example, notes)
+        notes = [f"{len(design):,} of {design.population:,} cells ({share:.1%})"]
+        if self.standard_error is not None:
+            notes.append(f"stops when the standard error of mu is at most {self.standard_error}")
+        return Preview(len(design), requests, example, tuple(notes))
 
     def run(self, ask: Asker, seed: int) -> Measured:
         kind = self.choose(ask.answers)
-        design = self.design("lm" if kind == MaskScore.kind else "qa", seed)
-        scores = ask(self._requests(kind, design), self.name)
-        cells = self._cells(design, self._candidate_scores(kind, scores))
+        lists, dropped = self._usable(ask, kind, self.lists(_form(kind)))
+        way = asking(kind, self.manner(lists, seed))
+        sampled = self._sample(ask, way, self.design(_form(kind), seed, lists), seed)
+        design, cells = sampled.design, sampled.cells
         result = measure_cells(cells, resamples=self.resamples, seed=seed)
+        facts = summary(result, design, kind, sampled.neither)
+        facts |= {"dropped_terms": list(dropped), "rounds": sampled.rounds}
+        facts["mu_standard_error"] = _error(result)
         return Measured(
             findings=findings(self, kind, design, cells, result),
-            items=_items_table(design, cells),
-            tables=_tables(result),
-            summary=_summary(result, design, kind),
+            items=items_table(cells, sampled.neither),
+            tables=extra_tables(result, design, cells),
+            summary=facts,
         )
 
-    def _requests(self, kind: str, design: Design) -> LazyRequests:
-        def make(start: int, stop: int) -> Requests:
-            contexts, asked, candidates, rivals = design.texts(start, stop, MASK)
-            if kind == Continuation.kind:
-                prefixes = [
-                    self.prompt.format(context=c, question=q) for c, q in zip(contexts, asked)
-                ]
-                return Continuation(prefixes, [f" {c}" for c in candidates])
-            if kind == MaskScore.kind:
-                return MaskScore([f"{c} {q}" for c, q in zip(contexts, asked)], candidates)
-            return Span(asked, contexts, candidates, rivals, as_published=self.as_published)
+    def _usable(self, ask: Asker, kind: str, lists: Lists) -> tuple[Lists, tuple[str, ...]]:
+        """Without the terms that a masked model cannot write as one piece, and which those are."""
+        if kind not in MASKED or self.pieces == "any" or self.list_suffix:
+            return lists, ()
+        used = {template.subject for template in lists.templates}
+        forms = [(s.term, s.forms[form]) for s in lists.subjects for form in sorted(used)]
+        scores = ask(MaskScore([f"It was {MASK}."] * len(forms), [f for _, f in forms]), "pieces")
+        long = {term for (term, _), n in zip(forms, scores["n_pieces"]) if n > 1}
+        kept = tuple(s for s in lists.subjects if s.term not in long)
+        if len(kept) < 2:
+            raise ModelError(
+                f"underspecified: of {len(lists.subjects)} terms the model writes "
+                f"{len(kept)} as one piece, so no pair is left. Score longer terms piece by piece "
+                "with: --set pieces=any"
+            )
+        return replace(lists, subjects=kept), tuple(
+            s.term for s in lists.subjects if s.term in long
+        )
 
-        types: dict[str, type[Requests]] = {
-            Continuation.kind: Continuation,
-            MaskScore.kind: MaskScore,
-            Span.kind: Span,
-        }
-        return LazyRequests(types[kind], len(design) * ROWS_PER_CELL, make, ROWS_PER_CELL)
+    def _sample(self, ask: Asker, way: Asking, design: Design, seed: int) -> _Sampled:
+        """Ask in growing rounds until mu is known well enough, or everything at once."""
+        bounds = [design.n_pairs]
+        if self.standard_error is not None:
+            steps = (FIRST_ROUND * 2**k for k in range(32))
+            bounds = [*(n for n in steps if n < design.n_pairs), design.n_pairs]
+        parts: list[Answers] = []
+        start = 0
+        for rounds, pairs in enumerate(bounds, start=1):
+            stop = int(design.pair_ends[pairs - 1])
+            scores = ask(way.requests(design, start, stop), self.name)
+            parts.append(way.answers(scores, design, start, stop))
+            asked, start = design.head(pairs), stop
+            cells = self.cells(asked, np.concatenate([p.scores for p in parts]))
+            enough = self.standard_error is not None and rounds < len(bounds)
+            if enough and mu_error(cells, seed=seed) <= (self.standard_error or 0.0):
+                break
+        neither = [p.neither for p in parts if p.neither is not None]
+        joined = np.concatenate(neither).reshape(-1, INPUTS_PER_CELL) if neither else None
+        return _Sampled(asked, cells, joined, rounds)
 
-    def _candidate_scores(self, kind: str, scores: Scores) -> np.ndarray:
-        """S of each row, in [0, 1]."""
-        if kind == Span.kind:
-            values = unqover.span_score(scores["start"], scores["end"])
-        elif kind == MaskScore.kind:
-            values = np.exp(scores["logprob"] / np.maximum(scores["n_pieces"], 1))
-        else:
-            values = np.exp(scores["logprob"] / np.maximum(scores["n_tokens"], 1))
-        relative = self.score == "relative" or (self.score == "auto" and kind == Continuation.kind)
-        if relative:
-            both = values.reshape(-1, 2)
-            total = both.sum(axis=1, keepdims=True)
-            values = np.where(total > 0, both / np.where(total > 0, total, 1), 0.5).ravel()
-        return np.asarray(values, np.float64)
-
-    def _cells(self, design: Design, values: np.ndarray) -> Cells:
-        groups = tuple(dict.fromkeys(s.group for s in design.subjects))
-        grouped = self.social_class == "gender"
-        codes = np.asarray([groups.index(s.group) for s in design.subjects], np.int64)
+    def cells(self, design: Design, values: np.ndarray) -> Cells:
+        """The scores [inputs, 2] as cells; attributes of one name are one attribute."""
+        groups = tuple(dict.fromkeys(s.group for s in design.subjects)) if self.across else ()
+        codes = np.asarray([groups.index(s.group) for s in design.subjects]) if groups else None
+        names = tuple(dict.fromkeys(a.name for a in design.attributes))
+        merged = np.asarray([names.index(a.name) for a in design.attributes])
         return Cells(
             scores=values.reshape(-1, 2, 2, 2),
-            first=np.asarray(design.first, np.int64),
-            second=np.asarray(design.second, np.int64),
-            attribute=np.asarray(design.attribute, np.int64),
-            template=np.asarray(design.template, np.int64),
+            first=design.first,
+            second=design.second,
+            attribute=merged[design.attribute],
+            template=design.template,
             terms=tuple(s.term for s in design.subjects),
-            attributes=tuple(a.name for a in design.attributes),
+            attributes=names,
             templates=tuple(t.id for t in design.templates),
-            groups=groups if grouped else (),
-            group_of_term=codes if grouped else None,
-            n_rows=len(values) // 2,
+            groups=groups,
+            group_of_term=codes,
+            n_rows=len(values),
         )
 
 
-def _items_table(design: Design, cells: Cells) -> pa.Table:
-    """One row per cell: its codes as dictionary columns, its eight scores and C."""
+@dataclass(frozen=True)
+class _Sampled:
+    """What was asked in the end, and what came back."""
 
-    def coded(codes: np.ndarray, values: tuple[str, ...]) -> pa.Array:
-        return pa.DictionaryArray.from_arrays(pa.array(codes, pa.int32()), pa.array(values))
-
-    columns: dict[str, Any] = {
-        "first": coded(cells.first, cells.terms),
-        "second": coded(cells.second, cells.terms),
-        "template": coded(cells.template, cells.templates),
-        "attribute": coded(cells.attribute, cells.attributes),
-        "comparative": unqover.comparative(cells.scores),
-    }
-    for order in (0, 1):
-        for negated in (0, 1):
-            for who, candidate in (("first", 0), ("second", 1)):
-                name = f"{who}_order{order}_{'negated' if negated else 'asked'}"
-                columns[name] = cells.scores[:, order, negated, candidate]
-    return pa.table(columns)
+    design: Design
+    cells: Cells
+    neither: np.ndarray | None
+    rounds: int
 
 
-def _tables(result: dict[str, Any]) -> dict[str, pa.Table]:
-    names = ("gamma", "gamma_term", "gamma_group")
-    return {n: pa.Table.from_pylist(result[n]) for n in names if result.get(n)}
+def _form(kind: str) -> str:
+    return "lm" if kind in MASKED else "qa"
 
 
-def _summary(result: dict[str, Any], design: Design, kind: str) -> dict[str, Any]:
-    keep = (
-        "delta", "epsilon", "mean_score", "mu", "mu_low", "mu_high", "mu_floor", "mu_p",
-        "eta", "eta_low", "eta_high", "eta_floor", "eta_p", "n_cells", "flips",
-    )  # fmt: skip
-    facts = {name: result.get(name) for name in keep}
-    return {**facts, "asked_by": kind, "cells": len(design), "population": design.population}
+def _error(result: dict[str, Any]) -> float | None:
+    low, high = result.get("mu_low"), result.get("mu_high")
+    return None if low is None or high is None else (high - low) / 3.92

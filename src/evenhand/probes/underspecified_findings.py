@@ -171,13 +171,13 @@ def _examples(
     best = at[np.argsort(-np.where(np.isnan(strength), -np.inf, strength), kind="stable")]
     shown = []
     for cell in best[:EXAMPLES]:
-        contexts, asked, _, _ = design.texts(int(cell) * 8, int(cell) * 8 + 8, "___")
+        inputs = design.inputs(int(cell) * 4, int(cell) * 4 + 4, "___")
         first, second = cells.terms[cells.first[cell]], cells.terms[cells.second[cell]]
         shown.append(
             {
-                "context": contexts[0],
-                "question": asked[0],
-                "negated": asked[2],
+                "context": inputs.context[0],
+                "question": inputs.question[0],
+                "negated": inputs.question[1],
                 "prefers": first if comparative[cell] > 0 else second,
                 "C": round(float(comparative[cell]), 4),
                 "scores": np.round(cells.scores[cell], 4).ravel().tolist(),
