@@ -85,10 +85,10 @@ def _section(run: Run, label: str, entry: dict[str, Any]) -> Section:
     )
 
 
-def environment() -> Environment:
-    """Templates with escaping always on."""
+def environment(*folders: Path) -> Environment:
+    """Templates with escaping always on; those of this package, and of more folders."""
     env = Environment(
-        loader=FileSystemLoader(FOLDER),
+        loader=FileSystemLoader([FOLDER, *folders]),
         autoescape=True,
         undefined=ChainableUndefined,
         trim_blocks=True,

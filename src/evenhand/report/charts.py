@@ -151,7 +151,7 @@ def generic(table: pa.Table, about: About) -> list[Drawn]:
         caption = f"{len(shown):,} of {table.num_rows:,} rows."
         return [Listing(title, caption, tuple(table.column_names), shown)]
     value, low, high = found
-    rows = []
+    rows: list[Row] = []
     for row in top(table.to_pylist(), value, MOST_ROWS // 4):
         name = " · ".join(str(row[c]) for c in label)
         again = sum(r["label"].split(" (again ")[0] == name for r in rows)

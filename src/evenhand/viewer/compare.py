@@ -1,0 +1,123 @@
+"""Runs side by side: every finding of one in the light of the others."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from evenhand.findings import Finding
+from evenhand.record import Run
+from evenhand.report.charts import Chart
+from evenhand.report.marks import base, category, finite, quantity, tooltip
+from evenhand.report.words import metric_name, subject
+from evenhand.viewer.filters import words_in
+from evenhand.viewer.folders import Folders
+
+MOST_RUNS = 12
+DRAWN = 24
+
+
+@dataclass(frozen=True)
+class Across:
+    """One finding in every run (None: not there)."""
+
+    id: str
+    about: str
+    metric: str
+    findings: tuple[Finding | None, ...]
+
+    @property
+    def differs(self) -> bool:
+        """Whether runs disagree on the verdict."""
+        return len({f.detected for f in self.findings if f}) > 1
+
+    @property
+    def spread(self) -> float:
+        values = [f.value for f in self.findings if f and finite(f.value)]
+        return max(values) - min(values) if len(values) > 1 else 0.0
+
+
+@dataclass(frozen=True)
+class Table:
+    """The comparison as shown."""
+
+    names: tuple[str, ...]
+    titles: tuple[str, ...]
+    rows: list[Across]
+    notice: str
+    chart: Chart | None
+
+
+def side_by_side(
+    runs: Sequence[Run], folders: Folders, search: str = "", only_differing: bool = False
+) -> Table:
+    """All findings of several runs, those with the widest spread first within each metric."""
+    facts = [run.facts for run in runs]
+    names = tuple(run.folder.resolve().name for run in runs)
+    known = [{f.id: f for f in folders.findings(run)} for run in runs]
+    rows = []
+    for place in dict.fromkeys(i for found in known for i in found):
+        across = tuple(found.get(place) for found in known)
+        first = next(f for f in across if f)
+        row = Across(place, subject(first), first.metric, across)
+        if words_in(search, row.id, row.about) and (row.differs or not only_differing):
+            rows.append(row)
+    models = [str(f["work"]["model"]) for f in facts]
+    titles = tuple(m if models.count(m) == 1 else f"{m} ({n})" for m, n in zip(models, names))
+    return Table(names, titles, rows, _notice(facts), _chart(rows, titles))
+
+
+def _notice(facts: Sequence[dict[str, Any]]) -> str:
+    """Why the numbers may not be comparable."""
+    for what in ("suite", "seed"):
+        if len({repr(f["work"].get(what)) for f in facts}) > 1:
+            return (
+                f"These runs differ in their {what}, so equal names may stand for different "
+                f"items: compare with care."
+            )
+    return ""
+
+
+def _chart(rows: Sequence[Across], titles: Sequence[str]) -> Chart | None:
+    """The findings of the commonest metric that move most between runs."""
+    metrics = [r.metric for r in rows]
+    if not rows or len(titles) < 2:
+        return None
+    metric = max(set(metrics), key=lambda m: (metrics.count(m), m))
+    drawn = sorted((r for r in rows if r.metric == metric), key=lambda r: -r.spread)[:DRAWN]
+    values = [
+        {"finding": row.about, "run": title, "value": f.value, "low": f.low, "high": f.high}
+        for row in drawn
+        for title, f in zip(titles, row.findings)
+        if f and finite(f.value)
+    ]
+    if not values:
+        return None
+    y = category("finding", axis={"labelLimit": 230})
+    offset = {"field": "run", "type": "nominal", "sort": None}
+    colour = {**category("run"), "legend": {"orient": "top", "columns": 2, "labelLimit": 400}}
+    name = metric_name(metric)
+    spec = base(
+        values,
+        height={"step": max(8, 20 // len(titles)), "for": "offset"},
+        layer=[
+            {
+                "mark": {"type": "rule", "strokeWidth": 2},
+                "encoding": {
+                    "y": y, "yOffset": offset, "x": quantity("low", name), "x2": {"field": "high"},
+                    "color": colour,
+                },
+            },
+            {
+                "mark": {"type": "point", "filled": True, "size": 60},
+                "encoding": {
+                    "y": y, "yOffset": offset, "x": quantity("value", name), "color": colour,
+                    "shape": {**category("run"), "legend": None},
+                    "tooltip": tooltip("finding", "run", "value", "low", "high"),
+                },
+            },
+        ],
+    )  # fmt: skip
+    caption = f"The {len(drawn)} findings that differ most between the runs, with 95 % intervals."
+    return Chart(f"{name} by run", caption, spec)

@@ -1,0 +1,54 @@
+"""What a request asks for, read defensively."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from starlette.requests import Request
+
+from evenhand.findings import Finding
+from evenhand.viewer.items import ANY, ItemTable
+
+LONGEST = 500
+MOST_PAGES = 1_000_000
+
+
+def chosen(request: Request, names: Sequence[str]) -> dict[str, str]:
+    """The named query values, cut to a sensible length; "" when absent."""
+    return {name: request.query_params.get(name, "")[:LONGEST] for name in names}
+
+
+def number_of(request: Request) -> int:
+    """The page number; 1 when it is absent or nonsense."""
+    text = request.query_params.get("page", "1")
+    if not text.isascii() or not text.isdigit() or len(text) > 7:
+        return 1
+    return max(1, min(int(text), MOST_PAGES))
+
+
+def words_in(search: str, *texts: str) -> bool:
+    """Whether every word of the search is somewhere in the texts, without regard to case."""
+    whole = "\n".join(texts).lower()
+    return all(word in whole for word in search.lower().split())
+
+
+def item_filters(finding: Finding, table: ItemTable) -> dict[str, str]:
+    """Filters that lead from a finding to the items behind it.
+
+    Attributes are looked for in `attribute` or `axis`, groups in `group_a` and `group_b`, and a
+    single term anywhere.
+    """
+    columns = set(table.text_columns)
+    groups = [str(g) for g in finding.groups]
+    filters: dict[str, str] = {}
+    about = finding.attribute
+    for column in ("attribute", "axis"):
+        if column in columns and about and about != "whole model":
+            filters[column] = about
+    if {"group_a", "group_b"} <= columns and len(groups) == 2:
+        filters |= {"group_a": groups[0], "group_b": groups[1]}
+    elif len(groups) == 2 and groups[1] == "the others":
+        filters[ANY] = groups[0]
+        if about == groups[0] or finding.id.count("/") < 3:
+            filters.pop("attribute", None)
+    return filters

@@ -1,0 +1,111 @@
+"""The run folders that are shown, found by listing: no part of a request becomes a path."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from evenhand.errors import EvenhandError, RunError
+from evenhand.findings import Finding
+from evenhand.record import Run
+from evenhand.report.words import is_control
+from evenhand.viewer.items import ItemTable
+
+OPEN_TABLES = 16
+
+
+@dataclass(frozen=True)
+class Line:
+    """One run in the list."""
+
+    name: str
+    model: str
+    suite: str
+    status: str
+    started: str
+    detected: int | None
+    tests: int | None
+
+
+class Folders:
+    """Runs directly below a folder, or the one run that the folder is."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.single = (root / "run.json").is_file()
+        self._lock = threading.Lock()
+        self._findings: OrderedDict[tuple[Path, int], list[Finding]] = OrderedDict()
+        self._tables: OrderedDict[tuple[Path, int], ItemTable] = OrderedDict()
+
+    def runs(self) -> dict[str, Run]:
+        """Run folders by name, newest first."""
+        if self.single:
+            return {self.root.resolve().name: Run(self.root)}
+        if not self.root.is_dir():
+            return {}
+        found = [(p.stat().st_mtime, p.parent) for p in self.root.glob("*/run.json")]
+        return {p.name: Run(p) for _, p in sorted(found, key=lambda x: (-x[0], x[1].name))}
+
+    def run(self, name: str) -> Run:
+        """The run of that name.
+
+        Raises:
+            RunError: it is not among the listed ones.
+        """
+        found = self.runs().get(name)
+        if found is None:
+            raise RunError(f"no run of that name below {self.root}.")
+        return found
+
+    def findings(self, run: Run) -> list[Finding]:
+        """Findings of a run, read once per change; none while it has not finished."""
+        path = run.folder / "findings.json"
+        if not path.is_file():
+            return []
+        key = (path, path.stat().st_mtime_ns)
+        with self._lock:
+            if key not in self._findings:
+                self._findings[key] = Run(run.folder).findings
+                while len(self._findings) > 4 * OPEN_TABLES:
+                    self._findings.popitem(last=False)
+            self._findings.move_to_end(key)
+            return self._findings[key]
+
+    def items(self, run: Run, probe: str, table: str = "items") -> ItemTable:
+        """One table of a run, kept open.
+
+        Raises:
+            RunError: the run has no such probe or table.
+        """
+        path = run.tables(probe).get(table) if probe in run.probes else None
+        if path is None:
+            raise RunError(f"run {run.name} has no such table.")
+        key = (path, path.stat().st_mtime_ns)
+        with self._lock:
+            if key not in self._tables:
+                self._tables[key] = ItemTable(path)
+                while len(self._tables) > OPEN_TABLES:
+                    self._tables.popitem(last=False)
+            self._tables.move_to_end(key)
+            return self._tables[key]
+
+    def line(self, run: Run) -> Line:
+        """What the list says about a run; a damaged one is listed as such."""
+        try:
+            facts: dict[str, Any] = run.facts
+            tested = [f for f in self.findings(run) if f.detected is not None and not is_control(f)]
+            done = facts.get("status") == "finished"
+            return Line(
+                run.folder.resolve().name,
+                str(facts["work"]["model"]),
+                str(facts["work"]["suite"]["name"]),
+                str(facts.get("status", "?")),
+                str(facts.get("started", ""))[:16].replace("T", " "),
+                sum(bool(f.detected) for f in tested) if done else None,
+                len(tested) if done else None,
+            )
+        except (EvenhandError, KeyError, TypeError, ValueError, OSError):
+            return Line(run.folder.resolve().name, "?", "?", "damaged", "", None, None)

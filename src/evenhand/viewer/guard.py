@@ -1,0 +1,99 @@
+"""What every request must pass and every answer carries.
+
+Only GET and HEAD; only requests addressed to this machine by name (so that a foreign page cannot
+reach the viewer through a rebound domain name); no foreign Origin; no framing, no sniffing, no
+scripts but the viewer's own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import Any
+
+LOCAL = ("127.0.0.1", "localhost", "[::1]")
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; "
+    "img-src 'self' data:; connect-src 'self'; form-action 'self'; base-uri 'none'; "
+    "frame-ancestors 'none'"
+)
+REPORT_POLICY = "sandbox allow-scripts; frame-ancestors 'none'"
+HEADERS = {
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "DENY",
+    "referrer-policy": "no-referrer",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "permissions-policy": "camera=(), geolocation=(), microphone=()",
+    "cache-control": "no-store",
+}
+Scope = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+App = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+
+def refusal(method: str, headers: dict[str, str]) -> tuple[int, str] | None:
+    """Why a request is refused, or None.
+
+    >>> refusal("GET", {"host": "evil.example"})
+    (403, 'the viewer answers only on this machine (127.0.0.1 or localhost)')
+    >>> refusal("GET", {"host": "localhost:8000"}) is None
+    True
+    """
+    if method not in ("GET", "HEAD"):
+        return 405, "the viewer only reads: GET and HEAD"
+    host = headers.get("host", "")
+    if not _local(host):
+        return 403, "the viewer answers only on this machine (127.0.0.1 or localhost)"
+    origin = headers.get("origin")
+    if origin is not None and origin != f"http://{host}":
+        return 403, "requests from other pages are refused"
+    if headers.get("sec-fetch-site", "none") not in ("none", "same-origin"):
+        fetched = headers.get("sec-fetch-mode") == "navigate"
+        if not fetched:
+            return 403, "requests from other pages are refused"
+    return None
+
+
+def _local(host: str) -> bool:
+    name, colon, port = host.rpartition(":")
+    if not colon or host.endswith("]"):
+        name, port = host, ""
+    return name in LOCAL and (not port or port.isdigit())
+
+
+class Guard:
+    """Checks requests and adds headers, around any ASGI app."""
+
+    def __init__(self, app: App) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "websocket":
+            await send({"type": "websocket.close", "code": 1008})
+            return
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        headers = {k.decode("latin-1").lower(): v.decode("latin-1") for k, v in scope["headers"]}
+
+        async def guarded(message: MutableMapping[str, Any]) -> None:
+            if message["type"] == "http.response.start":
+                known = {k.lower() for k, _ in message.get("headers", [])}
+                more = {**HEADERS, "content-security-policy": POLICY}
+                message["headers"] = list(message.get("headers", [])) + [
+                    (k.encode(), v.encode()) for k, v in more.items() if k.encode() not in known
+                ]
+            await send(message)
+
+        refused = refusal(scope["method"], headers)
+        if refused is None:
+            await self.app(scope, receive, guarded)
+            return
+        status, why = refused
+        body = f"{why}\n".encode()
+        head = [(b"content-type", b"text/plain; charset=utf-8")]
+        if status == 405:
+            head.append((b"allow", b"GET, HEAD"))
+        await guarded({"type": "http.response.start", "status": status, "headers": head})
+        await guarded({"type": "http.response.body", "body": body})

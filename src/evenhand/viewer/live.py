@@ -1,0 +1,111 @@
+"""How far a run is, from its folder alone."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+
+from evenhand.record import Run
+
+ANSWERS = {
+    "causal": {"continuation", "divergence", "next-token", "generate", "option", "fill-mask"},
+    "masked": {"mask-score", "fill-mask"},
+    "span": {"span"},
+    "choice": {"option"},
+    "vectors": {"embed"},
+    "encoder": {"embed"},
+}
+
+
+class Progress:
+    """Counts stored inputs, each shard file once, since shards never change."""
+
+    def __init__(self) -> None:
+        self._rows: dict[Path, int] = {}
+        self._plans: dict[Path, int | None] = {}
+        self._lock = threading.Lock()
+
+    def of(self, run: Run) -> dict[str, Any]:
+        """Status, probes done, inputs stored, inputs planned (None: unknown), seconds."""
+        facts = run.facts
+        wanted = [str(p.get("label") or p["name"]) for p in facts["work"]["suite"]["probe"]]
+        inputs, shards, newest = self._stored(run.folder / "scores")
+        status = str(facts.get("status", "?"))
+        if status == "running" and not _held(run.folder / ".lock"):
+            status = "stopped"
+        done = [label for label in wanted if label in facts.get("probes", {})]
+        seconds = _since(str(facts.get("started", "")))
+        return {
+            "status": status,
+            "probes": wanted,
+            "done": done,
+            "now": next((p for p in wanted if p not in done), ""),
+            "inputs": inputs,
+            "planned": self._planned(run, facts),
+            "shards": shards,
+            "seconds": round(seconds, 1),
+            "quiet_seconds": round(time.time() - newest, 1) if newest else None,
+        }
+
+    def _stored(self, folder: Path) -> tuple[int, int, float]:
+        total, shards, newest = 0, 0, 0.0
+        if not folder.is_dir():
+            return 0, 0, 0.0
+        with self._lock:
+            for entry in os.scandir(folder):
+                if not entry.name.endswith(".parquet"):
+                    continue
+                path = Path(entry.path)
+                if path not in self._rows:
+                    with contextlib.suppress(OSError, ValueError):
+                        self._rows[path] = int(pq.read_metadata(path).num_rows)
+                newest = max(newest, entry.stat().st_mtime)
+                total += self._rows.get(path, 0)
+                shards += 1
+        return total, shards, newest
+
+    def _planned(self, run: Run, facts: dict[str, Any]) -> int | None:
+        """Inputs that the suite's probes would ask, where they can tell beforehand."""
+        if run.folder not in self._plans:
+            self._plans[run.folder] = None
+            with contextlib.suppress(Exception):  # a hint; never in the way of the page
+                self._plans[run.folder] = planned(facts)
+        return self._plans[run.folder]
+
+
+def planned(facts: dict[str, Any]) -> int:
+    """The number of first requests of all probes of a suite."""
+    from evenhand.suite import parse_suite
+
+    work = facts["work"]
+    suite = parse_suite(work["suite"], "run.json", work["suite"]["name"])
+    total = 0
+    for entry in suite.entries:
+        kind = facts["models"].get(entry.model or work["model"], {}).get("kind", "causal")
+        answers = frozenset(ANSWERS.get(kind, set()) | ({"embed"} if entry.model else set()))
+        total += len(entry.probe.preview(answers, int(work["seed"])).requests)
+    return total
+
+
+def _held(lock: Path) -> bool:
+    """Whether some process holds the lock, without touching it (Linux; elsewhere: assumed)."""
+    try:
+        inode = lock.stat().st_ino
+        held = Path("/proc/locks").read_text()
+    except OSError:
+        return True
+    return any(f":{inode} " in line for line in held.splitlines() if "FLOCK" in line)
+
+
+def _since(started: str) -> float:
+    try:
+        return (datetime.now(UTC) - datetime.fromisoformat(started)).total_seconds()
+    except ValueError:
+        return 0.0
