@@ -16,6 +16,7 @@ from evenhand.models.transformer import LoadOptions
 from evenhand.probes.base import Measured
 from evenhand.record import Run, RunWriter, environment, now
 from evenhand.runner.ask import Ask
+from evenhand.runner.job import Executor
 from evenhand.runner.progress import Progress, Silent
 from evenhand.runner.store import ShardStore
 from evenhand.suite import Entry, Suite, load_suite, parse_suite
@@ -38,6 +39,7 @@ class Audit:
     options: LoadOptions = field(default_factory=LoadOptions)
     progress: Progress = field(default_factory=Silent)
     loaded: dict[str, Model] = field(default_factory=dict)
+    executor: Executor | None = None
 
     def run(self) -> Run:
         """Do what is left, write findings and report, and give the finished run."""
@@ -154,7 +156,11 @@ class Audit:
 
     def _ask(self, model: Model, entry: Entry, facts: dict[str, Any]) -> Ask:
         """The door to the entry's model, with doors to the helpers that its probe names."""
-        options: dict[str, Any] = {"attempt": int(facts["attempts"]), "progress": self.progress}
+        options: dict[str, Any] = {
+            "attempt": int(facts["attempts"]),
+            "progress": self.progress,
+            "executor": self.executor,
+        }
         helpers = {
             name: Ask(self._same(spec, self._load_as(spec, None), facts), self.folder, **options)
             for name, spec in entry.probe.helpers().items()
@@ -233,6 +239,7 @@ def audit(
     kind: str | None = None,
     options: LoadOptions | None = None,
     progress: Progress | None = None,
+    executor: Executor | None = None,
 ) -> Run:
     """Audit a model with a suite and give the finished run.
 
@@ -245,18 +252,29 @@ def audit(
         kind: overrides the model kind read from its configuration.
         options: dtype, device and so on.
         progress: told how far the work is.
+        executor: where shards are scored, e.g. `RayExecutor`; this process by default.
     """
     chosen = suite if isinstance(suite, Suite) else load_suite(suite)
     name = model if isinstance(model, str) else model.name
     loaded = {} if isinstance(model, str) else {name: model}
     folder = Path(out) if out else default_folder(name, chosen)
     job = Audit(
-        chosen, name, folder, seed, kind, options or LoadOptions(), progress or Silent(), loaded
+        chosen,
+        name,
+        folder,
+        seed,
+        kind,
+        options or LoadOptions(),
+        progress or Silent(),
+        loaded,
+        executor,
     )
     return job.run()
 
 
-def resume(folder: str | Path, *, progress: Progress | None = None) -> Run:
+def resume(
+    folder: str | Path, *, progress: Progress | None = None, executor: Executor | None = None
+) -> Run:
     """Go on with a run that was interrupted or killed; finished work is not repeated."""
     run = Run.open(folder)
     work = run.facts["work"]
@@ -270,6 +288,7 @@ def resume(folder: str | Path, *, progress: Progress | None = None) -> Run:
         work.get("as"),
         options,
         progress or Silent(),
+        executor=executor,
     )
     return job.run()
 

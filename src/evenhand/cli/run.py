@@ -13,6 +13,7 @@ import typer
 from evenhand.cli import output
 
 if TYPE_CHECKING:
+    from evenhand.runner.job import Executor
     from evenhand.suite import Suite
 
 Json = Annotated[
@@ -38,6 +39,10 @@ SuiteName = Annotated[str, typer.Option(help="Packaged suite or TOML file (evenh
 Budget = Annotated[
     str | None, typer.Option(help="Time to stay within, e.g. 90s, 5m, 1h; samples to fit.")
 ]
+Where = Annotated[str, typer.Option("--executor", help="local | ray: where shards are scored.")]
+Address = Annotated[
+    str | None, typer.Option(help="ray: address of a running cluster; default: start one here.")
+]
 Settings = Annotated[
     list[str] | None,
     typer.Option("--set", help="A setting of the probe as name=value (repeatable)."),
@@ -53,6 +58,8 @@ def audit(
     dtype: Dtype = None,
     device: Device = None,
     budget: Budget = None,
+    executor: Where = "local",
+    address: Address = None,
     json: Json = None,
 ) -> None:
     """Audit a model: run a suite of probes, write findings and a report.
@@ -62,7 +69,9 @@ def audit(
     """
     from evenhand.suite import load_suite
 
-    _run(load_suite(suite), model, out, seed, kind, dtype, device, budget, json)
+    options = {"dtype": dtype, "device": device}
+    place = make_executor(executor, address)
+    _run(load_suite(suite), model, out, seed, kind, options, place, budget, json)
 
 
 def probe(
@@ -82,6 +91,8 @@ def probe(
     dtype: Dtype = None,
     device: Device = None,
     budget: Budget = None,
+    executor: Where = "local",
+    address: Address = None,
     json: Json = None,
 ) -> None:
     """Run one probe on a model, with any of its settings.
@@ -96,15 +107,22 @@ def probe(
     if pairs is not None:
         row["file"] = str(pairs)
     suite = parse_suite({"name": name, "probe": [row]}, f"probe {name}", name)
-    _run(suite, model, out, seed, kind, dtype, device, budget, json)
+    options = {"dtype": dtype, "device": device}
+    place = make_executor(executor, address)
+    _run(suite, model, out, seed, kind, options, place, budget, json)
 
 
-def resume(run: Annotated[Path, typer.Argument(help="The run folder.")], json: Json = None) -> None:
+def resume(
+    run: Annotated[Path, typer.Argument(help="The run folder.")],
+    executor: Where = "local",
+    address: Address = None,
+    json: Json = None,
+) -> None:
     """Go on with a run that was interrupted or killed. Finished shards are not repeated."""
     from evenhand.auditing import resume as go_on
 
     with interruptible(run), output.RichProgress() as progress:
-        finished = go_on(run, progress=progress)
+        finished = go_on(run, progress=progress, executor=make_executor(executor, address))
     if not output.write_json(contract(finished), json):
         output.print_run(finished)
 
@@ -131,9 +149,24 @@ def check(
             output.console().print(f"  {note}", markup=False)
 
 
+def make_executor(name: str, address: str | None) -> Executor | None:
+    """Where shards are scored: None for this process."""
+    from evenhand.errors import SpecError, need, unknown
+
+    if name not in ("local", "ray"):
+        raise SpecError(unknown("executor", name, ("local", "ray"), where="--executor"))
+    if name == "local":
+        return None
+    need("ray", extra="ray", what="--executor ray")
+    from evenhand.runner.cluster import RayExecutor
+
+    return RayExecutor(address=address)
+
+
 def _run(
     suite: Suite, model: str, out: Path | None, seed: int, kind: str | None,
-    dtype: str | None, device: str | None, budget: str | None, json: str | None,
+    options: dict[str, str | None], executor: Executor | None, budget: str | None,
+    json: str | None,
 ) -> None:  # fmt: skip
     from evenhand import __version__
     from evenhand.auditing import Audit, default_folder
@@ -141,7 +174,8 @@ def _run(
     from evenhand.planning import fit_to_budget, seconds
 
     folder = out or default_folder(model, suite)
-    job = Audit(suite, model, folder, seed, kind, LoadOptions(dtype=dtype, device=device))
+    loading = LoadOptions(dtype=options["dtype"], device=options["device"])
+    job = Audit(suite, model, folder, seed, kind, loading, executor=executor)
     screen = output.console(stderr=True)
     if budget:
         for note in fit_to_budget(job, seconds(budget)):

@@ -22,7 +22,10 @@ class Model(Protocol):
     name: str
     kind: str
     answers: frozenset[str]
-    fingerprint: str
+
+    @property
+    def fingerprint(self) -> str:
+        """Names the model's scores."""
 
     def describe(self) -> dict[str, Any]:
         """Facts for the record: parameters, dtype, device, source."""

@@ -4,6 +4,7 @@
     ./my-model                      a folder with config.json, or word vectors
     model.gguf, vectors.txt.gz      a file
     org/name                        a model of the Hub (or of its local cache)
+    ./my-mitigation                 what `evenhand mitigate --out` wrote: the model, mitigated
 
 The kind is read from the checkpoint's configuration; `kind=` overrides it.
 """
@@ -13,6 +14,7 @@ from __future__ import annotations
 import json
 import os
 import re
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +24,7 @@ from evenhand.models.protocol import Model
 from evenhand.models.transformer import LoadOptions
 
 KINDS = ("causal", "masked", "span", "choice", "classifier", "encoder", "vectors")
+MITIGATION = "evenhand-mitigation.json"
 DEFAULT_MODEL = "smollm2-135m"
 _HEADS = (
     ("ForMaskedLM", "masked"),
@@ -44,8 +47,20 @@ def resolve(spec: str, *, kind: str | None = None, options: LoadOptions | None =
     """
     if kind is not None and kind not in KINDS:
         raise SpecError(unknown("model kind", kind, KINDS, where="--as"))
+    model = _resolve(spec, kind, options)
+    # What a worker on another machine needs to build the same model.
+    known = Path(spec).expanduser().exists() and spec not in PACKAGES
+    place = str(Path(spec).expanduser().resolve()) if known else spec
+    recipe = {"spec": place, "kind": kind, "options": asdict(options) if options else None}
+    setattr(model, "recipe", recipe)  # noqa: B010 (not part of the protocol)
+    return model
+
+
+def _resolve(spec: str, kind: str | None, options: LoadOptions | None) -> Model:
     name, source = _locate(spec)
     path = Path(source)
+    if path.is_dir() and (path / MITIGATION).is_file():
+        return _mitigated(path, options)
     if path.suffix == ".gguf":
         from evenhand.models.gguf import converted
 
@@ -55,6 +70,17 @@ def resolve(spec: str, *, kind: str | None = None, options: LoadOptions | None =
 
         return VectorModel(source, name)
     return _load(source, name, kind or kind_of(source, name), options)
+
+
+def _mitigated(folder: Path, options: LoadOptions | None) -> Model:
+    """The model a saved mitigation was fitted for, in its mitigated form."""
+    from evenhand.models.causal import CausalModel
+    from evenhand.models.saved import load_mitigated, read_facts
+
+    base = resolve(read_facts(folder)["model"]["spec"], kind="causal", options=options)
+    if not isinstance(base, CausalModel):
+        raise ModelError(f"{folder}: its model {base.name!r} is not a causal language model.")
+    return load_mitigated(folder, base)
 
 
 def _locate(spec: str) -> tuple[str, str]:

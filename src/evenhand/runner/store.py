@@ -89,6 +89,11 @@ class ShardStore:
             commit(self.folder / name, raw)
         self._files[key] = name
 
+    def refresh(self, key: str) -> None:
+        """Look for a shard that another process has written."""
+        for path in sorted(self.folder.glob(f"{key}.*.parquet")):
+            self._files[key] = path.name
+
     def __contains__(self, key: str) -> bool:
         return key in self._files
 

@@ -1,0 +1,197 @@
+"""The Ray executor: shards as tasks of actors that hold the model.
+
+    driver  --rows of a shard-->  actor (holds the model)  --scores-->  shard file
+    driver  <-- "done" ---------                            reads the file back
+
+Ray runs a task at least once; a shard is committed under a name that depends on its content alone,
+so doing it twice changes nothing. Together that is exactly once. An actor that dies is started
+again and its tasks are repeated, as often as needed. Every actor must have the driver's model
+(same fingerprint) and as many threads, so scores are equal to local ones to the bit.
+
+Only Ray's core is used (`pip install 'evenhand[ray]'`).
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from evenhand.errors import ModelError, RunError, need
+from evenhand.models.protocol import Model
+from evenhand.requests import Column, Requests
+from evenhand.runner.job import Job, check_answers, shard_key
+from evenhand.runner.plan import Shard
+from evenhand.runner.store import ShardStore
+
+TASKS_AHEAD = 2
+
+
+class Scorer:
+    """What lives on a worker: the model, and the folder that all workers share."""
+
+    def __init__(self, recipe: Any, fingerprint: str, folder: str, attempt: int, threads: int):
+        import pathlib
+
+        self.model: Model = build(recipe, threads)
+        if self.model.fingerprint != fingerprint:
+            raise ModelError(
+                f"worker on {os.uname().nodename}: its model {self.model.name!r} differs from "
+                f"the driver's (other weights, torch version or device). Use the same "
+                f"installation on every machine."
+            )
+        self.store = ShardStore(pathlib.Path(folder), attempt)
+
+    def score(self, key: str, requests: Requests) -> str:
+        """Score one shard and commit it; gives the name of the host that did it."""
+        try:
+            columns = self.model.answer(requests, self.model.prepare(requests))
+        except RuntimeError as error:
+            if "CUDA" in str(error):
+                os._exit(1)  # a broken device context never heals: let Ray start a new actor
+            raise
+        check_answers(self.model, requests, columns)
+        self.store.write(key, columns, type(requests))
+        return os.uname().nodename
+
+
+def build(recipe: Any, threads: int) -> Model:
+    """The model from its recipe (what the resolver was given), or the model object itself."""
+    if not isinstance(recipe, dict):
+        model: Model = recipe
+        return model
+    from evenhand.models.resolver import resolve
+    from evenhand.models.transformer import LoadOptions
+
+    if threads:
+        torch: Any = need("torch", extra="hf", what="loading a language model")
+        torch.set_num_threads(threads)
+    options = LoadOptions(**recipe["options"]) if recipe["options"] else None
+    return resolve(recipe["spec"], kind=recipe["kind"], options=options)
+
+
+@dataclass
+class RayExecutor:
+    """Scores shards on a Ray cluster.
+
+    Args:
+        address: of a running cluster ("auto" finds the local one); None starts Ray here.
+        workers: how many actors; None for one per two CPUs, or one per GPU.
+        cpus, gpus: what one actor asks of its node.
+    """
+
+    address: str | None = None
+    workers: int | None = None
+    cpus: float = 1.0
+    gpus: float = 0.0
+    hosts: dict[str, int] = field(default_factory=dict)
+    _pools: dict[tuple[str, str], list[Any]] = field(default_factory=dict)
+
+    def run(self, job: Job) -> Iterator[tuple[Shard, dict[str, Column]]]:
+        """Each shard with its answers, in the order in which they are finished."""
+        if job.store is None:
+            raise RunError("the Ray executor needs a run folder that every worker can reach.")
+        ray = self._start()
+        pool: list[Any] = []
+        waiting: dict[Any, tuple[Shard, str, int]] = {}
+        free: list[int] = []
+        for index in range(job.plan.count):
+            shard = job.plan.shard(index)
+            key = shard_key(job.model, shard.requests)
+            stored = job.store.read(key, type(shard.requests))
+            if stored is not None:
+                job.counts.shards_reused += 1
+                yield shard, stored
+                continue
+            if not pool:
+                pool = self._pool(ray, job)
+                free = list(range(len(pool))) * TASKS_AHEAD
+            while not free:
+                yield from self._finished(ray, job, waiting, free)
+            actor = free.pop(0)
+            waiting[pool[actor].score.remote(key, shard.requests)] = (shard, key, actor)
+        while waiting:
+            yield from self._finished(ray, job, waiting, free)
+
+    def _finished(
+        self, ray: Any, job: Job, waiting: dict[Any, tuple[Shard, str, int]], free: list[int]
+    ) -> Iterator[tuple[Shard, dict[str, Column]]]:
+        """Wait for one task, read its shard back and give it."""
+        done, _ = ray.wait(list(waiting), num_returns=1)
+        shard, key, actor = waiting.pop(done[0])
+        free.append(actor)
+        try:
+            host = ray.get(done[0])
+        except ray.exceptions.RayTaskError as error:
+            raise error.cause if isinstance(error.cause, Exception) else error from error
+        self.hosts[host] = self.hosts.get(host, 0) + 1
+        assert job.store is not None
+        job.store.refresh(key)
+        columns = job.store.read(key, type(shard.requests))
+        if columns is None:
+            raise RunError(
+                f"shard {key} was scored on {host!r} but is not in {job.store.folder}. The run "
+                f"folder must be on a file system that the driver and all workers share."
+            )
+        job.counts.shards_scored += 1
+        yield shard, columns
+
+    def _start(self) -> Any:
+        ray: Any = need("ray", extra="ray", what="the Ray executor")
+        if not ray.is_initialized():
+            self._answers()
+            quiet = {"include_dashboard": False} if self.address is None else {}
+            try:
+                ray.init(address=self.address, log_to_driver=False, logging_level="error", **quiet)
+            except ConnectionError as error:
+                raise self._nobody(error) from error
+        return ray
+
+    def _answers(self) -> None:
+        """Knock first: Ray ends the whole process when nobody answers at an address."""
+        host, colon, port = (self.address or "").rpartition(":")
+        if not colon or not port.isdigit() or "/" in host:
+            return
+        try:
+            socket.create_connection((host, int(port)), timeout=5).close()
+        except OSError as error:
+            raise self._nobody(error) from error
+
+    def _nobody(self, error: Exception) -> RunError:
+        return RunError(
+            f"no Ray cluster answers at {self.address!r} ({error}). Start one with: "
+            f"ray start --head"
+        )
+
+    def _pool(self, ray: Any, job: Job) -> list[Any]:
+        """Actors that hold the job's model; made once per model and folder."""
+        assert job.store is not None
+        name = (job.model.fingerprint, str(job.store.folder))
+        if name not in self._pools:
+            recipe = getattr(job.model, "recipe", None) or ray.put(job.model)
+            remote = ray.remote(Scorer).options(
+                max_restarts=-1, max_task_retries=-1, num_cpus=self.cpus, num_gpus=self.gpus
+            )
+            folder = str(job.store.folder.resolve())
+            threads = _threads(job.model)
+            self._pools[name] = [
+                remote.remote(recipe, job.model.fingerprint, folder, job.store.attempt, threads)
+                for _ in range(self._workers(ray))
+            ]
+        return self._pools[name]
+
+    def _workers(self, ray: Any) -> int:
+        if self.workers:
+            return self.workers
+        have = ray.cluster_resources()
+        if self.gpus:
+            return max(1, int(have.get("GPU", 0) / self.gpus))
+        return max(1, int(have.get("CPU", 2) / max(self.cpus, 2)))
+
+
+def _threads(model: Model) -> int:
+    """How many threads the driver's model computes with (0: no torch behind it)."""
+    torch = getattr(model, "torch", None)
+    return int(torch.get_num_threads()) if torch is not None else 0
