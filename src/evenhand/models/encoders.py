@@ -13,7 +13,8 @@ import numpy as np
 
 from evenhand.errors import ModelError
 from evenhand.models.packing import by_token_budget
-from evenhand.models.transformer import Transformer
+from evenhand.models.parts import Assembly, Batch, Pool, pair_frame
+from evenhand.models.transformer import LoadOptions, Transformer
 from evenhand.requests import Classify, Column, Embed, Option, Requests
 
 Encoded = dict[str, list[list[int]]]
@@ -60,25 +61,59 @@ class EncoderBase(Transformer):
 
 
 class ChoiceModel(EncoderBase):
-    """A multiple-choice head: one independent logit per (prompt, option)."""
+    """A multiple-choice head: one independent logit per (prompt, option).
+
+    Prompts and options are tokenised once each and put together as arrays.
+    """
 
     kind = "choice"
     auto = "AutoModelForMultipleChoice"
     answers = frozenset({Option.kind})
 
-    def prepare(self, requests: Requests) -> Encoded:
+    def __init__(self, source: str, name: str, options: LoadOptions | None = None) -> None:
+        super().__init__(source, name, options)
+        self._frame = pair_frame(self.tokenizer)
+        self._prompts = Pool(lambda texts: self.encode(texts, special=False))
+        self._options = Pool(lambda texts: self.encode(texts, special=False))
+
+    def prepare(self, requests: Requests) -> list[Batch] | Encoded:
         if not isinstance(requests, Option):
             raise ModelError(f"model {self.name!r} cannot answer {requests.kind!r}.")
-        return self.encode_texts(requests.prompt, requests.option)
+        if self._frame is None:  # parts do not add up to pairs: tokenise each pair whole
+            return self.encode_texts(requests.prompt, requests.option)
+        assembly = Assembly(
+            self._frame,
+            self._prompts,
+            self._options,
+            self._prompts.codes(requests.prompt),
+            self._options.codes(requests.option),
+            pad=self.tokenizer.pad_token_id or 0,
+            with_types="token_type_ids" in self.tokenizer.model_input_names,
+        )
+        self.check_lengths(assembly.lengths.tolist(), "prompt and option")
+        return assembly.batches(self.token_budget)
 
-    def answer(self, requests: Requests, prepared: Encoded) -> dict[str, Column]:
-        # The head expects [batch, options, tokens]; options are independent, so one each.
-        def forward(batch: dict[str, Any]) -> Any:
-            return self.model(**{k: v[:, None] for k, v in batch.items()}).logits.float()
+    def answer(self, requests: Requests, prepared: list[Batch] | Encoded) -> dict[str, Column]:
+        if isinstance(prepared, dict):
+            logits = self.each(prepared, self._logits)[:, 0]
+            lengths = [len(ids) for ids in prepared["input_ids"]]
+            return {"logit": logits, "n_tokens": np.asarray(lengths, dtype=np.int32)}
+        logits = np.empty(len(requests))
+        counts = np.empty(len(requests), dtype=np.int32)
+        with self.torch.inference_mode():
+            # All batches are queued before the first result is fetched: the device never waits.
+            queued = [
+                (b, self._logits(b.tensors(self.torch, self.device, always_mask=True)))
+                for b in prepared
+            ]
+            for batch, values in queued:
+                logits[batch.inputs] = values[:, 0].double().cpu().numpy()
+                counts[batch.inputs] = batch.lengths
+        return {"logit": logits, "n_tokens": counts}
 
-        logits = self.each(prepared, forward)
-        lengths = [len(ids) for ids in prepared["input_ids"]]
-        return {"logit": logits[:, 0], "n_tokens": np.asarray(lengths, dtype=np.int32)}
+    def _logits(self, batch: dict[str, Any]) -> Any:
+        """The head expects [batch, options, tokens]; options are independent, so one each."""
+        return self.model(**{k: v[:, None] for k, v in batch.items()}).logits.float()
 
 
 class ClassifierModel(EncoderBase):
