@@ -35,6 +35,15 @@ def browser() -> Iterator[Any]:
         found.close()
 
 
+@pytest.fixture(autouse=True)
+def closed_pages(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Close a test's pages after it, so that none keeps a server or memory busy."""
+    yield
+    if "browser" in request.fixturenames:
+        for context in request.getfixturevalue("browser").contexts:
+            context.close()
+
+
 @dataclass
 class Visit:
     """An open page with everything it complained about and asked for."""
@@ -68,8 +77,13 @@ def visit(browser: Any, url: str, *, width: int = 1280, dark: bool = False) -> V
 def open_report(browser: Any, path: Path, **options: Any) -> Visit:
     """A report opened from disk, once its charts are drawn."""
     seen = visit(browser, path.resolve().as_uri(), **options)
-    seen.page.wait_for_function("document.body.dataset.charts === 'done'", timeout=20_000)
+    drawn(seen.page)
     return seen
+
+
+def drawn(page: Any) -> None:
+    """Wait until the page's charts are drawn."""
+    page.locator("body[data-charts=done]").wait_for(timeout=30_000)
 
 
 @pytest.fixture(scope="session")

@@ -10,11 +10,11 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import made_runs
-from browsing import axe, browser
+from browsing import axe, browser, closed_pages
 from evenhand.record import Run
 from evenhand.report.build import render
 
-__all__ = ["axe", "browser"]
+__all__ = ["axe", "browser", "closed_pages"]
 
 
 def with_report(run: Run) -> Run:

@@ -43,6 +43,10 @@ KINDS = {".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf
 FIGURES = {"svg": "image/svg+xml", "png": "image/png", "pdf": "application/pdf"}
 
 
+SHOWN = (HTTPException, EvenhandError, OSError, ValueError, KeyError, TypeError)
+"""Errors that become a page; a run folder may be damaged or change while it is read."""
+
+
 class Viewer:
     """The pages over one folder."""
 
@@ -230,7 +234,11 @@ class Viewer:
     async def failed(self, request: Request, error: Exception) -> Response:
         """A page that says what is wrong; nothing of the request is repeated in it."""
         status = error.status_code if isinstance(error, HTTPException) else 404
-        why = error.detail if isinstance(error, HTTPException) else str(error)
+        why = "This run folder is damaged, or its format is not known here."
+        if isinstance(error, HTTPException):
+            why = error.detail
+        elif isinstance(error, EvenhandError):
+            why = str(error)
         return self._page("failed.html.jinja", request, status, why=why)
 
 
@@ -276,6 +284,6 @@ def make_app(root: Path) -> Any:
     viewer = Viewer(root)
     app = Starlette(
         routes=viewer.routes(),
-        exception_handlers={EvenhandError: viewer.failed, HTTPException: viewer.failed},
+        exception_handlers=dict.fromkeys(SHOWN, viewer.failed),
     )
     return Guard(app)

@@ -23,8 +23,9 @@ import pyarrow.parquet as pq
 import pyarrow.types as types
 
 PAGE = 50
-SECONDS = 0.25
+SECONDS = 0.2
 KEPT = 64
+SPARSE = 200
 VALUES = 200
 ANY = "any"
 SEARCH = "search"
@@ -34,9 +35,10 @@ Row = dict[str, Any]
 
 @dataclass
 class Tally:
-    """How far a filter has been counted: matches per row group, in order."""
+    """How far a filter has been counted: matches per row group, and where if they are few."""
 
     counts: list[int] = field(default_factory=list)
+    places: dict[int, np.ndarray] = field(default_factory=dict)
     lock: threading.Lock = field(default_factory=threading.Lock)
 
 
@@ -95,7 +97,7 @@ class ItemTable:
             self._count(tally, dict(known), seconds)
             counts = tuple(tally.counts)
         wanted = range((number - 1) * PAGE, number * PAGE)
-        rows = tuple(self._rows(counts, dict(known), wanted))
+        rows = tuple(self._rows(counts, tally.places, dict(known), wanted))
         searched = len(counts) / self.groups if self.groups else 1.0
         return Page(self.columns, rows, number, sum(counts), searched, self.total)
 
@@ -148,10 +150,16 @@ class ItemTable:
                 break
             keep = self._matches(len(tally.counts), filters)
             assert keep is not None
+            if len(keep) <= SPARSE:
+                tally.places[len(tally.counts)] = keep
             tally.counts.append(len(keep))
 
     def _rows(
-        self, counts: tuple[int, ...], filters: dict[str, str], wanted: range
+        self,
+        counts: tuple[int, ...],
+        known: Mapping[int, np.ndarray],
+        filters: dict[str, str],
+        wanted: range,
     ) -> Iterator[Row]:
         before = 0
         for group, count in enumerate(counts):
@@ -162,7 +170,7 @@ class ItemTable:
                 if before >= wanted.stop:
                     break
                 continue
-            keep = self._matches(group, filters)
+            keep = known[group] if group in known else self._matches(group, filters)
             places = np.arange(first, last) if keep is None else keep[first:last]
             start = int(places[0])
             part = self._file().read_row_group(group).slice(start, int(places[-1]) - start + 1)

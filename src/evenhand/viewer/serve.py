@@ -44,7 +44,7 @@ class Server:
         self.address = f"http://{ADDRESS}:{self.port}/"
         config = uvicorn.Config(
             make_app(root), log_level="warning", access_log=False, server_header=False,
-            lifespan="off",
+            lifespan="off", timeout_graceful_shutdown=1,
         )  # fmt: skip
         self.server = uvicorn.Server(config)
 

@@ -1,0 +1,45 @@
+"""A viewer over made-up runs, served for real."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+import made_runs
+from browsing import axe, browser, closed_pages
+
+__all__ = ["axe", "browser", "closed_pages"]
+
+
+@pytest.fixture(scope="session")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with two ordinary runs, a hostile one, a damaged one and something else."""
+    from evenhand.report.build import render
+
+    folder = Path(tmp_path_factory.mktemp("viewed"))
+    for run in (
+        made_runs.ordinary(folder / "first"),
+        made_runs.ordinary(folder / "second", model="other-model"),
+        made_runs.hostile(folder / "hostile"),
+    ):
+        run.report.write_bytes(render(run).encode("utf-8", "backslashreplace"))
+    (folder / "damaged").mkdir()
+    (folder / "damaged" / "run.json").write_text('{"format": 1, "work"')
+    (folder / "no-run").mkdir()
+    (folder / "secret.txt").write_text("secret")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def address(runs: Path) -> Iterator[str]:
+    pytest.importorskip("uvicorn", reason="needs the web extra")
+    pytest.importorskip("starlette", reason="needs the web extra")
+    from evenhand.viewer.serve import Server
+
+    with Server(runs) as server:
+        yield server.address
