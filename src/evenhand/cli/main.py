@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from evenhand import __version__
-from evenhand.cli import export, look, measure, run
+from evenhand.cli import export, look, measure, run, view
 from evenhand.errors import EvenhandError
 
 app = typer.Typer(
@@ -36,6 +36,7 @@ COMMANDS: tuple[Callable[..., None], ...] = (
     look.ls,
     look.fetch,
     export.export,
+    view.view,
 )
 for command in COMMANDS:
     app.command()(command)
