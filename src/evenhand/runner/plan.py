@@ -2,8 +2,9 @@
 
 A list held in memory is stripped of duplicates, ordered by length (so that rows of a batch need
 little padding) with rows of one forward pass side by side, and cut at such groups. A lazy list
-is cut at fixed positions and each piece is stripped and ordered on its own. Equal requests give
-equal shards on every machine, which is what makes resuming and distributing exact.
+is cut at fixed positions and each piece is stripped of duplicates on its own; models order the
+rows of a shard by length themselves. Equal requests give equal shards on every machine, which is
+what makes resuming and distributing exact.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import numpy as np
 
 from evenhand.requests import LazyRequests, Requests
 
-ORDER_VERSION = "order-1"
+ORDER_VERSION = "order-2"
 
 
 @dataclass(frozen=True)
@@ -104,12 +105,11 @@ class LazyPlan:
         start = index * self._step
         stop = min(start + self._step, self.size)
         requests = self._requests.make(start, stop)
-        rows = requests.rows()
-        first, inverse = distinct_rows(rows)
-        order = scoring_order(requests, rows, first)
-        rank = np.empty(len(first), dtype=np.int64)
-        rank[order] = np.arange(len(first))
-        return Shard(requests.take(first[order]), np.arange(start, stop), rank[inverse])
+        rows = np.arange(start, stop)
+        if self._requests.distinct:
+            return Shard(requests, rows, rows - start)
+        first, inverse = distinct_rows(requests.rows())
+        return Shard(requests.take(first), rows, inverse)
 
 
 def make_plan(requests: Requests | LazyRequests, shard_rows: int) -> EagerPlan | LazyPlan:
