@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from evenhand import __version__
-from evenhand.cli import export, look, measure, run, view
+from evenhand.cli import erase, export, look, measure, mitigate, run, view
 from evenhand.errors import EvenhandError
 
 app = typer.Typer(
@@ -35,6 +35,8 @@ COMMANDS: tuple[Callable[..., None], ...] = (
     look.report,
     look.ls,
     look.fetch,
+    erase.erase,
+    mitigate.mitigate,
     export.export,
     view.view,
 )

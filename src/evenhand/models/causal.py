@@ -7,7 +7,9 @@ positions asked for reach the vocabulary head.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import contextlib
+import copy
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +17,7 @@ import numpy as np
 
 from evenhand.errors import ModelError
 from evenhand.models.generation import sample
+from evenhand.models.head import AppliedEdit, HeadEdit
 from evenhand.models.packing import PackedRow, pack
 from evenhand.models.transformer import LoadOptions, Transformer
 from evenhand.requests import (
@@ -39,6 +42,14 @@ class Wanted:
     positions: list[range]
 
 
+class _Seen(Exception):
+    """Carries the head's input out of a forward pass that needs no head."""
+
+    def __init__(self, states: Any) -> None:
+        super().__init__()
+        self.states = states
+
+
 class CausalModel(Transformer):
     """A causal language model from the Hub, a folder, or a converted GGUF file."""
 
@@ -51,6 +62,36 @@ class CausalModel(Transformer):
         self.vocabulary = int(self.model.get_output_embeddings().weight.shape[0])
         self.start = self._start_tokens()
         self.packs = self._packing_is_exact()
+
+    edit: AppliedEdit | None = None
+    """A changed head, or None: set through `with_head`."""
+
+    def with_head(self, edit: HeadEdit, name: str = "") -> CausalModel:
+        """The same model with a changed head; it shares its weights with this one.
+
+        Every answer of the new model comes from the edited next-token distribution, and its
+        fingerprint says so. This model stays as it is.
+        """
+        if self.edit is not None:
+            raise ModelError(f"model {self.name!r} has a changed head already.")
+        other = copy.copy(self)
+        with self.torch.inference_mode():
+            other.edit = AppliedEdit(self.torch, self.model, edit)
+        other.name = name or f"{self.name} (mitigated)"
+        other.mitigations = (*self.mitigations, f"head:{edit.digest()}")
+        if edit.first_token_only:  # later tokens are not edited, so these have no meaning
+            other.answers = self.answers - {Continuation.kind, Option.kind}
+        return other
+
+    @contextlib.contextmanager
+    def edited(self) -> Iterator[None]:
+        """Inside: calls of the Hugging Face model give the edited logits, if there is an edit."""
+        if self.edit is None:
+            yield
+            return
+        with self.edit.active():
+            yield
+        self.edit.check(self.name, self.dtype)
 
     def _start_tokens(self) -> list[int]:
         """What the tokenizer puts before every text (a begin token, or nothing)."""
@@ -166,8 +207,46 @@ class CausalModel(Transformer):
             arguments["attention_mask"] = additive[:, None].to(self.device)
             arguments["position_ids"] = torch.from_numpy(depths).to(self.device)
         at = (torch.from_numpy(rows).to(self.device), torch.from_numpy(columns).to(self.device))
-        with self.only_positions(*at):
-            return self.model(**arguments, use_cache=False).logits[0].float()
+        with self.only_positions(*at), self.edited():
+            try:
+                return self.model(**arguments, use_cache=False).logits[0].float()
+            except _Seen as seen:
+                return seen.states[0].float()
+
+    def last_states(self, texts: Sequence[str]) -> np.ndarray:
+        """What the head sees after each text: float32 [texts, hidden size]."""
+        return self.states(self._last_tokens(texts))
+
+    def text_states(self, texts: Sequence[str]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """States before each token of a text but the first, the tokens, and whose they are."""
+        tokens = self._text_tokens(texts)
+        self.check_lengths([len(t) for t in tokens], "text")
+        wanted = Wanted(tokens, [range(len(t) - 1) for t in tokens])
+        targets = [t for row in tokens for t in row[1:]]
+        owners = np.repeat(np.arange(len(texts)), [len(t) - 1 for t in tokens])
+        return self.states(wanted), np.asarray(targets), owners
+
+    def states(self, wanted: Wanted) -> np.ndarray:
+        """The head's inputs at the wanted positions, in order; the head itself does not run."""
+        starts = np.cumsum([0, *(len(p) for p in wanted.positions)])
+        out = np.empty((int(starts[-1]), self.model.get_output_embeddings().weight.shape[1]), "f4")
+
+        def stop(module: Any, inputs: Any) -> None:
+            raise _Seen(inputs[0])
+
+        def use(states: Any, owners: np.ndarray, steps: np.ndarray) -> None:
+            first = np.asarray([wanted.positions[o].start for o in owners])
+            out[starts[owners] + steps - first] = states.cpu().numpy()
+
+        handle = self.model.get_output_embeddings().register_forward_pre_hook(stop)
+        plain = copy.copy(self)
+        plain.edit = None
+        try:
+            with self.torch.inference_mode():
+                plain._visit(wanted, use)
+        finally:
+            handle.remove()
+        return out
 
     def _packing_is_exact(self) -> bool:
         """Whether packed rows give this architecture the scores of plain sequences."""
@@ -247,7 +326,9 @@ def divergences(torch: Any, log_p: Any, log_q: Any) -> tuple[float, float, float
     kl_qp = float((q * (log_q - log_p)).sum())
     root = (log_p / 2).exp() - (log_q / 2).exp()
     hellinger2 = float(0.5 * (root * root).sum())
+    # Equal entries keep their value, so that identical contexts cancel to the last bit.
     log_m = torch.logaddexp(log_p, log_q) - float(np.log(2.0))
+    log_m = torch.where(log_p == log_q, log_p, log_m)
     js = float(0.5 * (p * (log_p - log_m)).sum() + 0.5 * (q * (log_q - log_m)).sum())
     return max(0.0, kl_pq), max(0.0, kl_qp), min(1.0, hellinger2), max(0.0, js)
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from evenhand.errors import ModelError
 from evenhand.requests import Column, Generate
 
 if TYPE_CHECKING:
@@ -39,15 +40,17 @@ def sample(model: CausalModel, requests: Generate) -> dict[str, Column]:
             ids[i, width - len(prompts[row]) :] = torch.tensor(prompts[row])
             mask[i, width - len(prompts[row]) :] = 1
         noise = _Draws(torch, requests, [requests.draw[r] for r in rows], width)
-        made = model.model.generate(
-            input_ids=ids.to(model.device),
-            attention_mask=mask.to(model.device),
-            max_new_tokens=requests.max_new_tokens,
-            do_sample=False,
-            num_beams=1,
-            pad_token_id=pad,
-            logits_processor=[noise],
-        )
+        with model.edited():
+            made = model.model.generate(
+                input_ids=ids.to(model.device),
+                attention_mask=mask.to(model.device),
+                max_new_tokens=requests.max_new_tokens,
+                do_sample=False,
+                num_beams=1,
+                pad_token_id=pad,
+                logits_processor=[noise],
+            )
+        noise.check(model.name, model.dtype)
         for i, row in enumerate(rows):
             new = made[i, width:].tolist()
             new = new[: new.index(end)] if end in new else new
@@ -61,13 +64,23 @@ class _Draws:
 
     def __init__(self, torch: Any, requests: Generate, draws: list[str], width: int) -> None:
         self.torch, self.requests, self.draws, self.width = torch, requests, draws, width
+        self.broken: Any = False
 
     def __call__(self, input_ids: Any, scores: Any) -> Any:
         step = input_ids.shape[1] - self.width
         logits = scores.float() / max(self.requests.temperature, 1e-6)
+        self.broken = self.broken | logits.sum(-1).isnan().any()
         logits = self._nucleus(logits)
         noise = {d: self._gumbel(d, step, logits.shape[1]) for d in set(self.draws)}
         return logits + self.torch.stack([noise[d] for d in self.draws]).to(logits.device)
+
+    def check(self, name: str, dtype: str) -> None:
+        """Refuse texts that were drawn from logits that are not numbers (half precision)."""
+        if bool(self.broken):
+            raise ModelError(
+                f"model {name!r}: NaN logits in {dtype} while sampling, so the text would mean "
+                "nothing. Load it in another precision with: --dtype float32"
+            )
 
     def _nucleus(self, logits: Any) -> Any:
         """Keep the smallest set of tokens whose probability reaches top_p."""

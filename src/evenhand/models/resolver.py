@@ -80,7 +80,9 @@ def _mitigated(folder: Path, options: LoadOptions | None) -> Model:
     base = resolve(read_facts(folder)["model"]["spec"], kind="causal", options=options)
     if not isinstance(base, CausalModel):
         raise ModelError(f"{folder}: its model {base.name!r} is not a causal language model.")
-    return load_mitigated(folder, base)
+    mitigated: Any = load_mitigated(folder, base)
+    model: Model = mitigated
+    return model
 
 
 def _locate(spec: str) -> tuple[str, str]:

@@ -1,0 +1,151 @@
+"""`evenhand mitigate`: fit, judge and save a mitigation of a causal language model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from evenhand.cli import output
+
+
+def mitigate(
+    model: Annotated[str, typer.Argument(help="A causal model (evenhand ls models).")],
+    out: Annotated[Path, typer.Option(help="Folder for the mitigation.")],
+    method: Annotated[str, typer.Option(help="inlp, leace, a-inlp or a-subspace.")] = "a-inlp",
+    axis: Annotated[str, typer.Option(help="gender or religion.")] = "gender",
+    alpha: Annotated[
+        str | None, typer.Option(help="0 to 1, or learned; default: chosen by the limit below.")
+    ] = None,
+    rounds: Annotated[
+        int | None, typer.Option(help="Directions to remove; default: chosen by the limit.")
+    ] = None,
+    max_perplexity_increase: Annotated[
+        str, typer.Option(help="How much perplexity may rise, e.g. 2%.")
+    ] = "2%",
+    classifier: Annotated[
+        str, typer.Option(help="What a round removes: pairs, lsq, svc.")
+    ] = "pairs",
+    texts: Annotated[
+        Path | None,
+        typer.Option(help="Plain text, one passage a line; default: the model writes some."),
+    ] = None,
+    mixture: Annotated[str, typer.Option(help="probability (Eq. 7) or hidden.")] = "probability",
+    first_token_only: Annotated[bool, typer.Option(help="Edit the first token only.")] = False,
+    no_offset: Annotated[
+        bool, typer.Option(help="Leave the mean shift out (for --export).")
+    ] = False,
+    as_published: Annotated[bool, typer.Option(help="Follow the released code.")] = False,
+    export: Annotated[
+        Path | None, typer.Option(help="Also save plain weights with the edit folded in.")
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Seed of every draw.")] = 0,
+    dtype: Annotated[str | None, typer.Option(help="float32, bfloat16, float16.")] = None,
+    device: Annotated[str | None, typer.Option(help="cpu, cuda, cuda:1.")] = None,
+    json: Annotated[
+        str | None,
+        typer.Option("--json", help="Write one JSON object to FILE, or to standard output with -."),
+    ] = None,
+) -> None:
+    """Fit a mitigation, judge it on held-out contexts and text, and save it.
+
+    The folder can be given wherever a model can: evenhand audit DIR
+    """
+    from evenhand.mitigations import autoregressive as job
+    from evenhand.mitigations import saved
+    from evenhand.mitigations.openings import read_texts
+
+    settings = job.Settings(
+        method=method, axis=axis, classifier=classifier, rounds=rounds,
+        alpha=_alpha(alpha), max_increase=_share(max_perplexity_increase), mixture=mixture,
+        as_published=as_published, first_token_only=first_token_only, seed=seed,
+    )  # fmt: skip
+    passages = read_texts(texts) if texts else None
+    loaded = _causal(model, dtype, device)
+    screen = output.console(stderr=True)
+    material = job.collect(loaded, settings, passages, lambda text: screen.print(f"  {text}"))
+    screen.print("  judging settings")
+    fitted = job.fit(loaded, material, settings)
+    if no_offset:
+        fitted = _without_offset(fitted)
+    saved.save(fitted, loaded, model, out)
+    result = {
+        "folder": str(out), "method": method, "axis": axis, "model": model,
+        "before": fitted.before.as_dict(), "after": fitted.chosen.as_dict(), **fitted.facts,
+        "points": [p.as_dict() for p in fitted.points],
+    }  # fmt: skip
+    if export is not None:
+        result["export"] = str(export)
+        result["export_logit_difference"] = saved.export(fitted.edit, loaded, export)
+    if not output.write_json(result, json):
+        _show(result)
+
+
+def _alpha(text: str | None) -> float | str | None:
+    if text is None or text == "learned":
+        return text
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
+def _share(text: str) -> float:
+    """2% or 0.02.
+
+    >>> _share("2%"), _share("0.05")
+    (0.02, 0.05)
+    """
+    from evenhand.errors import SpecError
+
+    try:
+        return float(text[:-1]) / 100 if text.endswith("%") else float(text)
+    except ValueError:
+        raise SpecError(
+            f"--max-perplexity-increase {text!r}: expected a share such as 2% or 0.02."
+        ) from None
+
+
+def _causal(spec: str, dtype: str | None, device: str | None) -> Any:
+    from evenhand.errors import ModelError
+    from evenhand.models.resolver import resolve
+    from evenhand.models.transformer import LoadOptions
+
+    loaded: Any = resolve(spec, options=LoadOptions(dtype=dtype, device=device))
+    if loaded.kind != "causal":
+        raise ModelError(
+            f"model {spec!r} is of kind {loaded.kind!r}. Accepted: causal language models. "
+            "For features of other models use: evenhand erase FILE.npz"
+        )
+    return loaded
+
+
+def _without_offset(fitted: Any) -> Any:
+    from dataclasses import replace
+
+    return replace(fitted, edit=replace(fitted.edit, offset=None))
+
+
+def _show(result: dict[str, Any]) -> None:
+    before, after, fall = result["before"], result["after"], result["reduction"]
+    rows = [
+        {"number": name, "before": before[key], "after": after[key]}
+        for name, key in (
+            ("squared Hellinger, mean", "hellinger2"),
+            ("squared Hellinger, median", "hellinger2_median"),
+            ("KL, mean of both ways", "kl"),
+            ("perplexity", "perplexity"),
+            ("p(favourite next word)", "kept"),
+        )
+    ]
+    output.print_table(rows, f"{result['method']} {result['axis']} on {result['model']}")
+    out = output.console()
+    out.print(
+        f"Chosen: {after['rounds']} rounds, rank {after['rank']}, alpha {after['alpha']}. Measured "
+        f"gap down by {fall['value']:.0%} [{fall['low']:.0%}, {fall['high']:.0%}] on "
+        f"{result['held_out_pairs']} held-out pairs; perplexity {after['increase']:+.2%} on "
+        f"{result['text_tokens']} tokens ({result['text']}).",
+        markup=False,
+    )
+    out.print(f"Use it:    evenhand audit {result['folder']}", markup=False)

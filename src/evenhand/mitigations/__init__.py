@@ -1,0 +1,1 @@
+"""Mitigations: functions from model to model, or from features to features."""
