@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from evenhand import __version__
-from evenhand.cli import erase, export, look, measure, mitigate, run, view
+from evenhand.cli import erase, export, look, measure, mitigate, run, train, view
 from evenhand.errors import EvenhandError
 
 app = typer.Typer(
@@ -43,6 +43,7 @@ COMMANDS: tuple[Callable[..., None], ...] = (
 for command in COMMANDS:
     app.command()(command)
 app.add_typer(measure.app, name="measure")
+app.add_typer(train.app, name="train")
 
 
 def _version(wanted: bool) -> None:

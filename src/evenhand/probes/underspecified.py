@@ -63,6 +63,9 @@ class Underspecified(Probe):
 
     social_class: Literal["gender", "nationality", "ethnicity", "religion"] = "gender"
     """Which terms meet: female and male names, countries, ethnicities or religions."""
+    terms: int | None = Field(None, ge=2)
+    """How many terms to draw (gender: of each group). Few terms that all meet tell more about
+    each term than many that meet once; all when not given."""
     pairs: int | None = Field(None, ge=1)
     """How many pairs of terms to draw; all when not given."""
     templates_per_pair: int | None = Field(None, ge=1)
@@ -100,8 +103,7 @@ class Underspecified(Probe):
     resamples: int = Field(500, ge=50)
 
     def within(self, share: float) -> Underspecified:
-        subjects = self.lists("qa").subjects
-        pairs = len(all_pairs(subjects, self.across)[0])
+        pairs = len(all_pairs(self._drawn(self.lists("qa"), 0).subjects, self.across)[0])
         pairs = pairs if self.pairs is None else min(self.pairs, pairs)
         return self.model_copy(update={"pairs": min(pairs, max(6, int(pairs * share)))})
 
@@ -137,12 +139,26 @@ class Underspecified(Probe):
 
     def design(self, form: str, seed: int, lists: Lists | None = None) -> Design:
         """The cells for question answering (`qa`) or masked statements (`lm`)."""
-        lists = lists or self.lists(form)
+        lists = self._drawn(lists or self.lists(form), seed)
         return make_design(
             lists.subjects, lists.templates, lists.attributes, across=self.across,
             pairs=self.pairs, seed=seed, templates_per_pair=self.templates_per_pair,
             shuffled=self.standard_error is not None,
         )  # fmt: skip
+
+    def _drawn(self, lists: Lists, seed: int) -> Lists:
+        """The lists with `terms` subjects (of each group where groups meet), drawn at random."""
+        if self.terms is None:
+            return lists
+        rng = np.random.default_rng([seed, self.terms])
+        groups: dict[str, list[int]] = {}
+        for k, subject in enumerate(lists.subjects):
+            groups.setdefault(subject.group if self.across else "", []).append(k)
+        kept = [
+            k for members in groups.values()
+            for k in rng.permutation(members)[: self.terms].tolist()
+        ]  # fmt: skip
+        return replace(lists, subjects=tuple(lists.subjects[k] for k in sorted(kept)))
 
     def choose(self, answers: frozenset[str]) -> str:
         if self.ask_by != "auto" and self.ask_by not in answers:

@@ -1,0 +1,65 @@
+"""`evenhand train`: small models on open data, ready to be asked."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from evenhand.cli import output
+
+app = typer.Typer(help="Train small models on open data.", no_args_is_help=True)
+
+Json = Annotated[
+    str | None,
+    typer.Option("--json", help="Write one JSON object to FILE, or to standard output with -."),
+]
+Device = Annotated[str | None, typer.Option(help="cpu, cuda; default: a GPU if present.")]
+
+
+@app.command()
+def span(
+    model: Annotated[str, typer.Argument(help="An encoder: a folder or Hub id.")],
+    data: Annotated[Path, typer.Option("--train", help="SQuAD-format training file (.xz, .gz).")],
+    dev: Annotated[Path, typer.Option(help="SQuAD-format file to choose the best epoch on.")],
+    out: Annotated[Path, typer.Option(help="Folder of the trained model.")],
+    epochs: Annotated[int, typer.Option(min=1)] = 2,
+    learning_rate: Annotated[float, typer.Option(help="Peak; small encoders want 1e-4.")] = 3e-5,
+    batch: Annotated[int, typer.Option(min=1, help="Windows per step.")] = 20,
+    length: Annotated[int, typer.Option(min=32, help="Tokens per window.")] = 384,
+    stride: Annotated[int, typer.Option(min=0, help="Tokens that windows share.")] = 128,
+    warmup: Annotated[float, typer.Option(min=0.0, max=1.0, help="Share of steps.")] = 0.1,
+    header: Annotated[str, typer.Option(help='Text before contexts, e.g. "(CNN) --".')] = "",
+    limit: Annotated[int | None, typer.Option(min=1, help="Use only so many questions.")] = None,
+    seed: Annotated[int, typer.Option(help="Same seed, same order of examples.")] = 0,
+    resume: Annotated[bool, typer.Option(help="Go on after the last finished epoch.")] = False,
+    device: Device = None,
+    json: Json = None,
+) -> None:
+    """Fine-tune an encoder to answer questions with spans of the text.
+
+    Keeps the checkpoint with the best F1; the folder loads with plain transformers and with
+    evenhand: evenhand probe underspecified OUT
+    """
+    from evenhand.train import span as job
+    from evenhand.train.squad import read_squad
+
+    screen = output.console(stderr=True)
+    recipe = job.Recipe(
+        epochs, learning_rate, batch, warmup, length=length, stride=stride, seed=seed,
+        header=header,
+    )  # fmt: skip
+    result = job.train(
+        model, read_squad(data, limit), read_squad(dev, limit), out, recipe, device=device,
+        resume=resume, say=lambda text: screen.print(f"  {text}", markup=False),
+    )  # fmt: skip
+    if not output.write_json(result, json):
+        best = result["best"]
+        output.console().print(
+            f"F1 {best['f1']:.2f}, exact {best['exact']:.2f} after epoch {best['epoch']}: {out}",
+            markup=False,
+        )
+
+
+# Further kinds of training go here, one command each, in the same shape: `choice`, ...
