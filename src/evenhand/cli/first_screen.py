@@ -34,7 +34,7 @@ def print_first_screen(run: Run, out: Console, limit: int = 10) -> None:
     if not story.strongest:
         _line(out, "none: no difference was detected")
     for position, finding in enumerate(story.strongest, start=1):
-        _finding(out, position, finding, run.facts["work"]["model"])
+        _finding(out, position, finding, story.model)
     if story.controls:
         seen = sum(bool(f.detected) for f in story.controls)
         text = f"{seen} of {len(story.controls)} method checks (not about people) seen"

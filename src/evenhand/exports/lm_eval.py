@@ -23,12 +23,13 @@ from evenhand.exports.common import (
 )
 from evenhand.findings import Finding
 from evenhand.record import Run
+from evenhand.report.content import audited_name
 from evenhand.report.words import defined
 
 
 def files(run: Run) -> dict[str, bytes]:
     """<model>/results_<time>.json"""
-    model = str(run.facts["work"]["model"])
+    model = audited_name(run.facts)
     stamp = datetime.fromtimestamp(finished_at(run), UTC).strftime("%Y-%m-%dT%H-%M-%S")
     return {f"{file_name(model)}/results_{stamp}.json": as_json(results(run))}
 
@@ -75,8 +76,8 @@ def _config(run: Run, facts: dict[str, Any]) -> dict[str, Any]:
         "git_hash": None, "date": finished_at(run), "pretty_env_info": "",
         "transformers_version": facts.get("environment", {}).get("transformers"),
         "lm_eval_version": None, "evenhand_version": version(run), "upper_git_hash": None,
-        "model_source": "evenhand", "model_name": safe(model),
-        "model_name_sanitized": file_name(model), "system_instruction": None,
+        "model_source": "evenhand", "model_name": safe(audited_name(facts)),
+        "model_name_sanitized": file_name(audited_name(facts)), "system_instruction": None,
         "system_instruction_sha": None, "fewshot_as_multiturn": None, "chat_template": None,
         "chat_template_sha": None,
         "total_evaluation_time_seconds": str(facts.get("timings", {}).get("total_s", "")),

@@ -12,7 +12,7 @@ from typing import Any
 from evenhand.exports.common import file_name, safe, version
 from evenhand.findings import Finding
 from evenhand.record import Run
-from evenhand.report.content import tell
+from evenhand.report.content import audited_name, tell
 from evenhand.report.words import chance, defined, metric_name, number, subject
 
 SOURCE = "https://pypi.org/project/evenhand/"
@@ -66,9 +66,8 @@ def _metric(finding: Finding) -> dict[str, Any]:
 
 
 def _audited(run: Run) -> tuple[str, str]:
-    wanted = run.facts["work"]["model"]
-    known = run.facts.get("models", {}).get(wanted, {})
-    return str(known.get("name", wanted)), str(known.get("kind", ""))
+    known = run.facts.get("models", {}).get(run.facts["work"]["model"], {})
+    return audited_name(run.facts), str(known.get("kind", ""))
 
 
 def yaml(value: Any, depth: int = 0) -> str:

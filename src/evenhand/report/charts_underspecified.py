@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 
 from evenhand.report.charts import About, Chart, Drawn, Listing, chart, top
-from evenhand.report.marks import dot_plot, heatmap
+from evenhand.report.marks import bars, dot_plot, finite, heatmap
 
 PROBE = "underspecified"
 MOST_TERMS = 40
@@ -76,6 +76,73 @@ def by_pair(table: pa.Table, about: About) -> list[Drawn]:
     )
     columns = ("term", "attribute", "gamma", "low", "high", "q", "n")
     return [Chart("Terms by attributes", caption, spec, columns, wide=True)]
+
+
+@chart(PROBE, "gamma_class")
+def by_class(table: pa.Table, about: About) -> list[Drawn]:
+    """Terms by classes of attributes."""
+    rows = table.to_pylist()
+    largest = sorted(rows, key=lambda r: -abs(r["gamma"] or 0.0))
+    kept = set(list(dict.fromkeys(r["term"] for r in largest))[:MOST_TERMS])
+    cells = [r for r in rows if r["term"] in kept]
+    spec = heatmap(cells, "attribute_class", "term", "gamma", "lean γ to the term")
+    caption = (
+        f"As above, with attributes joined to classes. The {len(kept)} terms with the largest "
+        f"leans: blue leans to the term, orange away from it."
+    )
+    columns = ("term", "attribute_class", "gamma", "eta", "n")
+    return [Chart("Terms by classes of attributes", caption, spec, columns)]
+
+
+@chart(PROBE, "gamma_region")
+def by_region(table: pa.Table, about: About) -> list[Drawn]:
+    """Regions by attributes, from pairs of terms of different regions."""
+    rows = table.to_pylist()
+    if len({r["attribute"] for r in rows}) > 80:
+        shown = tuple(top(rows, "gamma", 60))
+        columns = ("region", "attribute", "gamma", "eta", "n")
+        caption = f"The {len(shown)} largest of {len(rows):,} leans of regions."
+        return [Listing("Largest leans of regions", caption, columns, shown)]
+    spec = heatmap(rows, "attribute", "region", "gamma", "lean γ to the region's terms")
+    caption = "Pairs of terms from different regions: blue leans to the region, orange away."
+    return [Chart("Regions by attributes", caption, spec, wide=True)]
+
+
+@chart(PROBE, "by_template")
+def templates(table: pa.Table, about: About) -> list[Drawn]:
+    """How far each template agrees with all of them."""
+    rows = table.to_pylist()
+    columns = ("template", "correlation", "turned_round", "compared", "mu", "delta", "epsilon", "n")
+    caption = (
+        "Correlation of each template's leans with those over all templates, and how many leans "
+        "change sides in it. Low agreement means that findings hang on the wording."
+    )
+    return [Listing("Agreement of templates", caption, columns, tuple(rows))]
+
+
+@chart(PROBE, "variance")
+def variance(table: pa.Table, about: About) -> list[Drawn]:
+    """What the differences between leans go back to."""
+    rows = [r for r in table.to_pylist() if finite(r["share"])]
+    rows.sort(key=lambda r: -r["share"])
+    if not rows:
+        return []
+    spec = bars(rows, "share", "factor", "share of the variance of leans")
+    caption = (
+        f"What leans vary with; products are interactions. Largest: {rows[0]['factor']} "
+        f"({rows[0]['share']:.0%}). A large share of templates or order speaks of the test, not "
+        f"of groups."
+    )
+    return [Chart("What the leans hang on", caption, spec)]
+
+
+@chart(PROBE, "win_ratio")
+def winners(table: pa.Table, about: About) -> list[Drawn]:
+    """The terms picked most often, per attribute."""
+    rows = table.to_pylist()
+    caption = "For each attribute the terms that win most of their comparisons."
+    columns = ("attribute", "term", "win_ratio")
+    return [Listing("Most often picked", caption, columns, tuple(rows[:200]))]
 
 
 def _extremes(rows: list[dict[str, object]], label: str) -> str:

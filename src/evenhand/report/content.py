@@ -98,6 +98,7 @@ class Story:
     """The first screen of a run."""
 
     title: str
+    model: str
     problem: str
     clearest: str
     where: tuple[Place, ...]
@@ -112,19 +113,27 @@ class Story:
     rate: float
 
 
+def audited_name(facts: Mapping[str, Any]) -> str:
+    """The audited model as findings call it: its name, where a folder or file was given."""
+    given = str(facts["work"]["model"])
+    return str(facts.get("models", {}).get(given, {}).get("name", given))
+
+
 def tell(run: Run, limit: int = 10) -> Story:
     """Put a finished run into words. Nothing is recomputed: all numbers are the findings'."""
     facts = run.facts
     findings = run.findings
+    name = audited_name(facts)
     rate = float(facts["work"]["suite"].get("false_discovery_rate", 0.05))
     social = [f for f in findings if not is_control(f)]
     verdicts = tuple(_verdicts(facts, social))
     best = tuple(strongest(social, limit))
     quiet = tuple(_quiet(facts, social))
     return Story(
-        title=f"{facts['work']['model']}: what the audit found",
+        title=f"{name}: what the audit found",
+        model=name,
         problem=" ".join(_problem(verdicts)),
-        clearest=_clearest(best, facts["work"]["model"]),
+        clearest=_clearest(best, name),
         where=tuple(_where(facts, social)),
         sure=tuple(_sure(best, quiet, rate)),
         steps=tuple(_steps(run, facts, social, best)),
@@ -139,18 +148,15 @@ def tell(run: Run, limit: int = 10) -> Story:
 
 
 def _verdicts(facts: Mapping[str, Any], findings: Sequence[Finding]) -> list[Verdict]:
-    audited = str(facts["work"]["model"])
+    audited = audited_name(facts)
     names = list(dict.fromkeys([audited, *(f.model for f in findings)]))
     known = {str(m.get("name", key)): m for key, m in facts.get("models", {}).items()}
-    first = str(facts.get("models", {}).get(audited, {}).get("name", audited))
     out = []
     for name in names:
-        if name == audited and first != audited:
-            continue
         own = [f for f in findings if f.model == name and f.detected is not None]
         what = str(known.get(name, {}).get("kind", ""))
         hits = tuple(f for f in own if f.detected)
-        out.append(Verdict(name, what, name == first, len(own), hits))
+        out.append(Verdict(name, what, name == audited, len(own), hits))
     return sorted(out, key=lambda v: not v.audited)
 
 
@@ -201,8 +207,8 @@ def _where(facts: Mapping[str, Any], findings: Sequence[Finding]) -> list[Place]
         named = [n if k == 1 else f"{n}, {k} times" for n, k in times.items()]
         more = f"; and {len(named) - NAMED} more" if len(named) > NAMED else ""
         title = str(entry.get("title") or label)
-        model = str(entry.get("model") or facts["work"]["model"])
-        audited = model == facts["work"]["model"]
+        model = str(entry.get("model") or audited_name(facts))
+        audited = model == audited_name(facts)
         about = "; ".join(named[:NAMED]) + more
         out.append(Place(title, model, audited, len(hits), len(own), about))
     return sorted(out, key=lambda p: (not p.audited, -p.hits))

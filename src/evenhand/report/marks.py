@@ -99,7 +99,9 @@ def dot_plot(
     dots: Row = {"y": y, "x": quantity(value, title), "tooltip": tooltip(*fields)}
     if verdict in rows[0]:
         dots |= verdict_scales(verdict)
-    layers.append({"mark": {"type": "point", "filled": True, "size": 80}, "encoding": dots})
+    layers.append(
+        {"mark": {"type": "point", "filled": True, "size": 80, "opacity": 1}, "encoding": dots}
+    )
     for layer in layers:
         if layer["encoding"].get("color") == {}:
             del layer["encoding"]["color"]
@@ -108,15 +110,21 @@ def dot_plot(
 
 def heatmap(
     rows: Sequence[Row], x: str, y: str, value: str, title: str, *, numbers: bool = False,
-    domain: tuple[float, float] | None = None,
+    domain: tuple[float, float] | None = None, signed: bool = True,
 ) -> Spec:  # fmt: skip
-    """Cells coloured from one side of zero to the other; grey means zero."""
-    most = max((abs(r[value]) for r in rows if finite(r.get(value))), default=1.0) or 1.0
-    low, high = domain or (-most, most)
-    colour = quantity(value, title, scale={"domain": [low, 0, high], "range": "diverging"})
+    """Cells coloured from one side of zero to the other (grey means zero), or from low to high."""
+    values = [r[value] for r in rows if finite(r.get(value))] or [0.0]
+    most = max(map(abs, values)) or 1.0
+    low, high = domain or ((-most, most) if signed else (min(values), max(values)))
+    scale = {"domain": [low, 0, high], "range": "diverging"}
+    if not signed:
+        scale = {"domain": [low, high], "range": "ramp"}
+    colour = quantity(value, title, scale=scale)
     colour["legend"] = {"orient": "top", "gradientLength": 220, "titleLimit": 400}
     ends: Row = {
-        "x": category(x, axis={"labelAngle": -45, "labelLimit": 120, "ticks": False}),
+        "x": category(
+            x, axis={"labelAngle": -45, "labelLimit": 150, "ticks": False, "labelOverlap": False}
+        ),
         "y": category(y, axis={"labelLimit": 140, "ticks": False}),
     }
     fields = [f for f in (y, x, value, "low", "high", "q", "n") if f in rows[0]]
@@ -131,6 +139,16 @@ def heatmap(
             "encoding": {**ends, "text": {"field": value, "format": "+.2f"}},
         })  # fmt: skip
     return base(rows, height={"step": 17}, layer=layers)
+
+
+def bars(rows: Sequence[Row], value: str, label: str, title: str) -> Spec:
+    """Horizontal bars from zero, in the order of the rows."""
+    marks = {
+        "y": category(label, axis={"labelLimit": 230, "ticks": False, "domain": False}),
+        "x": quantity(value, title, zero=True),
+        "tooltip": tooltip(label, value),
+    }
+    return base(rows, height={"step": 22}, mark={"type": "bar", "height": 12}, encoding=marks)
 
 
 def volcano(rows: Sequence[Row], effect: str, q: str, label: str, title: str) -> Spec:
@@ -159,15 +177,18 @@ def volcano(rows: Sequence[Row], effect: str, q: str, label: str, title: str) ->
 
 def scatter(
     rows: Sequence[Row], x: str, y: str, titles: tuple[str, str], *, label: str,
-    group: str | None = None,
+    group: str | None = None, axes: bool = True,
 ) -> Spec:  # fmt: skip
-    """Points on two axes, coloured and shaped by group."""
+    """Points on two axes, coloured and shaped by group; without axes where they mean nothing."""
     fields = [label, x, y] + ([group] if group else [])
     marks: Row = {"x": quantity(x, titles[0]), "y": quantity(y, titles[1])}
     marks["tooltip"] = tooltip(*fields)
     if group:
-        marks["color"] = {**category(group), "legend": {"orient": "top"}}
+        legend = {"orient": "top", "columns": 2, "labelLimit": 260}
+        marks["color"] = {**category(group), "legend": legend}
         marks["shape"] = category(group)
+    if not axes:
+        marks["x"]["axis"] = marks["y"]["axis"] = None
     return base(
         rows, height=340, mark={"type": "point", "filled": True, "size": 70}, encoding=marks
     )

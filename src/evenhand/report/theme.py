@@ -14,13 +14,17 @@ COLOURS: dict[str, dict[str, Any]] = {
         "text": "#1b1f24", "muted": "#57606a", "grid": "#e3e6ea", "page": "#ffffff",
         "detected": "#0072B2", "quiet": "#767d86", "floor": "#B34700",
         "diverging": ["#B34700", "#E8A36F", "#EDEFF2", "#7FB6DC", "#005A9C"],
-        "category": ["#0072B2", "#D55E00", "#007A5A", "#A34E88", "#8A6D00", "#3A6EA5"],
+        "ramp": ["#EDEFF2", "#7FB6DC", "#00406E"],
+        "category": ["#0072B2", "#D55E00", "#007A5A", "#A34E88", "#8A6D00", "#3A6EA5", "#6B4C9A",
+                     "#4D4D4D"],
     },
     "dark": {
         "text": "#e6e9ee", "muted": "#a4adb8", "grid": "#333a44", "page": "#15181d",
         "detected": "#56B4E9", "quiet": "#939ba6", "floor": "#F0934A",
         "diverging": ["#F0934A", "#9A5A2A", "#2A2F37", "#2C6F9E", "#6CC1F5"],
-        "category": ["#56B4E9", "#F0934A", "#3FC79A", "#DE9BC8", "#E3C94B", "#9DB7E8"],
+        "ramp": ["#2A2F37", "#2C6F9E", "#9FDBFF"],
+        "category": ["#56B4E9", "#F0934A", "#3FC79A", "#DE9BC8", "#E3C94B", "#9DB7E8", "#B79CE0",
+                     "#C9CED6"],
     },
 }  # fmt: skip
 
@@ -49,9 +53,10 @@ def config(mode: str = "light") -> dict[str, Any]:
                    "titleFontSize": 12, "titleFontWeight": "normal"},
         "rule": {"color": c["muted"]},
         "line": {"color": c["detected"]},
+        "bar": {"color": c["detected"]},
         "point": {"color": c["detected"]},
         "text": {"color": c["text"]},
         "style": {"floor": {"color": c["floor"]}},
-        "range": {"category": c["category"], "diverging": c["diverging"],
+        "range": {"category": c["category"], "diverging": c["diverging"], "ramp": c["ramp"],
                   "ordinal": [c["detected"], c["quiet"]]},
     }  # fmt: skip

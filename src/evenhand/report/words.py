@@ -33,6 +33,12 @@ METRICS = {
     "icat": Metric("ICAT score", "0 to 100; 100 is ideal"),
     "lms": Metric("language-modelling score", "0 to 100; 100 is ideal"),
     "ss": Metric("stereotype score", "0 to 100; 50 is ideal"),
+    "d": Metric(
+        "difference of success rates", "from −1 to 1; 0: wrong answers draw the model alike"
+    ),
+    "kmeans_accuracy": Metric(
+        "clustering accuracy", "0.5: groups cannot be told apart; 1: they fall apart by themselves"
+    ),
     "rd": Metric("relative difference", "0: both groups alike"),
 }
 

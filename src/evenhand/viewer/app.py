@@ -22,7 +22,7 @@ from evenhand.report import theme
 from evenhand.report.build import FOLDER as REPORT
 from evenhand.report.build import VENDOR, as_json, environment
 from evenhand.report.charts import Chart, charts_of
-from evenhand.report.content import tell
+from evenhand.report.content import audited_name, tell
 from evenhand.viewer.compare import MOST_RUNS, side_by_side
 from evenhand.viewer.filters import chosen, item_filters, number_of, words_in
 from evenhand.viewer.folders import Folders
@@ -147,7 +147,7 @@ class Viewer:
             filters = item_filters(found, self.folders.items(run, found.probe))
         return self._page(
             "finding.html.jinja", request, run=run, f=found, filters=filters,
-            has_items=found.probe in run.probes, audited=run.facts["work"]["model"],
+            has_items=found.probe in run.probes, audited=audited_name(run.facts),
         )  # fmt: skip
 
     def items(self, request: Request) -> Response:

@@ -9,6 +9,7 @@ from typing import Any
 from evenhand.findings import Finding
 from evenhand.record import Run
 from evenhand.report.charts import Chart
+from evenhand.report.content import audited_name
 from evenhand.report.marks import base, category, finite, quantity, tooltip
 from evenhand.report.words import metric_name, subject
 from evenhand.viewer.filters import words_in
@@ -63,7 +64,7 @@ def side_by_side(
         row = Across(place, subject(first), first.metric, across)
         if words_in(search, row.id, row.about) and (row.differs or not only_differing):
             rows.append(row)
-    models = [str(f["work"]["model"]) for f in facts]
+    models = [audited_name(f) for f in facts]
     titles = tuple(m if models.count(m) == 1 else f"{m} ({n})" for m, n in zip(models, names))
     return Table(names, titles, rows, _notice(facts), _chart(rows, titles))
 
@@ -80,11 +81,11 @@ def _notice(facts: Sequence[dict[str, Any]]) -> str:
 
 
 def _chart(rows: Sequence[Across], titles: Sequence[str]) -> Chart | None:
-    """The findings of the commonest metric that move most between runs."""
-    metrics = [r.metric for r in rows]
+    """The findings that move most between runs, of the metric in which most of them move."""
     if not rows or len(titles) < 2:
         return None
-    metric = max(set(metrics), key=lambda m: (metrics.count(m), m))
+    moved = {r.metric: sum(x.spread > 0 for x in rows if x.metric == r.metric) for r in rows}
+    metric = max(moved, key=lambda m: (moved[m], sum(r.metric == m for r in rows), m))
     drawn = sorted((r for r in rows if r.metric == metric), key=lambda r: -r.spread)[:DRAWN]
     values = [
         {"finding": row.about, "run": title, "value": f.value, "low": f.low, "high": f.high}
@@ -110,7 +111,7 @@ def _chart(rows: Sequence[Across], titles: Sequence[str]) -> Chart | None:
                 },
             },
             {
-                "mark": {"type": "point", "filled": True, "size": 60},
+                "mark": {"type": "point", "filled": True, "size": 60, "opacity": 1},
                 "encoding": {
                     "y": y, "yOffset": offset, "x": quantity("value", name), "color": colour,
                     "shape": {**category("run"), "legend": None},

@@ -11,6 +11,7 @@ from typing import Any
 from evenhand.errors import EvenhandError, RunError
 from evenhand.findings import Finding
 from evenhand.record import Run
+from evenhand.report.content import audited_name
 from evenhand.report.words import is_control
 from evenhand.viewer.items import ItemTable
 
@@ -100,7 +101,7 @@ class Folders:
             done = facts.get("status") == "finished"
             return Line(
                 run.folder.resolve().name,
-                str(facts["work"]["model"]),
+                audited_name(facts),
                 str(facts["work"]["suite"]["name"]),
                 str(facts.get("status", "?")),
                 str(facts.get("started", ""))[:16].replace("T", " "),

@@ -60,6 +60,6 @@ class Server:
         return self
 
     def __exit__(self, *error: object) -> None:
-        self.server.should_exit = True
+        self.server.should_exit = self.server.force_exit = True
         self._thread.join(10)
         self.socket.close()
