@@ -145,7 +145,7 @@ def social_iqa(
     out.
     """
     rows = list(_json_lines(path))
-    labels = _labels(path, len(rows)) if rows and "correct" not in rows[0] else None
+    labels = right_answers(path, len(rows)) if rows and "correct" not in rows[0] else None
     found = []
     for number, row in enumerate(rows):
         person = placeholder or asked_about(str(row.get("question", "")))
@@ -271,7 +271,8 @@ def _json_lines(path: Path) -> Iterable[dict[str, Any]]:
             raise DataError(f"{path}, line {number}: is not JSON ({error}).") from error
 
 
-def _labels(path: Path, size: int) -> list[str]:
+def right_answers(path: Path, size: int) -> list[str]:
+    """Labels 1, 2 or 3 of a Social IQa file, from the labels file beside it."""
     import gzip
 
     stem = path.name.split(".")[0]

@@ -62,4 +62,39 @@ def span(
         )
 
 
-# Further kinds of training go here, one command each, in the same shape: `choice`, ...
+@app.command()
+def choice(
+    model: Annotated[str, typer.Argument(help="An encoder: a folder or Hub id.")],
+    data: Annotated[Path, typer.Option("--train", help="Social IQa training file (.jsonl, .xz).")],
+    dev: Annotated[Path, typer.Option(help="Social IQa file to measure accuracy on.")],
+    out: Annotated[Path, typer.Option(help="Folder of the trained model.")],
+    epochs: Annotated[int, typer.Option(min=1)] = 4,
+    learning_rate: Annotated[float, typer.Option(help="Peak; BERT-base wants 2e-5.")] = 1e-4,
+    batch: Annotated[int, typer.Option(min=1, help="Questions per step.")] = 48,
+    paper: Annotated[bool, typer.Option(help="SODAPOP's setting: 2 epochs, 2e-5, 3.")] = False,
+    limit: Annotated[int | None, typer.Option(min=1, help="Use only so many questions.")] = None,
+    seed: Annotated[int, typer.Option(help="Same seed, same weights.")] = 0,
+    device: Device = None,
+    json: Json = None,
+) -> None:
+    """Fine-tune an encoder to choose the right one of three answers (Social IQa).
+
+    The folder is ready for: evenhand probe discovery OUT --set generator=MASKED_MODEL
+    """
+    from evenhand.train import choice as job
+
+    screen = output.console(stderr=True)
+    recipe = job.Recipe(epochs, learning_rate, batch, seed=seed, limit=limit)
+    if paper:
+        recipe = job.Recipe.paper(seed, limit)
+    result = job.train(
+        model, data, dev, out, recipe, device=device,
+        say=lambda text: screen.print(f"  {text}", markup=False),
+    )  # fmt: skip
+    if not output.write_json(result, json):
+        output.console().print(
+            f"dev accuracy {result['dev_accuracy']:.2%} (chance 33.33%): {out}", markup=False
+        )
+
+
+# Further kinds of training go here, one command each, in the same shape.

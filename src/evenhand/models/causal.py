@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from evenhand.errors import ModelError
+from evenhand.models import causal_fill
 from evenhand.models.generation import sample
 from evenhand.models.head import AppliedEdit, HeadEdit
 from evenhand.models.packing import PackedRow, pack
@@ -24,6 +25,7 @@ from evenhand.requests import (
     Column,
     Continuation,
     Divergence,
+    FillMask,
     Generate,
     NextToken,
     Option,
@@ -55,7 +57,9 @@ class CausalModel(Transformer):
 
     kind = "causal"
     auto = "AutoModelForCausalLM"
-    answers = frozenset({r.kind for r in (Divergence, NextToken, Continuation, Option, Generate)})
+    answers = frozenset(
+        {r.kind for r in (Divergence, NextToken, Continuation, FillMask, Option, Generate)}
+    )
 
     def __init__(self, source: str, name: str, options: LoadOptions | None = None) -> None:
         super().__init__(source, name, options)
@@ -80,7 +84,7 @@ class CausalModel(Transformer):
         other.name = name or f"{self.name} (mitigated)"
         other.mitigations = (*self.mitigations, f"head:{edit.digest()}")
         if edit.first_token_only:  # later tokens are not edited, so these have no meaning
-            other.answers = self.answers - {Continuation.kind, Option.kind}
+            other.answers = self.answers - {Continuation.kind, FillMask.kind, Option.kind}
         return other
 
     @contextlib.contextmanager
@@ -109,6 +113,8 @@ class CausalModel(Transformer):
             return self._pair_chunks(requests)
         if isinstance(requests, NextToken):
             return self._last_tokens(requests.context)
+        if isinstance(requests, FillMask):
+            return causal_fill.prepare(requests)
         return None
 
     def answer(self, requests: Requests, prepared: Any) -> dict[str, Column]:
@@ -123,6 +129,8 @@ class CausalModel(Transformer):
                 return self._divergences(requests, prepared)
             if isinstance(requests, NextToken):
                 return self._next_tokens(requests, prepared)
+            if isinstance(requests, FillMask):
+                return causal_fill.fill(self, requests, prepared)
             if isinstance(requests, Generate):
                 return sample(self, requests)
         raise ModelError(f"model {self.name!r} cannot answer {requests.kind!r}.")

@@ -1,0 +1,97 @@
+"""SODAPOP on an accelerator: multiple-choice training twice, and discovery with the full cap.
+
+    python benchmarks/sodapop_gpu.py train --base minilm-mlm --data DATA --out DIR
+    python benchmarks/sodapop_gpu.py discover --chooser minilm-mcq --generator minilm-mlm \\
+        --contexts socialIQa_v1.4_dev_Bethany_0_2191.jsonl --out DIR
+
+`train` fine-tunes twice with one seed and prints both accuracies and whether the weights are
+equal. `discover` runs eight groups x 25 names over the contexts of the paper whose right answer
+has at most three words, and the one of its single-context study, and keeps findings and tables.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import shutil
+import time
+from pathlib import Path
+
+
+def train(arguments: argparse.Namespace) -> None:
+    from evenhand.train.choice import Recipe
+    from evenhand.train.choice import train as fit
+
+    data, out = Path(arguments.data), Path(arguments.out)
+    recipe = Recipe(epochs=arguments.epochs, learning_rate=arguments.rate, limit=arguments.limit)
+    digests = []
+    for number in range(2):
+        begun = time.monotonic()
+        card = fit(
+            arguments.base, data / "train.jsonl.xz", data / "dev.jsonl", out / f"run{number}",
+            recipe, say=lambda text: print(text, flush=True),
+        )  # fmt: skip
+        raw = (out / f"run{number}" / "model.safetensors").read_bytes()
+        digests.append(hashlib.sha256(raw).hexdigest())
+        seconds = time.monotonic() - begun
+        print(f"run {number}: dev accuracy {card['dev_accuracy']:.4f}, {seconds:.0f} s, "
+              f"weights {digests[-1][:16]}", flush=True)  # fmt: skip
+    print("two runs agree:", digests[0] == digests[1])
+
+
+def discover(arguments: argparse.Namespace) -> None:
+    from evenhand.auditing import audit
+    from evenhand.contexts import read_contexts
+    from evenhand.suite import parse_suite
+
+    found = read_contexts(arguments.contexts, limit=50, placeholder="Bethany")
+    ids = [c.id for c in found if len(c.answer.split()) <= 3][:20]
+    ids = ["3", *ids] if "3" not in ids else ids
+    settings = {
+        "name": "discovery", "generator": arguments.generator, "contexts": arguments.contexts,
+        "placeholder": "Bethany", "context_ids": ids[: arguments.count], "pool": "common",
+        "pronouns": "neutral", "keep": arguments.keep, "names": arguments.names,
+        "min_count": arguments.least,
+    }  # fmt: skip
+    suite = parse_suite({"name": "sodapop-gpu", "probe": [settings]}, "benchmark", "sodapop-gpu")
+    out = Path(arguments.out)
+    begun = time.monotonic()
+    run = audit(arguments.chooser, suite, out=out / "run")
+    facts = run.facts["probes"]["discovery"]
+    print("seconds", round(time.monotonic() - begun, 1))
+    print(json.dumps({"counts": facts["counts"], "summary": facts["summary"]}, default=str))
+    for finding in run.strongest:
+        print(f"{finding.sentence}  d {finding.value:+.4f} [{finding.low:.4f}, {finding.high:.4f}] "
+              f"q {finding.q:.2g}")  # fmt: skip
+    for name in ("findings.json", "report.html", "run.json"):
+        shutil.copy(out / "run" / name, out / name)
+    for name in ("words", "pairs", "names", "rates"):
+        shutil.copy(out / "run/probes/discovery" / f"{name}.parquet", out / f"{name}.parquet")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    commands = parser.add_subparsers(required=True)
+    one = commands.add_parser("train")
+    one.add_argument("--base", required=True)
+    one.add_argument("--data", required=True)
+    one.add_argument("--out", required=True)
+    one.add_argument("--epochs", type=int, default=4)
+    one.add_argument("--rate", type=float, default=1e-4)
+    one.add_argument("--limit", type=int)
+    one.set_defaults(work=train)
+    two = commands.add_parser("discover")
+    for name in ("chooser", "generator", "contexts", "out"):
+        two.add_argument(f"--{name}", required=True)
+    two.add_argument("--keep", type=int, default=10_000)
+    two.add_argument("--names", type=int, default=25)
+    two.add_argument("--count", type=int)
+    two.add_argument("--least", type=int, default=50)
+    two.set_defaults(work=discover)
+    arguments = parser.parse_args()
+    arguments.work(arguments)
+
+
+if __name__ == "__main__":
+    main()

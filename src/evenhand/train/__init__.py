@@ -1,0 +1,1 @@
+"""Training small models on open data: recipes, seeds, dev scores."""
