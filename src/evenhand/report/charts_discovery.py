@@ -47,6 +47,7 @@ def words(table: pa.Table, about: About) -> list[Drawn]:
             caption,
             volcano(shown, "d", "q", "word", title),
             columns,
+            wide=True,
         ),
         Chart(
             "Largest effects",
