@@ -3,12 +3,32 @@
   const data = JSON.parse(document.getElementById("data").textContent);
   const dark = window.matchMedia("(prefers-color-scheme: dark)");
 
+  function lines(text, most) {
+    const out = [""];
+    for (const word of text.split(" ")) {
+      const last = out[out.length - 1];
+      if (last && (last + " " + word).length > most) out.push(word);
+      else out[out.length - 1] = last ? last + " " + word : word;
+    }
+    return out.length > 1 ? out : text;
+  }
+
   function fitted(spec, width) {
     const copy = JSON.parse(JSON.stringify(spec));
     const labels = Math.round(Math.max(80, Math.min(360, width * 0.36)));
+    const narrow = width < 480;
     for (const layer of [copy].concat(copy.layer || [])) {
-      const axis = layer.encoding && layer.encoding.y && layer.encoding.y.axis;
-      if (axis && axis.labelLimit) axis.labelLimit = labels;
+      for (const name of Object.keys(layer.encoding || {})) {
+        const channel = layer.encoding[name];
+        if (name === "y" && channel.axis && channel.axis.labelLimit) channel.axis.labelLimit = labels;
+        if (name === "x" && typeof channel.title === "string") {
+          channel.title = lines(channel.title, Math.max(20, Math.floor((width - labels) / 6.5)));
+        }
+        if (narrow && channel.legend) {
+          channel.legend.columns = 1;
+          channel.legend.gradientLength = 150;
+        }
+      }
     }
     return copy;
   }

@@ -97,11 +97,16 @@ class Folders:
         """What the list says about a run; a damaged one is listed as such."""
         try:
             facts: dict[str, Any] = run.facts
-            tested = [f for f in self.findings(run) if f.detected is not None and not is_control(f)]
+            name = audited_name(facts)
+            tested = [
+                f
+                for f in self.findings(run)
+                if f.detected is not None and f.model == name and not is_control(f)
+            ]
             done = facts.get("status") == "finished"
             return Line(
                 run.folder.resolve().name,
-                audited_name(facts),
+                name,
                 str(facts["work"]["suite"]["name"]),
                 str(facts.get("status", "?")),
                 str(facts.get("started", ""))[:16].replace("T", " "),
