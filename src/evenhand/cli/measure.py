@@ -116,6 +116,34 @@ def discovery(
         show(result)
 
 
+@app.command()
+def stereoset(
+    predictions: Annotated[Path, typer.Argument(help="Scores: {split: [{id, score}]} (.gz, .xz).")],
+    gold: Annotated[Path, typer.Option(help="StereoSet's gold file (dev.json, .gz or .xz).")],
+    resamples: Annotated[int, typer.Option(min=2, help="Replicates of an interval.")] = 2_000,
+    seed: Seed = 0,
+    json: Json = None,
+) -> None:
+    """StereoSet: LMS, SS and ICAT by the official rules, with intervals over target terms."""
+    from evenhand.measures import stereoset as job
+
+    result = job.measure(gold, predictions, resamples=resamples, seed=seed)
+    if not _write(result, json):
+        _print(
+            f"StereoSet ({result['n_missing']} examples without scores)",
+            ["split, domain", "LMS", "SS", "95 % interval", "ICAT", "n"],
+            [
+                [
+                    f"{r['split']} {r['domain']}", _number(r["lms"], ".2f"),
+                    _number(r["ss"], ".2f"),
+                    _span(r, "ss_low", "ss_high", ".1f") if "ss_low" in r else "-",
+                    _number(r["icat"], ".2f"), str(r["n"]),
+                ]
+                for r in result["rows"]
+            ],
+        )  # fmt: skip
+
+
 def _names(text: str) -> list[str]:
     return [name.strip() for name in text.split(",") if name.strip()]
 

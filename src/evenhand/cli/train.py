@@ -97,4 +97,40 @@ def choice(
         )
 
 
+@app.command()
+def regard(
+    model: Annotated[str, typer.Argument(help="An encoder: a folder or Hub id.")],
+    data: Annotated[
+        list[Path], typer.Option("--train", help="nlg-bias TSV: label, text (repeatable).")
+    ],
+    dev: Annotated[Path, typer.Option(help="TSV to choose the best epoch on.")],
+    test: Annotated[Path, typer.Option(help="TSV to judge the chosen epoch on, once.")],
+    out: Annotated[Path, typer.Option(help="Folder of the trained model.")],
+    epochs: Annotated[int, typer.Option(min=1)] = 12,
+    learning_rate: Annotated[float, typer.Option(help="Peak; BERT-base wants 2e-5.")] = 1e-4,
+    seed: Annotated[int, typer.Option(help="Same seed, same weights.")] = 0,
+    device: Device = None,
+    json: Json = None,
+) -> None:
+    """Fine-tune an encoder to say how a person is regarded (negative, neutral, positive).
+
+    The folder is ready for: evenhand probe generation MODEL --set scorer=OUT
+    """
+    from evenhand.train import regard as job
+
+    screen = output.console(stderr=True)
+    recipe = job.Recipe(epochs=epochs, learning_rate=learning_rate, seed=seed)
+    result = job.train(
+        model, data, dev, test, out, recipe, device=device,
+        say=lambda text: screen.print(f"  {text}", markup=False),
+    )  # fmt: skip
+    if not output.write_json(result, json):
+        found = result["test"]
+        output.console().print(
+            f"test accuracy {found['accuracy']:.2%} [{found['low']:.0%}, {found['high']:.0%}] on "
+            f"{found['n']} texts (most frequent class {found['majority']:.0%}): {out}",
+            markup=False,
+        )
+
+
 # Further kinds of training go here, one command each, in the same shape.

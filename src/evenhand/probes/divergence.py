@@ -3,7 +3,9 @@
     The man worked as ...        The woman worked as ...
 
 The two next-token distributions are compared in full (Liang et al. 2021, Sec. 3.1). Any change of
-a noun moves them a little, so each group swap is held against neutral swaps in the same prompts.
+a noun moves them, and some prompts a hundred times as much as others, so a mean over prompts is the
+mean of one or two of them. Each group swap is therefore held against neutral swaps of the same
+prompts, as a ratio on the log scale; prompts and neutral swaps both count as samples.
 """
 
 from __future__ import annotations
@@ -19,19 +21,20 @@ from pydantic import Field
 
 from evenhand.findings import NAN, Finding
 from evenhand.lexicons.contexts import ContextPair, context_pairs, prompts
+from evenhand.lexicons.files import load
 from evenhand.measures.tables import read_table
 from evenhand.probes.base import Asker, Measured, Preview, Probe
 from evenhand.requests import Divergence as DivergenceRequests
 from evenhand.requests import NextToken, Scores
 from evenhand.stats import bootstrap
 from evenhand.stats.multiple import benjamini_hochberg
-from evenhand.stats.permutation import paired_sign_flip
 from evenhand.stats.power import detectable_effect
 
 METRICS = ("kl_ab", "kl_ba", "hellinger2", "js")
 CONTROL = "neutral"
 TOP = 30
 EXAMPLES = 3
+TINY = 1e-12  # identical distributions still need a logarithm
 
 
 @dataclass(frozen=True)
@@ -51,7 +54,10 @@ class Divergence(Probe):
 
     Args:
         axes: which axes of the lexicon to compare.
+        prompts: how many prompts; the ten of Liang et al. come first.
         file: own pairs instead (CSV, JSON lines or Parquet with `context_a, context_b`).
+        as_published: the ten prompts alone, and the mean of sqrt(1 - sum sqrt(pq)), which is what
+            the released code prints; no neutral swaps.
     """
 
     name: ClassVar[str] = "divergence"
@@ -61,6 +67,7 @@ class Divergence(Probe):
     detects: ClassVar[str] = "next words that depend on the group more than on a neutral swap"
 
     axes: tuple[str, ...] = ("gender", "religion", "race")
+    prompts: int = Field(24, ge=2)
     file: str | None = None
     lexicon: str = "contexts"
     resamples: int = Field(2_000, ge=100)
@@ -71,12 +78,12 @@ class Divergence(Probe):
             return _read_pairs(Path(self.file))
         found = [p for axis in self.axes for p in context_pairs(axis, lexicon=self.lexicon)]
         neutral = context_pairs(CONTROL, lexicon="divergence_controls")
-        return [
-            _filled(pair, prompt)
-            for group in (_distinct(found), _distinct(neutral))
-            for pair in group
-            for prompt in prompts("local")
-        ]
+        sides = (_distinct(found),) if self.as_published else (_distinct(found), _distinct(neutral))
+        chosen = prompts("local") if self.as_published else openings(self.prompts)
+        return [_filled(pair, prompt) for group in sides for pair in group for prompt in chosen]
+
+    def within(self, share: float) -> Probe:
+        return self.model_copy(update={"prompts": max(4, int(self.prompts * share))})
 
     def preview(self, answers: frozenset[str], seed: int) -> Preview:
         self.choose(answers)
@@ -100,9 +107,16 @@ class Divergence(Probe):
 
     def _claims(self, pairs: list[Pair], scores: Scores, seed: int) -> list[Finding]:
         h2 = np.asarray(scores["hellinger2"])
-        floor = _floor(pairs, h2)
+        neutral = _neutral(pairs, h2)
         swaps = list(dict.fromkeys((p.axis, p.group_a, p.group_b) for p in pairs))
-        rows = [self._claim(swap, pairs, h2, floor, seed) for swap in swaps if swap[0] != CONTROL]
+        swaps = [s for s in swaps if s[0] != CONTROL]
+        rows = [self._claim(swap, pairs, h2, neutral, seed) for swap in swaps]
+        if neutral is not None:
+            rows += [
+                self._pooled(axis, pairs, h2, neutral, seed)
+                for axis in dict.fromkeys(s[0] for s in swaps)
+                if sum(s[0] == axis for s in swaps) > 1
+            ]
         q = benjamini_hochberg([f.p for f in rows])
         return [Finding(**{**f.__dict__, "q": float(value)}) for f, value in zip(rows, q)]
 
@@ -123,42 +137,144 @@ class Divergence(Probe):
 
     def _claim(
         self, swap: tuple[str, str, str], pairs: list[Pair], h2: np.ndarray,
-        floor: dict[str, float], seed: int,
+        neutral: Neutral | None, seed: int,
     ) -> Finding:  # fmt: skip
         axis, group_a, group_b = swap
         at = [i for i, p in enumerate(pairs) if (p.axis, p.group_a, p.group_b) == swap]
-        values = h2[at]
-        interval = bootstrap.interval(values, resamples=self.resamples, seed=seed)
-        base = np.asarray([floor.get(pairs[i].prompt, NAN) for i in at])
-        test = paired_sign_flip(values - base, seed=seed) if floor else None
-        error = float(np.std(values - base, ddof=1) / np.sqrt(len(at))) if len(at) > 1 else NAN
-        p = float(test.p_right[0]) if test else NAN
-        than = "more" if not floor or values.mean() > base.mean() else "no more"
-        sentence = (
-            f"Changing only {group_a!r} to {group_b!r} moves the model's next word {than} than a "
-            f"neutral change of words does."
-            if floor
-            else f"The model's next word differs between {group_a!r} and {group_b!r} contexts."
+        name = f"{group_a}-{group_b}"
+        if neutral is None:
+            return self._mean_claim(swap, h2[at], seed)
+        ratio = neutral.ratio([pairs[i].prompt for i in at], h2[at], self.resamples, seed)
+        return self._ratio_claim(f"{axis}/{name}", axis, (group_a, group_b), ratio, h2[at])
+
+    def _pooled(
+        self, axis: str, pairs: list[Pair], h2: np.ndarray, neutral: Neutral, seed: int
+    ) -> Finding:
+        """All swaps of an axis together: their mean log per prompt against the neutral swaps."""
+        at = [i for i, p in enumerate(pairs) if p.axis == axis]
+        ratio = neutral.ratio([pairs[i].prompt for i in at], h2[at], self.resamples, seed)
+        groups = tuple(dict.fromkeys(g for i in at for g in (pairs[i].group_a, pairs[i].group_b)))
+        return self._ratio_claim(f"{axis}/all", axis, groups, ratio, h2[at])
+
+    def _ratio_claim(
+        self, place: str, axis: str, groups: tuple[str, ...], ratio: Ratio, values: np.ndarray
+    ) -> Finding:
+        swap = (
+            f"Changing only {groups[0]!r} to {groups[1]!r}"
+            if len(groups) == 2
+            else f"Changing only the group ({axis})"
         )
+        return Finding(
+            id=f"divergence/{place}",
+            probe=self.name,
+            metric="hellinger2_ratio",
+            value=ratio.value,
+            low=ratio.low,
+            high=ratio.high,
+            p=ratio.p,
+            n=ratio.prompts,
+            groups=groups,
+            attribute=axis,
+            ideal=1.0,
+            detectable=ratio.detectable,
+            sentence=(
+                f"{swap} moves the model's next word {ratio.value:.1f} times as far as a neutral "
+                f"change of words does{', which may be chance' if ratio.p > 0.05 else ''}."
+            ),
+            method=(
+                "geometric mean over prompts of H^2 by that of neutral swaps; t and bootstrap over "
+                "prompts and neutral swaps"
+            ),
+            as_published=self.as_published,
+            details={
+                "hellinger2_mean": float(values.mean()),
+                "hellinger2_median": float(np.median(values)),
+                "neutral_geometric_mean": ratio.neutral,
+                "neutral_swaps": ratio.swaps,
+            },
+        )
+
+    def _mean_claim(self, swap: tuple[str, str, str], values: np.ndarray, seed: int) -> Finding:
+        """Without neutral swaps: the mean distance, which no test stands behind."""
+        axis, group_a, group_b = swap
+        metric = "hellinger" if self.as_published else "hellinger2"
+        shown = np.sqrt(values) if self.as_published else values
+        interval = bootstrap.interval(shown, resamples=self.resamples, seed=seed, method="expanded")
         return Finding(
             id=f"divergence/{axis}/{group_a}-{group_b}",
             probe=self.name,
-            metric="hellinger2",
-            value=float(values.mean()),
+            metric=metric,
+            value=float(shown.mean()),
             low=float(interval.low),
             high=float(interval.high),
-            p=p,
-            n=len(at),
+            n=len(shown),
             groups=(group_a, group_b),
             attribute=axis,
-            floor=float(base.mean()) if floor else NAN,
-            detectable=float(detectable_effect(error)) if error == error else NAN,
-            sentence=sentence,
-            reason="" if floor else "own pairs bring no neutral swaps, so there is no test",
-            method="sign flips over prompts against neutral swaps; interval over prompts",
+            sentence=f"The model's next word differs between {group_a!r} and {group_b!r} contexts.",
+            reason="there are no neutral swaps to compare with, so there is no test",
+            method="mean over pairs; bootstrap over pairs",
             as_published=self.as_published,
-            details={"median": float(np.median(values)), "neutral_mean": plain_mean(base)},
+            details={"median": float(np.median(shown))},
         )
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """How many times as far as a neutral swap, with what stands behind it."""
+
+    value: float
+    low: float
+    high: float
+    p: float
+    detectable: float
+    neutral: float
+    prompts: int
+    swaps: int
+
+
+@dataclass(frozen=True)
+class Neutral:
+    """Log squared Hellinger distances of the neutral swaps: [prompts, swaps]."""
+
+    prompts: tuple[str, ...]
+    logs: np.ndarray
+
+    def ratio(self, prompts: Sequence[str], values: np.ndarray, resamples: int, seed: int) -> Ratio:
+        """exp(mean log H^2 of the swap - mean log H^2 of neutral swaps), same prompts.
+
+        The variance adds that over prompts of the difference and that over neutral swaps of
+        their means; p is one-sided from t with min(prompts, swaps) - 1 degrees of freedom.
+        """
+        from scipy.special import stdtr
+
+        logs = np.log(np.maximum(values, TINY))
+        place = {prompt: i for i, prompt in enumerate(self.prompts)}
+        codes = np.asarray([place[p] for p in prompts])
+        rows = np.unique(codes)
+        mine = np.asarray([logs[codes == r].mean() for r in rows])
+        theirs = self.logs[rows]
+        gap = mine - theirs.mean(axis=1)
+        n, k = theirs.shape
+        error = float(np.sqrt(gap.var(ddof=1) / n + theirs.mean(axis=0).var(ddof=1) / k))
+        p = float(stdtr(min(n, k) - 1, -gap.mean() / error)) if error > 0 else NAN
+        rng = np.random.default_rng(seed)
+        a, b = rng.integers(0, n, (resamples, n)), rng.integers(0, k, (resamples, k))
+        star = mine[a].mean(axis=1) - np.stack([theirs[np.ix_(i, j)].mean() for i, j in zip(a, b)])
+        low, high = np.exp(np.quantile(star, (0.025, 0.975)))
+        return Ratio(
+            float(np.exp(gap.mean())), float(low), float(high), p,
+            float(np.exp(detectable_effect(error))), float(np.exp(theirs.mean())), n, k,
+        )  # fmt: skip
+
+
+def openings(count: int) -> tuple[str, ...]:
+    """The ten local prompts of Liang et al., then further openings in plain English.
+
+    >>> openings(12)[0], len(openings(12))
+    ('The {person} was known for', 12)
+    """
+    more = [f for f in load("erasure_contexts").words("frames") if f.startswith("The {person}")]
+    return tuple(dict.fromkeys((*prompts("local"), *more)))[:count]
 
 
 def plain_mean(values: np.ndarray) -> float:
@@ -187,13 +303,14 @@ def _filled(pair: ContextPair, prompt: str) -> Pair:
     return Pair(pair.axis, pair.group_a, pair.group_b, prompt, fill(pair.term_a), fill(pair.term_b))
 
 
-def _floor(pairs: list[Pair], values: np.ndarray) -> dict[str, float]:
-    """Mean squared Hellinger distance of the neutral swaps, per prompt."""
-    found: dict[str, list[float]] = {}
-    for pair, value in zip(pairs, values):
-        if pair.axis == CONTROL:
-            found.setdefault(pair.prompt, []).append(float(value))
-    return {prompt: float(np.mean(rows)) for prompt, rows in found.items()}
+def _neutral(pairs: list[Pair], values: np.ndarray) -> Neutral | None:
+    """The neutral swaps as a table, prompts by swaps; None when there are none."""
+    at = [i for i, p in enumerate(pairs) if p.axis == CONTROL]
+    if not at:
+        return None
+    names = tuple(dict.fromkeys(pairs[i].prompt for i in at))
+    table = {name: [values[i] for i in at if pairs[i].prompt == name] for name in names}
+    return Neutral(names, np.log(np.maximum(np.asarray([table[n] for n in names]), TINY)))
 
 
 def _read_pairs(path: Path) -> list[Pair]:
@@ -218,8 +335,13 @@ def _with_examples(
     h2 = np.asarray(scores["hellinger2"])
     widest = {}
     for claim in claims:
+        pooled = claim.id.endswith("/all")
         swap = (claim.attribute, *claim.groups)
-        at = [i for i, p in enumerate(pairs) if (p.axis, p.group_a, p.group_b) == swap]
+        at = [
+            i
+            for i, p in enumerate(pairs)
+            if ((p.axis, p.group_a, p.group_b) == swap or (pooled and p.axis == claim.attribute))
+        ]
         widest[claim.id] = sorted(at, key=lambda i: -h2[i])[:EXAMPLES]
     rows = sorted({i for at in widest.values() for i in at})
     contexts = list(

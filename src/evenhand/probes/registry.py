@@ -16,6 +16,8 @@ PROBES = {
     "divergence": "evenhand.probes.divergence:Divergence",
     "association": "evenhand.probes.association:Association",
     "discovery": "evenhand.probes.discovery:Discovery",
+    "generation": "evenhand.probes.generation:Generation",
+    "stereoset": "evenhand.probes.stereoset:StereoSet",
 }
 
 

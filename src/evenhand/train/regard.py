@@ -1,0 +1,202 @@
+"""A regard classifier: how is the person in a text thought of? (Sheng et al. 2019)
+
+Trained on texts whose demographic is masked as XYZ, labels -1 negative, 0 neutral, 1 positive and
+optionally 2 other. The published annotations are few (212 to 447 for training, 30 for testing), so
+the interval of the accuracy is wide and is printed with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from evenhand.errors import DataError, need
+from evenhand.train import common
+
+CODES = {"-1": 0, "0": 1, "1": 2, "2": 3}
+NAMES = ("negative", "neutral", "positive", "other")
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """Settings of the training."""
+
+    epochs: int = 12
+    learning_rate: float = 1e-4
+    batch: int = 16
+    seed: int = 0
+    length: int = 96
+    smoothing: float = 0.05
+
+
+@dataclass(frozen=True)
+class Labelled:
+    """Texts with label codes (0 negative, 1 neutral, 2 positive, 3 other)."""
+
+    texts: list[str]
+    labels: list[int]
+
+
+def read_regard(path: Path) -> Labelled:
+    """Read nlg-bias lines: label, tab, text with the demographic as XYZ."""
+    try:
+        lines = path.read_text(encoding="utf-8").split("\n")
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read ({error.strerror}).") from error
+    texts, labels = [], []
+    for number, line in enumerate(lines, start=1):
+        if not line.strip():
+            continue
+        label, tab, text = line.partition("\t")
+        if not tab or label.strip() not in CODES:
+            raise DataError(
+                f"{path}, line {number}: {line[:40]!r}. Accepted: a label (-1, 0, 1, 2), a tab, "
+                "and a text with the demographic as XYZ."
+            )
+        texts.append(text.strip())
+        labels.append(CODES[label.strip()])
+    if not texts:
+        raise DataError(f"{path}: no rows.")
+    return Labelled(texts, labels)
+
+
+def train(
+    base: str,
+    train_files: list[Path],
+    dev: Path,
+    test: Path,
+    out: Path,
+    recipe: Recipe | None = None,
+    *,
+    device: str | None = None,
+    say: Callable[[str], None] = lambda text: None,
+) -> dict[str, Any]:
+    """Fine-tune an encoder, keep the epoch that is best on dev, and judge it once on test.
+
+    Returns:
+        Accuracy on dev and test with 95 % Wilson intervals, the confusion table, and the share
+        of the most frequent class.
+    """
+    recipe = recipe or Recipe()
+    common.require_new(out)
+    parts = [read_regard(f) for f in train_files]
+    data = Labelled([t for p in parts for t in p.texts], [c for p in parts for c in p.labels])
+    data = _distinct(data)
+    held, final = read_regard(dev), read_regard(test)
+    classes = NAMES if 3 in data.labels else NAMES[:3]
+    torch, place = common.start(recipe.seed, device)
+    model, tokenizer = _load(base, classes, place)
+    best: tuple[float, int, Any] = (-1.0, 0, None)
+    steps = recipe.epochs * -(-len(data.texts) // recipe.batch)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=recipe.learning_rate, weight_decay=0.01)
+    done = 0
+    for epoch in range(recipe.epochs):
+        model.train()
+        order = common.shuffled(len(data.texts), recipe.seed, epoch)
+        for low in range(0, len(order), recipe.batch):
+            rows = order[low : low + recipe.batch]
+            for group in optimizer.param_groups:
+                group["lr"] = recipe.learning_rate * common.linear_schedule(done, steps)
+            _step(torch, model, tokenizer, data, rows, optimizer, recipe, place)
+            done += 1
+        accuracy = float(
+            (_predict(torch, model, tokenizer, held, recipe, place) == held.labels).mean()
+        )
+        say(f"epoch {epoch + 1}: dev accuracy {accuracy:.3f}")
+        if accuracy > best[0]:
+            weights = {k: v.detach().clone() for k, v in model.state_dict().items()}
+            best = (accuracy, epoch + 1, weights)
+    model.load_state_dict(best[2])
+    report = {
+        "base": base, "n_train": len(data.texts), "best_epoch": best[1], "classes": list(classes),
+        "dev": _judge(torch, model, tokenizer, held, recipe, place),
+        "test": _judge(torch, model, tokenizer, final, recipe, place), "recipe": recipe.__dict__,
+    }  # fmt: skip
+    model.config.evenhand_purpose = "regard"
+    common.save(model, tokenizer, out, report)
+    return report
+
+
+def _distinct(data: Labelled) -> Labelled:
+    """Each text once: the file with 'other' repeats many rows of the one without."""
+    kept = dict(zip(data.texts, data.labels))
+    return Labelled(list(kept), list(kept.values()))
+
+
+def _load(base: str, classes: tuple[str, ...], device: str) -> tuple[Any, Any]:
+    transformers: Any = need("transformers", extra="hf", what="training a classifier")
+    transformers.logging.set_verbosity_error()
+    transformers.logging.disable_progress_bar()
+    tokenizer = transformers.AutoTokenizer.from_pretrained(base)
+    tokenizer.backend_tokenizer.no_truncation()
+    tokenizer.backend_tokenizer.no_padding()
+    model = transformers.AutoModelForSequenceClassification.from_pretrained(
+        base,
+        num_labels=len(classes),
+        id2label=dict(enumerate(classes)),
+        label2id={c: i for i, c in enumerate(classes)},
+        use_safetensors=True,
+    )
+    return model.float().to(device), tokenizer
+
+
+def _encoded(tokenizer: Any, texts: list[str], length: int, device: str) -> Any:
+    return tokenizer(
+        texts, truncation=True, max_length=length, padding=True, return_tensors="pt"
+    ).to(device)
+
+
+def _step(
+    torch: Any, model: Any, tokenizer: Any, data: Labelled, rows: Any, optimizer: Any,
+    recipe: Recipe, device: str,
+) -> None:  # fmt: skip
+    batch = _encoded(tokenizer, [data.texts[i] for i in rows], recipe.length, device)
+    labels = torch.tensor([data.labels[i] for i in rows], device=device)
+    logits = model(**batch).logits
+    loss = torch.nn.functional.cross_entropy(logits, labels, label_smoothing=recipe.smoothing)
+    loss.backward()
+    torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+    optimizer.step()
+    optimizer.zero_grad()
+
+
+def _predict(
+    torch: Any, model: Any, tokenizer: Any, data: Labelled, recipe: Recipe, device: str
+) -> np.ndarray:
+    model.eval()
+    out: list[int] = []
+    with torch.inference_mode():
+        for low in range(0, len(data.texts), 32):
+            batch = _encoded(tokenizer, data.texts[low : low + 32], recipe.length, device)
+            out += model(**batch).logits.argmax(-1).tolist()
+    return np.asarray(out)
+
+
+def _judge(
+    torch: Any, model: Any, tokenizer: Any, data: Labelled, recipe: Recipe, device: str
+) -> dict[str, Any]:
+    found, right = _predict(torch, model, tokenizer, data, recipe, device), np.asarray(data.labels)
+    hits = int((found == right).sum())
+    low, high = wilson(hits, len(right))
+    table = np.zeros((4, 4), int)
+    np.add.at(table, (right, found), 1)
+    return {
+        "accuracy": hits / len(right), "low": low, "high": high, "n": len(right),
+        "majority": float(np.bincount(right).max() / len(right)), "confusion": table.tolist(),
+    }  # fmt: skip
+
+
+def wilson(hits: int, n: int, z: float = 1.959964) -> tuple[float, float]:
+    """95 % interval of a share (Wilson 1927), never outside [0, 1].
+
+    >>> tuple(round(x, 3) for x in wilson(24, 30))
+    (0.627, 0.905)
+    """
+    share = hits / n
+    middle = (share + z * z / (2 * n)) / (1 + z * z / n)
+    half = z * np.sqrt(share * (1 - share) / n + z * z / (4 * n * n)) / (1 + z * z / n)
+    return max(0.0, float(middle - half)), min(1.0, float(middle + half))
