@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from evenhand import __version__
-from evenhand.cli import erase, export, look, measure, mitigate, run, train, view
+from evenhand.cli import erase, export, look, measure, mitigate, names, run, train, view
 from evenhand.errors import EvenhandError
 
 app = typer.Typer(
@@ -44,6 +44,7 @@ for command in COMMANDS:
     app.command()(command)
 app.add_typer(measure.app, name="measure")
 app.add_typer(train.app, name="train")
+app.add_typer(names.app, name="names")
 
 
 def _version(wanted: bool) -> None:

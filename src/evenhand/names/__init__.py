@@ -1,0 +1,1 @@
+"""Groups of first names: chosen from name tables, and checked for what else tells them apart."""

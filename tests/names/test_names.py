@@ -1,0 +1,99 @@
+"""Choosing names from tables, and what else tells groups apart."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+from evenhand.cli.main import app
+from evenhand.errors import EvenhandError
+from evenhand.names.lint import lint
+from evenhand.names.select import as_lexicon, read_names, select
+
+
+@pytest.fixture
+def tables(tmp_path):
+    nyc = tmp_path / "nyc.csv"
+    nyc.write_text(
+        "Year of Birth,Gender,Ethnicity,Child's First Name,Count\n"
+        "2012,FEMALE,ASIAN AND PACI,TENZIN,19\n2012,MALE,ASIAN AND PACI,TENZIN,20\n"
+        "2012,FEMALE,ASIAN AND PACIFIC ISLANDER,AIZA,300\n"
+        "2012,MALE,HISPANIC,IKER,210\n2013,MALE,HISPANIC,Iker,10\n"
+        "2012,FEMALE,BLACK NON HISPANIC,NIA,250\n2012,FEMALE,WHITE NON HISPANIC,NIA,250\n"
+    )
+    return nyc
+
+
+def test_shares_follow_the_equations_and_years_and_cases_are_added(tables):
+    names = read_names([tables])
+    assert names["Iker"].count == 220
+    assert names["Tenzin"].female == pytest.approx(19 / 39)  # the paper's 0.487
+    assert names["Nia"].race == {"black": 0.5, "white": 0.5}
+
+
+def test_thresholds_frequency_and_gender_decide(tables):
+    groups = select(read_names([tables]))
+    assert [n.name for n in groups["asian_female"]] == ["Aiza"]
+    assert [n.name for n in groups["hispanic_male"]] == ["Iker"]
+    assert not groups["black_female"]
+    rare = select(read_names([tables]), frequency=0, gender=0.5)
+    assert [n.name for n in rare["asian_male"]] == ["Tenzin"]
+
+
+def test_tables_fill_in_what_others_lack(tmp_path):
+    shares = tmp_path / "race.csv"
+    shares.write_text("name,white,black,hispanic,asian,other\nTIA,0.05,0.93,0.01,0.01,0\n")
+    sexes = tmp_path / "ssa.csv"
+    sexes.write_text("name,sex,n_total\nTia,F,900\nTia,M,10\n")
+    groups = select(read_names([shares, sexes]))
+    assert [n.name for n in groups["black_female"]] == ["Tia"]
+
+
+def test_the_lexicon_written_is_one_that_probes_read(tables, tmp_path):
+    from evenhand.lexicons import groups as find
+
+    path = tmp_path / "mine.toml"
+    path.write_text(as_lexicon(select(read_names([tables])), "Mine", "A test (2026)"))
+    assert find(["selected_asian_female"], extra=[path])["selected_asian_female"].terms == ("Aiza",)
+
+
+def test_unknown_tables_are_refused(tmp_path):
+    path = tmp_path / "x.csv"
+    path.write_text("a,b\n1,2\n")
+    with pytest.raises(EvenhandError, match="no name table"):
+        read_names([path])
+
+
+def test_length_confounds_and_overlaps_are_found():
+    short = ["Bo", "Al", "Ed", "Cy", "Jo", "Di"]
+    long = ["Alexandra", "Guadalupe", "Esmeralda", "Stephanie", "Marcellus", "Bo"]
+    made = lint({"short": short, "long": long}, counts={"Bo": 100.0})
+    assert made["confounds"][0]["feature"] == "letters"
+    assert made["confounds"][0]["p"] < 0.02
+    assert made["overlaps"][0]["names"] == ["Bo"]
+
+
+def test_lint_of_the_packaged_groups_from_the_command_line():
+    made = CliRunner().invoke(app, ["names", "lint", "--json", "-"])
+    assert made.exit_code == 0, made.output
+    found = json.loads(made.stdout)
+    assert len(found["groups"]) == 8
+    assert len(found["confounds"]) == 28
+
+
+@pytest.mark.shared
+def test_the_papers_tables_give_names_for_every_group(shared):
+    folder = shared / "data/names"
+    made = CliRunner().invoke(
+        app, ["names", "select", str(folder / "rosenman_first_name_race.csv.xz"),
+              str(folder / "ssa_babynames_totals_1880_2017.csv.xz"), "--most", "80",
+              "--json", "-"],
+    )  # fmt: skip
+    assert made.exit_code == 0, made.output
+    groups = json.loads(made.stdout)["groups"]
+    assert all(len(names) >= 40 for names in groups.values()), {
+        g: len(n) for g, n in groups.items()
+    }
+    assert "Latoya" in groups["black_female"]
