@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from evenhand.errors import DataError, ModelError
 from evenhand.models.encoders import EncoderModel
-from evenhand.models.parts import Assembly, Batch, Frame, Pool
+from evenhand.models.parts import Assembly, Batch, Frame, Pool, moved
 from evenhand.models.transformer import LoadOptions
 from evenhand.requests import MASK, Column, Embed, FillMask, MaskScore, Requests
 
@@ -170,13 +170,16 @@ class MaskedModel(EncoderModel):
     def _at_masks(self, masked: Masked, use: Callable[[Ints, Any], None]) -> None:
         """Call `use(rows, logits)` per batch, logits float32 [rows, vocabulary] at the mask."""
         torch = self.torch
+        staged = [
+            (batch.inputs, batch.tensors(torch, self.device),
+             moved(torch, masked.positions[batch.inputs], self.device))
+            for batch in masked.batches
+        ]  # fmt: skip
         with torch.inference_mode():
-            for batch in masked.batches:
-                tensors = batch.tensors(torch, self.device)
-                at = torch.from_numpy(masked.positions[batch.inputs]).to(self.device)
-                lines = torch.arange(len(batch.inputs), device=self.device)
+            for inputs, tensors, at in staged:
+                lines = torch.arange(len(inputs), device=self.device)
                 with self.only_positions(lines, at):
-                    use(batch.inputs, self.model(**tensors).logits[0].float())
+                    use(inputs, self.model(**tensors).logits[0].float())
 
     def _fills(self, masked: Masked, top: int) -> dict[str, Column]:
         fills: list[Any] = [None] * len(masked.positions)
@@ -228,8 +231,8 @@ class MaskedModel(EncoderModel):
             line = np.repeat(np.arange(len(rows)), counts)
             first = np.repeat(starts[rows] - np.cumsum(counts) + counts, counts)
             asked = order[first + np.arange(len(line))]
-            line_t = torch.from_numpy(line).to(logits.device)
-            piece_t = torch.from_numpy(targets[asked]).to(logits.device)
+            line_t = moved(torch, line, self.device)
+            piece_t = moved(torch, targets[asked], self.device)
             parts.append(logits[line_t, piece_t] - logits.logsumexp(-1)[line_t])
             done.append(asked)
 

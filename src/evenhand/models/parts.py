@@ -93,20 +93,22 @@ class Batch:
     def tensors(self, torch: Any, device: str, *, always_mask: bool = False) -> dict[str, Any]:
         """Model arguments. Without padding no mask is needed, which frees the fast kernels."""
 
-        def move(array: Any) -> Any:
-            tensor = torch.from_numpy(np.ascontiguousarray(array))
-            if device.startswith("cuda"):
-                return tensor.pin_memory().to(device, non_blocking=True)
-            return tensor.to(device)
-
-        out = {"input_ids": move(self.ids)}
+        out = {"input_ids": moved(torch, self.ids, device)}
         width = self.ids.shape[1]
         if always_mask or (self.lengths < width).any():
             real = np.arange(width)[None] < self.lengths[:, None]
-            out["attention_mask"] = move(real.astype(np.int64))
+            out["attention_mask"] = moved(torch, real.astype(np.int64), device)
         if self.types is not None:
-            out["token_type_ids"] = move(self.types)
+            out["token_type_ids"] = moved(torch, self.types, device)
         return out
+
+
+def moved(torch: Any, array: Any, device: str) -> Any:
+    """An array on the device, copied without waiting for work under way there."""
+    tensor = torch.from_numpy(np.ascontiguousarray(array))
+    if device.startswith("cuda"):
+        return tensor.pin_memory().to(device, non_blocking=True)
+    return tensor.to(device)
 
 
 @dataclass

@@ -15,7 +15,15 @@ import numpy.typing as npt
 
 from evenhand.errors import ModelError
 from evenhand.models.encoders import EncoderBase
-from evenhand.models.parts import Assembly, Batch, Frame, Pool, pair_frame, similar_lengths
+from evenhand.models.parts import (
+    Assembly,
+    Batch,
+    Frame,
+    Pool,
+    moved,
+    pair_frame,
+    similar_lengths,
+)
 from evenhand.models.spans import find_span, places, published_spans, published_word, token_span
 from evenhand.models.transformer import LoadOptions
 from evenhand.requests import Column, Requests, Span
@@ -139,18 +147,23 @@ class SpanModel(EncoderBase):
         if len(self._places) > REMEMBERED:
             self._places.clear()
         options = (requests.extend, requests.as_published)
-        sides = [(requests.candidate, requests.other), (requests.other, requests.candidate)]
-        found = []
-        for own, rival in sides:
-            for key in zip(requests.context, own, rival):
-                place = self._places.get((*key, *options))
-                if place is None:
-                    place = self._places[(*key, *options)] = self._place(*key, *options)
-                found.append(place)
-        shape = (len(sides), len(requests))
-        starts = np.asarray([p[0] for p in found], np.int64).reshape(*shape, STARTS)
-        ends = np.asarray([p[1] for p in found], np.int64).reshape(*shape, ENDS)
-        return starts.transpose(1, 0, 2), ends.transpose(1, 0, 2)
+        keys: dict[tuple[str, str, str], int] = {}
+        rows = zip(requests.context, requests.candidate, requests.other)
+        code = np.fromiter((keys.setdefault(k, len(keys)) for k in rows), np.int64, len(requests))
+        found = [
+            self._known_place((context, *side, *options))
+            for context, own, rival in keys
+            for side in ((own, rival), (rival, own))
+        ]
+        starts = np.asarray([p[0] for p in found], np.int64).reshape(-1, 2, STARTS)
+        ends = np.asarray([p[1] for p in found], np.int64).reshape(-1, 2, ENDS)
+        return starts[code], ends[code]
+
+    def _known_place(self, key: tuple[str, str, str, bool, bool]) -> Place:
+        place = self._places.get(key)
+        if place is None:
+            place = self._places[key] = self._place(*key)
+        return place
 
     def _learn_offsets(self, contexts: Any) -> None:
         new = [c for c in dict.fromkeys(contexts) if c not in self._offsets]
@@ -200,37 +213,39 @@ class SpanModel(EncoderBase):
         order = np.argsort(prepared.inputs, kind="stable")
         begin = np.searchsorted(prepared.inputs[order], np.arange(int(prepared.inputs.max()) + 2))
         done, parts = [], []
+        starts, ends = (moved(torch, a, self.device) for a in (prepared.starts, prepared.ends))
+        # Everything is uploaded before the first pass: a copy in between would wait for it.
+        staged = []
+        for batch in prepared.batches:
+            counts = begin[batch.inputs + 1] - begin[batch.inputs]
+            line = np.repeat(np.arange(len(batch.inputs)), counts)
+            first = np.repeat(begin[batch.inputs] - np.cumsum(counts) + counts, counts)
+            rows = order[first + np.arange(len(line))]
+            places = (moved(torch, a, self.device) for a in (line, rows))
+            staged.append((batch.tensors(torch, self.device), *places))
+            done.append(rows)
         with torch.inference_mode():
-            for batch in prepared.batches:
-                tensors = batch.tensors(torch, self.device)
+            for tensors, line_t, rows_t in staged:
                 result = self.model(**tensors)
-                counts = begin[batch.inputs + 1] - begin[batch.inputs]
-                line = np.repeat(np.arange(len(batch.inputs)), counts)
-                first = np.repeat(begin[batch.inputs] - np.cumsum(counts) + counts, counts)
-                rows = order[first + np.arange(len(line))]
                 real = tensors.get("attention_mask") if masked else None
-                parts.append(self._read(result, real, line, prepared, rows))
-                done.append(rows)
+                parts.append(self._read(result, real, line_t, starts[rows_t], ends[rows_t]))
         out = np.full((len(requests), 5), np.nan)
         values = torch.cat(parts).double().cpu().numpy()
         out[np.concatenate(done)] = values
         return dict(zip(Span.outputs, out.T.copy()))
 
-    def _read(self, result: Any, real: Any, line: Ints, prepared: Questions, rows: Ints) -> Any:
+    def _read(self, result: Any, real: Any, line: Any, starts: Any, ends: Any) -> Any:
         """[rows, 5]: start, end, no-answer probability, the rival's two; still on the device."""
         torch = self.torch
         columns, none = [], []
-        line_t = torch.from_numpy(line).to(self.device)
-        ends = ((result.start_logits, prepared.starts), (result.end_logits, prepared.ends))
-        for logits, where in ends:
+        for logits, at in ((result.start_logits, starts), (result.end_logits, ends)):
             logits = logits.float()
             if real is not None:
                 logits = logits.masked_fill(~real.bool(), float("-inf"))
             probabilities = logits.softmax(-1)
-            at = torch.from_numpy(where[rows]).to(self.device)
-            read = probabilities[line_t[:, None, None], at.clamp_min(0)].amax(-1)
+            read = probabilities[line[:, None, None], at.clamp_min(0)].amax(-1)
             columns.append(read.masked_fill(at[:, :, 0] < 0, float("nan")))
-            none.append(probabilities[line_t, 0])
+            none.append(probabilities[line, 0])
         start, end = columns
         nothing = (none[0] * none[1]).sqrt()
         kept = [start[:, 0], end[:, 0], nothing, start[:, 1], end[:, 1]]
