@@ -21,7 +21,8 @@ from evenhand.errors import DataError, SpecError, unknown
 
 Floats = npt.NDArray[np.float64]
 CLASSIFIERS = ("lsq", "svc")
-ZERO = 1e-8  # a classifier with no weight above this has found nothing to remove
+ZERO = 1e-8  # a LinearSVC with no weight above this has found nothing (released rule)
+ROUNDING = 1e-12  # of the first least-squares weights: below this they are rounding errors
 RIDGE = 1e-3  # of the mean feature variance: keeps the Gram matrix well conditioned
 
 
@@ -112,7 +113,7 @@ def _rounds(
     reason = ""
     for number in range(rounds):
         found = step.weights()
-        fresh = _new_directions(found, basis)
+        fresh = basis[:, :0] if step.exhausted(found) else _new_directions(found, basis)
         if not fresh.shape[1]:
             reason = f"round {number + 1}: the classifier found no direction left"
             break
@@ -151,8 +152,6 @@ def _targets(codes: npt.NDArray[np.int64], classes: int) -> Floats:
 
 def _new_directions(weights: Floats, basis: Floats) -> Floats:
     """Orthonormal columns that span the weights and are orthogonal to the basis."""
-    if np.abs(weights).max(initial=0.0) <= ZERO:
-        return basis[:, :0]
     left, sizes, _ = np.linalg.svd(weights, full_matrices=False)
     fresh = left[:, sizes > sizes[0] * np.finfo(float).eps * max(weights.shape)]
     for _ in range(2):  # twice is enough for orthogonality to the last bits
@@ -177,8 +176,13 @@ class _LeastSquares:
         self.inverse = cho_solve(cho_factor(gram + ridge * np.eye(len(gram))), np.eye(len(gram)))
         self.cross = X.T @ targets
 
+        self.limit = ROUNDING * float(np.abs(self.weights()).max(initial=0.0))
+
     def weights(self) -> Floats:
         return np.asarray(self.inverse @ self.cross, np.float64)
+
+    def exhausted(self, weights: Floats) -> bool:
+        return bool(np.abs(weights).max(initial=0.0) <= self.limit)
 
     def remove(self, directions: Floats) -> None:
         moved = self.inverse @ directions
@@ -201,6 +205,9 @@ class _LinearSVC:
             warnings.simplefilter("ignore", ConvergenceWarning)
             model.fit(self.left, self.codes)
         return np.asarray(model.coef_.T, np.float64)
+
+    def exhausted(self, weights: Floats) -> bool:
+        return bool(np.abs(weights).max(initial=0.0) <= ZERO)
 
     def remove(self, directions: Floats) -> None:
         self.left -= (self.left @ directions) @ directions.T
