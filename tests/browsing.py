@@ -20,6 +20,7 @@ FLAGS = (
 ).split()
 AXE_CACHE = Path(os.environ.get("EVENHAND_AXE", Path(tempfile.gettempdir()) / "evenhand-axe"))
 BAD = ("serious", "critical")
+STARTED: list[Any] = []
 
 
 @pytest.fixture(scope="session")
@@ -29,9 +30,14 @@ def browser() -> Iterator[Any]:
     path = os.environ.get("EVENHAND_CHROMIUM") or shutil.which("chromium")
     if not path:
         pytest.skip("no Chromium here; install Debian's chromium or set EVENHAND_CHROMIUM")
+    if STARTED:  # another folder's tests have it already; one thread can drive only one
+        yield STARTED[0]
+        return
     with api.sync_playwright() as driver:
         found = driver.chromium.launch(executable_path=path, args=FLAGS)
+        STARTED.append(found)
         yield found
+        STARTED.clear()
         found.close()
 
 
