@@ -144,6 +144,69 @@ def stereoset(
         )  # fmt: skip
 
 
+@app.command()
+def traits(
+    run: Annotated[Path, typer.Argument(help="A run with a discovery probe.")],
+    words: Annotated[Path, typer.Option(help="CSV: word, trait, annotator (people's mapping).")],
+    group_a: Annotated[str, typer.Option(help="The first group.")],
+    group_b: Annotated[str, typer.Option(help="The second group.")],
+    human: Annotated[Path | None, typer.Option(help="JSON: group -> trait -> score.")] = None,
+    human_a: Annotated[str | None, typer.Option(help="The first group's name there.")] = None,
+    human_b: Annotated[str | None, typer.Option(help="The second group's name there.")] = None,
+    rate: Annotated[float, typer.Option(help="Words with q up to this.")] = 0.05,
+    json: Json = None,
+) -> None:
+    """Compare discovered words with people's stereotypes: the 16 ABC traits (SODAPOP, Sec. 5)."""
+    from evenhand.cli.measure_discovery import show_traits
+    from evenhand.measures import traits as job
+    from evenhand.record import Run
+
+    rows = Run.open(run).table("discovery", "words").to_pylist()
+    here = [r for r in rows if (r["group_a"], r["group_b"]) == (group_a, group_b)]
+    found = [r for r in here if r["q"] is not None and r["q"] <= rate]
+    scores = job.read_human(human, human_a or group_a, human_b or group_b) if human else None
+    a, b = ([r["word"] for r in found if (r["d"] > 0) == up] for up in (True, False))
+    result = {
+        "words_a": a, "words_b": b,
+        "traits": job.orderings(a, b, job.read_alignments(words), scores),
+    }  # fmt: skip
+    if not _write(result, json):
+        show_traits(result, group_a, group_b)
+
+
+@app.command()
+def validity(
+    run: Annotated[Path | None, typer.Option(help="Write a sheet from this run.")] = None,
+    sheet: Annotated[Path, typer.Option(help="The sheet to write, or to read back.")] = Path(
+        "validity.csv"
+    ),
+    size: Annotated[int, typer.Option(min=1, help="Distractors on the sheet.")] = 1_000,
+    seed: Seed = 0,
+    json: Json = None,
+) -> None:
+    """Are distractors valid? With --run: write a sheet to score. Without: what people said."""
+    from evenhand.measures import validity as job
+    from evenhand.record import Run
+
+    if run is not None:
+        table = Run.open(run).table("discovery", "distractors")
+        count = job.write_sheet(table, sheet, size=size, seed=seed)
+        typer.echo(f"Written: {sheet} ({count} distractors to score from 1 to 5)", err=True)
+        return
+    result = job.read_sheet(sheet, seed=seed)
+    if not _write(result, json):
+        rows = [
+            [
+                s,
+                str(result[s]["n"]),
+                _number(result[s]["mean"], ".2f"),
+                _number(result[s]["sd"], ".2f"),
+            ]
+            for s in job.SCALES
+        ]
+        _print(f"{result['rows']} distractors", ["scale", "n", "mean", "sd"], rows)
+
+
 def _names(text: str) -> list[str]:
     return [name.strip() for name in text.split(",") if name.strip()]
 

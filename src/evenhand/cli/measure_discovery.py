@@ -44,3 +44,19 @@ def show(result: dict[str, Any]) -> None:
     )
     if result["reason"]:
         typer.echo(f"Note: {result['reason']}.")
+
+
+def show_traits(result: dict[str, Any], a: str, b: str) -> None:
+    """Orderings by trait, with people's beside them."""
+    from evenhand.cli.measure import _print
+
+    rows = [
+        [
+            r["trait"], str(r["d"]), r["order"] + r["mark"],
+            r.get("human_order", "-") + r.get("human_mark", ""),
+            {True: "yes", False: "no"}.get(r.get("agrees"), "-"),
+        ]
+        for r in result["traits"]
+    ]  # fmt: skip
+    title = f"{a} ({len(result['words_a'])} words) against {b} ({len(result['words_b'])} words)"
+    _print(title, ["trait", "D", "model", "people", "agrees"], rows)
