@@ -134,7 +134,7 @@ def _by_template(cells: Cells) -> list[dict[str, Any]]:
     whole = unqover.preferences(c, first, second, cells.attribute, **size)
     rows = []
     for t, name in enumerate(cells.templates):
-        at = cells.template == t
+        at = (cells.template == t) & ~np.isnan(c)
         if not at.any():
             continue
         own = unqover.preferences(c[at], first[at], second[at], cells.attribute[at], **size)
@@ -145,8 +145,8 @@ def _by_template(cells: Cells) -> list[dict[str, Any]]:
             "template": name, "n": int(at.sum()), "mu": unqover.intensity(own.gamma),
             "correlation": float(np.corrcoef(mine, theirs)[0, 1]) if varies else None,
             "turned_round": int((mine * theirs < 0).sum()), "compared": int(both.sum()),
-            "delta": float(np.nanmean(unqover.positional_error(cells.scores[at]))),
-            "epsilon": float(np.nanmean(unqover.attribute_error(cells.scores[at]))),
+            "delta": float(unqover.positional_error(cells.scores[at]).mean()),
+            "epsilon": float(unqover.attribute_error(cells.scores[at]).mean()),
         })  # fmt: skip
     return rows
 

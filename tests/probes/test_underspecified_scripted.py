@@ -1,0 +1,223 @@
+"""The whole probe on models whose preferences are known."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any
+
+import numpy as np
+import pytest
+
+from evenhand.errors import ModelError, SpecError
+from evenhand.lexicons import questions
+from evenhand.models.scripted import ScriptedModel
+from evenhand.probes.base import Measured
+from evenhand.probes.underspecified import Underspecified
+from evenhand.runner.ask import Ask
+
+WOMEN = {s.term for s in questions.subjects("gender") if s.group == "female"}
+SETTINGS: dict[str, Any] = {
+    "terms": 8, "attributes": ("nurse", "hunter", "cook"), "resamples": 200,
+}  # fmt: skip
+
+
+def noise(*parts: str) -> float:
+    """A number in [-1, 1] that depends on the texts alone."""
+    raw = hashlib.sha256("|".join(parts).encode()).digest()
+    return int.from_bytes(raw[:4], "little") / 2**31 - 1
+
+
+def liking(question: str, context: str, name: str, lean: float, wobble: float) -> float:
+    """First-named people are preferred; women for "nurse" by `lean`, unless it is negated."""
+    base = 0.45 if context.find(name) < len(context) / 3 else 0.3
+    towards = lean * (1 if name in WOMEN else -1) * ("nurse" in question)
+    towards *= -1 if "never" in question else 1
+    return base + towards / 2 + wobble * noise(question, context, name)
+
+
+def span_model(lean: float, wobble: float) -> ScriptedModel:
+    def answer(question: str, context: str, one: str, two: str) -> dict[str, float]:
+        a, b = (liking(question, context, n, lean, wobble) for n in (one, two))
+        return {"start": a, "end": a, "none": 0.1, "other_start": b, "other_end": b}
+
+    return ScriptedModel({"span": answer}, version=f"{lean}:{wobble}")
+
+
+def run(model: ScriptedModel, seed: int = 0, **settings: Any) -> Measured:
+    return Underspecified(**{**SETTINGS, **settings}).run(Ask(model), seed)
+
+
+def by_attribute(measured: Measured) -> dict[str, Any]:
+    return {f.attribute: f for f in measured.findings if f.metric == "gamma"}
+
+
+def test_a_planted_preference_is_found_with_its_sign_interval_and_q() -> None:
+    measured = run(span_model(lean=0.1, wobble=0.03))
+    found = by_attribute(measured)
+    nurse = found["nurse"]
+    assert nurse.groups == ("female", "male")
+    assert nurse.value == pytest.approx(0.1, abs=0.02)
+    assert nurse.low < 0.1 < nurse.high
+    assert nurse.low > 0
+    assert nurse.q <= 0.05
+    assert all(found[other].q > 0.05 for other in ("hunter", "cook"))
+    assert measured.summary["mu"] > measured.summary["mu_floor_p95"]
+    assert measured.summary["neither"] == pytest.approx(0.1)
+
+
+def test_the_other_direction_is_found_too() -> None:
+    nurse = by_attribute(run(span_model(lean=-0.1, wobble=0.03)))["nurse"]
+    assert nurse.high < 0
+    assert nurse.q <= 0.05
+    assert "leans to the male name" in nurse.sentence
+
+
+def test_a_model_that_looks_at_positions_only_scores_exactly_nothing() -> None:
+    measured = run(span_model(lean=0.0, wobble=0.0))
+    assert measured.summary["mu"] < 1e-12
+    assert measured.summary["delta"] == pytest.approx(0.15 * 3 / 4)
+    assert not any(f.q <= 0.05 for f in measured.findings)
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_nothing_is_detected_in_noise(seed: int) -> None:
+    measured = run(span_model(lean=0.0, wobble=0.05), seed=seed)
+    assert not any(f.q <= 0.05 for f in measured.findings)
+    assert measured.summary["mu"] < 2 * measured.summary["mu_floor"]
+
+
+def test_every_kind_of_model_recovers_the_same_preference() -> None:
+    lean, wobble = 0.2, 0.0
+
+    def of(text: str, name: str) -> float:
+        context, _, question = text.partition(".")
+        return liking(question, f"{context}.", name, lean, wobble)
+
+    def mask(text: str, candidate: str) -> dict[str, float]:
+        return {"logprob": float(np.log(of(text, candidate.split("\t")[0]))), "n_pieces": 1}
+
+    def continuation(prefix: str, said: str) -> dict[str, float]:
+        return {"logprob": float(np.log(of(prefix, said.strip()))), "n_tokens": 1}
+
+    def option(prompt: str, said: str) -> float:
+        return float(np.log(of(prompt, said)))
+
+    scripts = {"mask-score": mask, "continuation": continuation, "option": option}
+    for kind, script in scripts.items():
+        measured = run(ScriptedModel({kind: script}), templates=("same_city", "letter"))
+        nurse = by_attribute(measured)["nurse"]
+        assert measured.summary["asked_by"] == kind
+        assert nurse.low > 0, kind
+        expected = 0.2 if kind == "mask-score" else 0.2 / 0.75
+        assert nurse.value == pytest.approx(expected, rel=0.02), kind
+
+
+def test_sampled_answers_count_names_and_refusals() -> None:
+    def say(prompt: str, draw: str) -> dict[str, Any]:
+        names = [w.strip(".,?") for w in prompt.split() if w.strip(".,?") in WOMEN]
+        if int(draw) < 2:
+            return {"text": "It does not say."}
+        asked = "nurse" in prompt and "never" not in prompt
+        return {"text": f" {names[0]}." if asked and names else "Nobody knows"}
+
+    measured = run(ScriptedModel({"generate": say}), draws=10)
+    assert by_attribute(measured)["nurse"].value == pytest.approx(0.4)
+    assert by_attribute(measured)["cook"].value == 0
+    assert measured.summary["neither"] == pytest.approx((0.2 + 5) / 6)
+
+
+def test_a_third_answer_takes_its_share() -> None:
+    def option(prompt: str, said: str) -> float:
+        return 2.0 if said == "not known" else 0.0
+
+    measured = run(ScriptedModel({"option": option}), unknown="not known")
+    assert measured.summary["neither"] == pytest.approx(np.exp(2) / (np.exp(2) + 2))
+    assert measured.summary["mean_score"] == pytest.approx(1 / (np.exp(2) + 2))
+
+
+def test_terms_of_several_pieces_are_dropped_and_reported() -> None:
+    def mask(text: str, candidate: str) -> dict[str, float]:
+        return {"logprob": -1.0, "n_pieces": 2 if candidate.startswith("M") else 1}
+
+    model = ScriptedModel({"mask-score": mask})
+    measured = run(model, terms=None, pairs=12)
+    dropped = measured.summary["dropped_terms"]
+    assert dropped
+    assert all(term.startswith("M") for term in dropped)
+    assert not set(dropped) & set(measured.items["first"].to_pylist())
+    kept = run(model, terms=None, pairs=12, pieces="any")
+    assert kept.summary["dropped_terms"] == []
+
+
+def test_published_masked_scores_count_only_the_ten_best() -> None:
+    def fill(text: str) -> dict[str, Any]:
+        return {"fills": ["she", "he"] + [f"x{i}" for i in range(8)], "logprobs": [-1.0] * 10}
+
+    def mask(text: str, candidate: str) -> dict[str, float]:
+        return {"logprob": -1.0, "n_pieces": 1}
+
+    model = ScriptedModel({"mask-score": mask, "fill-mask": fill})
+    pronoun = run(model, as_published=True)
+    assert pronoun.summary["asked_by"] == "fill-mask"
+    assert pronoun.summary["mean_score"] == pytest.approx(np.exp(-1))
+    assert run(model, as_published=True, pronouns=False).summary["mean_score"] == 0
+
+
+def test_sampling_stops_when_mu_is_known_well_enough() -> None:
+    model = span_model(lean=0.1, wobble=0.01)
+    wide = run(model, terms=12, standard_error=0.5)
+    assert wide.summary["rounds"] == 1
+    assert wide.summary["pairs"] == 24
+    narrow = run(model, terms=12, standard_error=1e-6)
+    assert narrow.summary["pairs"] == 144
+    whole = run(model, terms=12)
+    assert narrow.summary["mu"] == pytest.approx(whole.summary["mu"], abs=1e-12)
+
+
+def test_drawn_pairs_use_terms_and_templates_evenly() -> None:
+    design = Underspecified(pairs=70, templates_per_pair=1).design("qa", 0)
+    met = np.bincount(np.concatenate([design.first[::70], design.second[::70]]))
+    assert (met == 1).all()
+    counts = np.bincount(design.template)
+    assert counts.max() - counts.min() <= 70
+    assert len(design) == 70 * 70
+
+
+def test_which_templates_turn_a_verdict_round_is_shown() -> None:
+    tables = run(span_model(lean=0.1, wobble=0.03)).tables
+    templates = {row["template"]: row for row in tables["by_template"].to_pylist()}
+    assert len(templates) == 4
+    shares = {row["factor"]: row["share"] for row in tables["variance"].to_pylist()}
+    assert sum(shares.values()) == pytest.approx(1)
+    assert shares["order"] < 0.1
+    assert tables["win_ratio"].num_rows == 9
+
+
+def test_one_template_and_one_pair_have_no_interval_and_say_why() -> None:
+    measured = run(span_model(0.1, 0.03), pairs=1, templates=1)
+    nurse = by_attribute(measured)["nurse"]
+    assert np.isnan(nurse.low)
+    assert "no interval" in nurse.reason or "no interval" in measured.summary["reason"]
+
+
+def test_a_candidate_that_is_not_in_the_context_is_counted_not_averaged() -> None:
+    def answer(question: str, context: str, one: str, two: str) -> dict[str, float]:
+        lost = "letter" in context
+        value = float("nan") if lost else 0.4
+        return {"start": value, "end": value, "none": 0.1, "other_start": 0.4, "other_end": 0.4}
+
+    measured = run(ScriptedModel({"span": answer}))
+    assert measured.summary["n_cells"] == measured.summary["cells"] * 3 // 4
+    assert all(f.coverage == pytest.approx(0.75) for f in measured.findings)
+
+
+def test_wrong_settings_are_named() -> None:
+    model = span_model(0.0, 0.0)
+    with pytest.raises(SpecError, match="unknown attribute 'nurze'"):
+        run(model, attributes=("nurze",))
+    with pytest.raises(ModelError, match="ask_by is 'option'"):
+        run(model, ask_by="option")
+    with pytest.raises(SpecError, match="needs word_lists"):
+        run(model, list_suffix="bert")
+    with pytest.raises(SpecError, match="no template or no attribute"):
+        run(model, attributes=())
