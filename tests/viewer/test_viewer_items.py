@@ -103,6 +103,23 @@ def test_a_request_stops_in_time_and_the_next_goes_on(
     assert pages[-1].matches == sum(r["attribute"] == "nurse" for r in whole(table))
 
 
+def test_a_page_of_scattered_rows_is_read_in_parts_and_ends_the_same(
+    table: ItemTable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    known = [r for r in whole(table) if r["attribute"] == "nurse"]
+    rare = ItemTable(table.path)
+    monkeypatch.setattr(items, "PAGE", 400)  # spreads over several row groups
+    whole_page = rare.page({"attribute": "nurse"}, seconds=60)
+    assert list(whole_page.rows) == known[:400]
+    fresh = ItemTable(table.path)
+    fresh.page({"attribute": "nurse"}, 9, seconds=60)  # counts everything
+    monkeypatch.setattr(items.time, "monotonic", iter(range(1, 10_000)).__next__)
+    sizes = [len(fresh.page({"attribute": "nurse"}, seconds=0).rows) for _ in range(12)]
+    assert sizes[0] < 400
+    assert sizes == sorted(sizes)
+    assert list(fresh.page({"attribute": "nurse"}, seconds=0).rows) == known[:400]
+
+
 def test_values_to_choose_from_come_from_dictionaries_and_statistics(table: ItemTable) -> None:
     values = table.values()
     assert values["attribute"] == ["chef", "hunter", "nurse", "pilot"]

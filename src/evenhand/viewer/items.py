@@ -26,6 +26,7 @@ PAGE = 50
 SECONDS = 0.2
 KEPT = 64
 SPARSE = 200
+KEPT_ROWS = 500
 VALUES = 200
 ANY = "any"
 SEARCH = "search"
@@ -35,10 +36,14 @@ Row = dict[str, Any]
 
 @dataclass
 class Tally:
-    """How far a filter has been counted: matches per row group, and where if they are few."""
+    """How far a filter has been counted: matches per row group, and where if they are few.
+
+    Rows already read for a page are kept too, by their place among all matches.
+    """
 
     counts: list[int] = field(default_factory=list)
     places: dict[int, np.ndarray] = field(default_factory=dict)
+    rows: dict[int, Row] = field(default_factory=dict)
     lock: threading.Lock = field(default_factory=threading.Lock)
 
 
@@ -52,6 +57,12 @@ class Page:
     matches: int
     searched: float
     total: int
+
+    @property
+    def partial(self) -> bool:
+        """Whether rows of this page are known to be there but were not read in time."""
+        wanted = min(self.number * PAGE, self.matches) - (self.number - 1) * PAGE
+        return len(self.rows) < wanted
 
     @property
     def complete(self) -> bool:
@@ -93,11 +104,12 @@ class ItemTable:
         """
         known = tuple(sorted(self.known(filters).items()))
         tally = self._tally(known)
+        stop = time.monotonic() + 1.5 * seconds
         with tally.lock:
             self._count(tally, dict(known), seconds)
+            wanted = range((number - 1) * PAGE, number * PAGE)
+            rows = tuple(self._rows(tally, dict(known), wanted, stop))
             counts = tuple(tally.counts)
-        wanted = range((number - 1) * PAGE, number * PAGE)
-        rows = tuple(self._rows(counts, tally.places, dict(known), wanted))
         searched = len(counts) / self.groups if self.groups else 1.0
         return Page(self.columns, rows, number, sum(counts), searched, self.total)
 
@@ -155,26 +167,37 @@ class ItemTable:
             tally.counts.append(len(keep))
 
     def _rows(
-        self,
-        counts: tuple[int, ...],
-        known: Mapping[int, np.ndarray],
-        filters: dict[str, str],
-        wanted: range,
+        self, tally: Tally, filters: dict[str, str], wanted: range, stop: float
     ) -> Iterator[Row]:
-        before = 0
-        for group, count in enumerate(counts):
+        """Rows by their place among the matches; reads one row group at least, more in time."""
+        before, read = 0, 0
+        for group, count in enumerate(tally.counts):
             first = max(wanted.start - before, 0)
             last = min(wanted.stop - before, count)
+            if first < last:
+                here = range(before + first, before + last)
+                if any(place not in tally.rows for place in here):
+                    if read and time.monotonic() > stop:
+                        return
+                    read += 1
+                    if len(tally.rows) > KEPT_ROWS:
+                        tally.rows.clear()
+                    tally.rows.update(zip(here, self._read(tally, group, filters, first, last)))
+                yield from [tally.rows[place] for place in here]
             before += count
-            if first >= last:
-                if before >= wanted.stop:
-                    break
-                continue
-            keep = known[group] if group in known else self._matches(group, filters)
-            places = np.arange(first, last) if keep is None else keep[first:last]
-            start = int(places[0])
-            part = self._file().read_row_group(group).slice(start, int(places[-1]) - start + 1)
-            yield from part.take(pa.array(places - start)).to_pylist()
+            if before >= wanted.stop:
+                return
+
+    def _read(
+        self, tally: Tally, group: int, filters: dict[str, str], first: int, last: int
+    ) -> list[Row]:
+        """The matches number `first` to `last` of one row group."""
+        keep = tally.places[group] if group in tally.places else self._matches(group, filters)
+        places = np.arange(first, last) if keep is None else keep[first:last]
+        start = int(places[0])
+        part = self._file().read_row_group(group).slice(start, int(places[-1]) - start + 1)
+        rows: list[Row] = part.take(pa.array(places - start)).to_pylist()
+        return rows
 
     def _matches(self, group: int, filters: Mapping[str, str]) -> np.ndarray | None:
         """Places within a row group that pass; None when there is no filter."""
