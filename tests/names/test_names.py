@@ -97,3 +97,31 @@ def test_the_papers_tables_give_names_for_every_group(shared):
         g: len(n) for g, n in groups.items()
     }
     assert "Latoya" in groups["black_female"]
+
+
+def test_groups_are_told_from_vectors_only_when_the_vectors_know_them():
+    import numpy as np
+
+    from evenhand.names.embedding import predict_groups
+
+    rng = np.random.default_rng(0)
+    groups = ["a"] * 30 + ["b"] * 30
+    noise = rng.normal(size=(60, 5))
+    known = noise + 2.0 * (np.arange(60) < 30)[:, None]
+    assert predict_groups(known, groups)["accuracy"] > 0.9
+    assert predict_groups(known, groups)["p"] <= 0.05
+    assert predict_groups(noise, groups)["p"] > 0.05
+
+
+def test_name_vectors_average_the_same_contexts_for_every_name():
+    import numpy as np
+
+    from evenhand.models.scripted import ScriptedModel
+    from evenhand.names.embedding import name_vectors
+    from evenhand.runner.ask import Ask
+
+    model = ScriptedModel({"embed": lambda text: {"vector": [float(len(text)), 1.0]}})
+    made = name_vectors(Ask(model), ["Bo", "Tia"], ["{name} sang.", "Yes, {name}."])
+    assert np.allclose(made, [[8.0, 1.0], [9.0, 1.0]])
+    with pytest.raises(EvenhandError, match="needs {name}"):
+        name_vectors(Ask(model), ["Bo"], ["no place"])

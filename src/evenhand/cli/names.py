@@ -85,6 +85,39 @@ def lint(
             )
 
 
+@app.command()
+def study(
+    model: Annotated[str, typer.Argument(help="A masked model or encoder.")],
+    groups: Annotated[list[str] | None, typer.Argument(help="Groups; default: SODAPOP's.")] = None,
+    contexts: Annotated[str, typer.Option(help="Contexts to put names into.")] = (
+        "discovery_contexts"
+    ),
+    count: Annotated[int, typer.Option(min=1, help="How many contexts.")] = 12,
+    seed: Annotated[int, typer.Option(help="Seed of the splits.")] = 0,
+    json: Json = None,
+) -> None:
+    """Do a model's vectors know whose name it is: race and gender from name embeddings."""
+    from evenhand.contexts import read_contexts
+    from evenhand.lexicons import groups as find
+    from evenhand.models.resolver import resolve
+    from evenhand.names.embedding import name_vectors, predict_groups
+    from evenhand.probes.discovery import GROUPS
+    from evenhand.runner.ask import Ask
+
+    found = find(groups or GROUPS)
+    names = [(t, g) for g in found.values() for t in g.terms]
+    texts = [c.context for c in read_contexts(contexts, limit=count)]
+    vectors = name_vectors(Ask(resolve(model)), [t for t, _ in names], texts)
+    axes = list(dict.fromkeys(a for g in found.values() for a in g.axis))
+    rows = [
+        {"axis": axis, **predict_groups(vectors, [g.axis.get(axis, "?") for _, g in names],
+                                        seed=seed)}
+        for axis in axes
+    ]  # fmt: skip
+    if not output.write_json({"model": model, "contexts": len(texts), "axes": rows}, json):
+        output.print_table(rows, "Groups told from name embeddings (held-out names)")
+
+
 def _pieces(model: str) -> Any:
     from evenhand.errors import ModelError
     from evenhand.models.resolver import resolve
