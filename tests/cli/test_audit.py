@@ -170,14 +170,14 @@ def test_a_budget_samples_and_says_so(audited: Path, tiny: Any) -> None:
 
 
 def test_ctrl_c_exits_130_and_prints_how_to_go_on(audited: Path, tiny: Any) -> None:
-    suite = SUITE.replace("pairs = 8", "pairs = 1500").replace("templates = 2", "templates = 4")
+    suite = SUITE.replace("pairs = 8", "pairs = 500").replace("templates = 2", "templates = 4")
     (audited / "large.toml").write_text(suite)
     worker = subprocess.Popen(
         [sys.executable, "-m", "evenhand", "audit", tiny("causal"), "--suite", "large.toml",
          "--out", "long"],
         cwd=audited, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
     )  # fmt: skip
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 240
     while not list((audited / "long" / "scores").glob("*.parquet")):
         assert time.monotonic() < deadline
         assert worker.poll() is None, worker.stderr.read() if worker.stderr else ""
