@@ -18,8 +18,8 @@ def readable(text: str, longest: int = LONGEST) -> str:
 
     >>> readable("a\x1b[31mb\u202ec\ud800")
     'a�[31mb�c�'
-    >>> readable("x" * 3000)[-31:]
-    'xxx … (1,000 more characters)'
+    >>> readable("x" * 2003)[-30:]
+    'xxxxxxxx … (3 more characters)'
     """
     if len(text) > longest:
         return readable(text[:longest], longest) + f" … ({len(text) - longest:,} more characters)"

@@ -46,8 +46,8 @@ METRICS = {
 def metric_name(metric: str) -> str:
     """The metric as people read it.
 
-    >>> metric_name("gamma"), metric_name("kmeans_accuracy")
-    ('lean γ', 'kmeans accuracy')
+    >>> metric_name("gamma"), metric_name("log_odds")
+    ('lean γ', 'log odds')
     """
     return METRICS[metric].name if metric in METRICS else metric.replace("_", " ")
 

@@ -10,7 +10,7 @@ from evenhand.findings import Finding
 from evenhand.record import Run
 from evenhand.report.charts import Chart
 from evenhand.report.content import audited_name
-from evenhand.report.marks import base, category, finite, quantity, tooltip
+from evenhand.report.marks import Spec, base, category, finite, quantity, tooltip
 from evenhand.report.words import metric_name, subject
 from evenhand.viewer.filters import words_in
 from evenhand.viewer.folders import Folders
@@ -95,13 +95,19 @@ def _chart(rows: Sequence[Across], titles: Sequence[str]) -> Chart | None:
     ]
     if not values:
         return None
+    caption = f"The {len(drawn)} findings that differ most between the runs, with 95 % intervals."
+    spec = _drawn(values, metric_name(metric), len(titles))
+    return Chart(f"{metric_name(metric)} by run", caption, spec)
+
+
+def _drawn(values: list[dict[str, Any]], name: str, runs: int) -> Spec:
+    """One row per finding, one dot with its interval per run."""
     y = category("finding", axis={"labelLimit": 230})
     offset = {"field": "run", "type": "nominal", "sort": None}
     colour = {**category("run"), "legend": {"orient": "top", "columns": 2, "labelLimit": 400}}
-    name = metric_name(metric)
-    spec = base(
+    return base(
         values,
-        height={"step": max(8, 20 // len(titles)), "for": "offset"},
+        height={"step": max(8, 20 // runs), "for": "offset"},
         layer=[
             {
                 "mark": {"type": "rule", "strokeWidth": 2},
@@ -120,5 +126,3 @@ def _chart(rows: Sequence[Across], titles: Sequence[str]) -> Chart | None:
             },
         ],
     )  # fmt: skip
-    caption = f"The {len(drawn)} findings that differ most between the runs, with 95 % intervals."
-    return Chart(f"{name} by run", caption, spec)

@@ -1,0 +1,121 @@
+"""One self-contained page that sets several runs of underspecified questions side by side."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from markupsafe import Markup
+
+from evenhand.report import theme
+from evenhand.report.build import as_json, environment, policy, script, vendored
+from evenhand.report.charts import Chart, Drawn, Listing
+from evenhand.report.marks import dot_plot, heatmap
+
+DETECTED = "difference detected"
+NUMBERS = (
+    (
+        "mu",
+        "Intensity μ",
+        "The largest lean of each term, averaged. Ticks: what noise alone gives.",
+    ),
+    ("eta", "One-sidedness η", "How often the same side wins. Ticks: what noise alone gives."),
+    ("delta", "Positional error δ", "How far scores move when only the order of names changes."),
+    ("epsilon", "Negation error ε", "How far scores fail to turn round with the question."),
+)
+PAGE = """{% from "parts.html.jinja" import drawn_block %}
+<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="{{ policy }}">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<meta name="referrer" content="no-referrer">
+<title>{{ title }} · evenhand</title>
+<style>{{ style }}</style>
+</head>
+<body>
+<a class="skip" href="#main">Skip to the numbers</a>
+<header class="top"><p class="brand">evenhand <span>comparison</span></p><h1>{{ title }}</h1>
+<p class="meta">Whom does each model pick when the text does not say? Same questions to all of them.</p></header>
+<main id="main">
+<p class="warning" role="note"><b>Content warning.</b> Attributes name stereotypes about groups of people.</p>
+{% for label, drawn in sections %}
+<section aria-labelledby="s-{{ loop.index }}"><h2 id="s-{{ loop.index }}">{{ label }}</h2>
+{% for d in drawn %}{{ drawn_block(d, places(d)) }}{% endfor %}
+</section>
+{% endfor %}
+</main>
+<script type="application/json" id="data">{{ data }}</script>
+{% for s in scripts %}<script>{{ s }}</script>
+{% endfor %}
+</body>
+</html>
+"""
+
+
+def comparison_page(compared: dict[str, Any]) -> str:
+    """The HTML of what `comparison.side_by_side` gives; nothing is computed here."""
+    sections = [(p["label"], drawn(p)) for p in compared.get("preferences", [])]
+    if not sections:
+        listing = Listing("Findings", "Every finding in every run.", tuple(compared["findings"][0]),
+                          tuple(compared["findings"]))  # fmt: skip
+        sections = [("All findings", [listing])]
+    charts = [d for _, some in sections for d in some if isinstance(d, Chart)]
+    places = {id(c): f"chart-{i}" for i, c in enumerate(charts)}
+    scripts = [*vendored(), script("report.js")]
+    data = {
+        "charts": [c.spec for c in charts],
+        "themes": {m: theme.config(m) for m in theme.COLOURS},
+    }
+    return environment().from_string(PAGE).render(
+        title=" · ".join(compared["names"]), sections=sections,
+        places=lambda d: places.get(id(d), ""), data=as_json(data),
+        scripts=[Markup(s) for s in scripts], policy=policy(scripts),
+        style=Markup(script("report.css")),
+    )  # fmt: skip
+
+
+def drawn(compared: dict[str, Any]) -> list[Drawn]:
+    """Charts and tables of one probe over models."""
+    models = compared["models"]
+    out: list[Drawn] = []
+    for key, title, caption in NUMBERS:
+        rows = [
+            {"model": m["model"], key: m[key], "low": m.get(f"{key}_low"),
+             "high": m.get(f"{key}_high"), "floor": m.get(f"{key}_floor"),
+             "verdict": DETECTED if (m.get(f"{key}_p") or 1) <= 0.05 else "none detected"}
+            for m in models
+        ]  # fmt: skip
+        spec = dot_plot(rows, key, "model", title, floor="floor" if rows[0]["floor"] else None)
+        columns = ("model", key, "low", "high", "floor")
+        out.append(Chart(title, f"{caption} Bars are 95 % intervals.", spec, columns))
+    top = compared["top"]
+    if top:
+        caption = "The attributes that lean most to each side in each model."
+        out.append(Listing("Strongest attributes", caption, tuple(top[0]), tuple(top)))
+    shared = compared["shared"]
+    if shared:
+        caption = "Leans with the same sign in every model, those detected in most models first."
+        out.append(Listing("Shared by all models", caption, tuple(shared[0]), tuple(shared[:60])))
+    out += _ranks(compared["ranks"], [m["model"] for m in models])
+    agreement = tuple(compared["agreement"])
+    if agreement:
+        caption = "Correlation of leans between models, over attributes."
+        out.append(Listing("Agreement of models", caption, tuple(agreement[0]), agreement))
+    return out
+
+
+def _ranks(ranks: list[dict[str, Any]], models: list[str]) -> list[Drawn]:
+    """Ranks of terms, one column per model; the mean and its spread in the table."""
+    if not ranks:
+        return []
+    cells = [
+        {"term": r["term"], "model": name, "rank": float(r[name])}
+        for r in ranks[:40] for name in [*models, "mean_rank"]
+    ]  # fmt: skip
+    spec = heatmap(cells, "model", "term", "rank", "rank", numbers=True, signed=False)
+    caption = "Rank of each term in each model, 1: picked most; ordered by the mean over models."
+    table = Listing("Ranks with spread", "Mean and standard deviation over models.",
+                    tuple(ranks[0]), tuple(ranks))  # fmt: skip
+    return [Chart("Ranks of terms", caption, spec, ("term", "model", "rank")), table]
