@@ -55,6 +55,7 @@ def show(
 
 def compare(
     runs: Annotated[list[Path], typer.Argument(help="Two or more run folders.")],
+    html: Annotated[Path | None, typer.Option(help="Write one self-contained page.")] = None,
     json: Json = None,
 ) -> None:
     """Put the findings of several runs side by side. Refuses runs of different suites."""
@@ -62,8 +63,20 @@ def compare(
     from evenhand.record import Run
 
     table = side_by_side([Run.open(r) for r in runs])
-    if not output.write_json(table, json):
-        output.print_table(table["findings"], "Findings side by side")
+    if html is not None:
+        from evenhand.report.comparison_page import comparison_page
+        from evenhand.runner.store import replace
+
+        replace(html, comparison_page(table).encode("utf-8", "backslashreplace"))
+    if output.write_json(table, json):
+        return
+    for part in table.get("preferences", []):
+        shown = ("model", "mu", "mu_low", "mu_high", "mu_floor", "eta", "delta", "epsilon")
+        rows = [{key: row[key] for key in shown} for row in part["models"]]
+        output.print_table(rows, f"Models, {part['label']}")
+    output.print_table(table["findings"], "Findings side by side")
+    if html is not None:
+        output.console().print(f"Read it:   {html}", markup=False)
 
 
 def gate(

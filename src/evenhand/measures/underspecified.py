@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from evenhand.errors import DataError
 from evenhand.measures import pairs as inference
+from evenhand.measures.predictions import is_predictions, read_predictions
 from evenhand.measures.results import plain
 from evenhand.measures.tables import Labels, Table, read_table
 from evenhand.metrics import unqover
@@ -63,7 +64,8 @@ def measure(
     """All numbers of a score table with intervals, noise floors and tests.
 
     Args:
-        table: a table, or the path of a CSV, JSON lines or Parquet file.
+        table: a table, or the path of a CSV, JSON lines or Parquet file, or of predictions in the
+            format that UnQover released.
         resamples: weighed replicates for intervals, and flipped ones for the noise floor.
         samples: sign patterns of a test when there are too many to list.
         seed: seed of both.
@@ -75,7 +77,9 @@ def measure(
         groups, `gamma_group`, highest gamma first; `flips`; `coverage`. An undefined number is
         None, and `reason` says why.
     """
-    if not isinstance(table, Table):
+    if not isinstance(table, Table) and is_predictions(Path(table)):
+        table = read_predictions(Path(table))
+    elif not isinstance(table, Table):
         table = read_table(table, text=(*TEXT, *OPTIONAL))
     return measure_cells(
         read_cells(table), resamples=resamples, samples=samples, seed=seed, level=level

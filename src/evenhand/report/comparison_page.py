@@ -22,36 +22,6 @@ NUMBERS = (
     ("delta", "Positional error δ", "How far scores move when only the order of names changes."),
     ("epsilon", "Negation error ε", "How far scores fail to turn round with the question."),
 )
-PAGE = """{% from "parts.html.jinja" import drawn_block %}
-<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="{{ policy }}">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<meta name="referrer" content="no-referrer">
-<title>{{ title }} · evenhand</title>
-<style>{{ style }}</style>
-</head>
-<body>
-<a class="skip" href="#main">Skip to the numbers</a>
-<header class="top"><p class="brand">evenhand <span>comparison</span></p><h1>{{ title }}</h1>
-<p class="meta">Whom does each model pick when the text does not say? Same questions to all of them.</p></header>
-<main id="main">
-<p class="warning" role="note"><b>Content warning.</b> Attributes name stereotypes about groups of people.</p>
-{% for label, drawn in sections %}
-<section aria-labelledby="s-{{ loop.index }}"><h2 id="s-{{ loop.index }}">{{ label }}</h2>
-{% for d in drawn %}{{ drawn_block(d, places(d)) }}{% endfor %}
-</section>
-{% endfor %}
-</main>
-<script type="application/json" id="data">{{ data }}</script>
-{% for s in scripts %}<script>{{ s }}</script>
-{% endfor %}
-</body>
-</html>
-"""
 
 
 def comparison_page(compared: dict[str, Any]) -> str:
@@ -68,7 +38,7 @@ def comparison_page(compared: dict[str, Any]) -> str:
         "charts": [c.spec for c in charts],
         "themes": {m: theme.config(m) for m in theme.COLOURS},
     }
-    return environment().from_string(PAGE).render(
+    return environment().get_template("comparison.html.jinja").render(
         title=" · ".join(compared["names"]), sections=sections,
         places=lambda d: places.get(id(d), ""), data=as_json(data),
         scripts=[Markup(s) for s in scripts], policy=policy(scripts),
