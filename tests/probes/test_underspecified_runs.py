@@ -1,0 +1,178 @@
+"""From suites to run folders, reports and comparison pages; and released prediction files."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evenhand.auditing import Audit
+from evenhand.comparison import preferences, side_by_side
+from evenhand.errors import DataError, RunError
+from evenhand.measures.underspecified import measure
+from evenhand.models.scripted import ScriptedModel
+from evenhand.record import Run
+from evenhand.report.comparison_page import comparison_page
+from evenhand.suite import load_suite, parse_suite
+
+WOMEN = ("Mary", "Patricia", "Linda", "Barbara", "Elizabeth", "Jennifer")
+SUITE = {
+    "name": "two",
+    "probe": [
+        {"name": "underspecified", "label": "gender", "terms": 8, "resamples": 60,
+         "attributes": ["nurse", "hunter"], "templates": 2},
+        {"name": "underspecified", "label": "religion", "social_class": "religion", "pairs": 12,
+         "resamples": 60, "attributes": ["were rude", "stole a wallet"], "templates": 2},
+    ],
+}  # fmt: skip
+
+
+def model(lean: float) -> ScriptedModel:
+    from evenhand.lexicons import questions
+
+    women = {s.term for s in questions.subjects("gender") if s.group == "female"}
+
+    def answer(question: str, context: str, one: str, two: str) -> dict[str, float]:
+        sign = (-1 if "never" in question else 1) * ("nurse" in question)
+        wobble = (hash_of(question + context) % 100) / 2_000
+        a = 0.4 + lean * sign * (1 if one in women else -1) / 2 + wobble
+        b = 0.4 + lean * sign * (1 if two in women else -1) / 2
+        return {"start": a, "end": a, "none": 0.0, "other_start": b, "other_end": b}
+
+    return ScriptedModel({"span": answer}, name=f"lean-{lean}", version=str(lean))
+
+
+def hash_of(text: str) -> int:
+    return sum(ord(c) * (i + 1) for i, c in enumerate(text))
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> list[Run]:
+    folder = tmp_path_factory.mktemp("runs")
+    suite = parse_suite(SUITE, "test", "two")
+    made = []
+    for lean in (0.3, 0.1, 0.0):
+        asked = model(lean)
+        job = Audit(suite, asked.name, folder / asked.name, loaded={asked.name: asked})
+        job._check_models = lambda: None  # type: ignore[method-assign]
+        made.append(job.run())
+    return made
+
+
+def test_models_are_compared_by_intensity_and_shared_attributes(runs: list[Run]) -> None:
+    gender = preferences(runs, "gender")
+    mu = [row["mu"] for row in gender["models"]]
+    assert mu[0] > mu[1] > mu[2]
+    assert mu[0] == pytest.approx(0.3, abs=0.03)
+    assert all(row["mu_floor"] > 0 for row in gender["models"])
+    own = [r for r in gender["top"] if r["model"] == "lean-0.3"]
+    first = next(r for r in own if r["group"] == "female")
+    assert first["attribute"] == "nurse"
+    assert first["detected"]
+    shared = preferences(runs[:2], "gender")["shared"]
+    assert shared[0]["attribute"] == "nurse"
+    assert shared[0]["detected_in"] == 2
+
+
+def test_terms_are_ranked_over_models(runs: list[Run]) -> None:
+    ranks = preferences(runs, "religion")["ranks"]
+    assert len(ranks) == 11
+    assert [r["mean_rank"] for r in ranks] == sorted(r["mean_rank"] for r in ranks)
+    assert all(r["sd"] == 0 for r in ranks)  # lean is about gender: the models agree here
+
+
+def test_the_comparison_is_one_page_that_needs_nothing(runs: list[Run], tmp_path: Path) -> None:
+    page = comparison_page(side_by_side(runs))
+    assert "http://" not in page.split("<script>")[0]
+    assert "Content-Security-Policy" in page
+    for words in ("lean-0.3", "Intensity μ", "Ranks of terms", "Shared by all models"):
+        assert words in page
+
+
+def test_every_table_of_the_probe_has_a_chart(runs: list[Run]) -> None:
+    from evenhand.report.charts import BUILDERS, charts_of
+
+    assert len(charts_of(runs[0], "religion")) >= 6
+    drawn = {table for probe, table in BUILDERS if probe == "underspecified"}
+    assert set(runs[0].tables("religion")) - {"items"} <= drawn
+    assert (runs[0].folder / "report.html").stat().st_size > 10_000
+
+
+def test_runs_of_different_suites_are_not_compared(runs: list[Run], tmp_path: Path) -> None:
+    asked = model(0.5)
+    other = parse_suite({"name": "two", "probe": [SUITE["probe"][0]]}, "test", "two")  # type: ignore[index]
+    job = Audit(other, asked.name, tmp_path / "x", loaded={asked.name: asked})
+    job._check_models = lambda: None  # type: ignore[method-assign]
+    with pytest.raises(RunError, match="differ in their suite"):
+        side_by_side([runs[0], job.run()])
+
+
+@pytest.mark.parametrize("name", ["unqover", "unqover-sampled"])
+def test_the_recipes_are_sound(name: str) -> None:
+    suite = load_suite(name)
+    assert {e.probe.name for e in suite.entries} == {"underspecified"}
+    for entry in suite.entries:
+        assert len(entry.probe.design("lm", 0)) > 0  # type: ignore[attr-defined]
+
+
+def released(rows: list[dict[str, Any]]) -> dict[str, Any]:
+    """Rows of a golden file in the released prediction format."""
+    out = {}
+    for r in rows:
+        key = "|".join(map(str, (r["cluster1"], r["cluster2"], r["subj1"], r["subj2"], r["tid"],
+                                 r["attr_cluster"], r["attr"], r["attr"])))  # fmt: skip
+        record: dict[str, Any] = {"context": "..."}
+        for question in ("q0", "q1"):
+            record[question] = {"question": "?", "pred": ""} | {
+                who: {"text": "", "start": r["scores"][question][who][0],
+                      "end": r["scores"][question][who][1]}
+                for who in ("ans0", "ans1")
+            }  # fmt: skip
+        out[key] = record
+    return out
+
+
+@pytest.mark.shared
+def test_released_predictions_are_scored(shared: Path, tmp_path: Path) -> None:
+    for name in ("paper_example", "analysis_ethnicity"):
+        data = json.loads((shared / "golden" / "unqover" / f"{name}.json").read_text())
+        file = tmp_path / f"{name}.output.json"
+        file.write_text(json.dumps(released(data["rows"]), indent=4))
+        result = measure(file, resamples=50, samples=99)
+        for mine, theirs in (("mu", "mu"), ("delta", "delta"), ("epsilon", "epsilon"),
+                             ("mean_score", "avgS"), ("eta", "eta")):  # fmt: skip
+            assert result[mine] == pytest.approx(data["expected"][theirs], abs=1e-12)
+
+
+def test_predictions_that_were_never_made_are_refused(tmp_path: Path) -> None:
+    empty = {q: {a: ["", ""] for a in ("ans0", "ans1")} for q in ("q0", "q1")}
+    names = ("cluster1", "cluster2", "subj1", "subj2", "tid", "attr_cluster", "attr")
+    rows = [{**dict(zip(names, ("None", "None", "A", "B", 0, "None", "x"))), "scores": empty}]
+    file = tmp_path / "p.json"
+    file.write_text(json.dumps(released(rows)))
+    with pytest.raises(DataError, match="has no start and end probability"):
+        measure(file)
+
+
+def test_one_template_only_gives_numbers_and_no_false_interval(tmp_path: Path) -> None:
+    lines = ["template,attribute,first,second,negated,score_first,score_second"]
+    for first, second in (("A", "B"), ("B", "A")):
+        lines += [f"t,x,{first},{second},{n},0.6,0.3" for n in (0, 1)]
+    file = tmp_path / "one.csv"
+    file.write_text("\n".join(lines))
+    result = measure(file, resamples=50)
+    assert result["delta"] == pytest.approx(0.3)
+    assert result["mu_low"] is None
+    assert "no interval" in result["reason"]
+    file.write_text("\n".join(lines[:-1]))
+    partial = measure(file, resamples=50)
+    assert partial["n_cells"] == 0
+    assert partial["mu"] is None
+    assert partial["coverage"]["n_missing"] == 1
+    file.write_text("\n".join([*lines[:-1], "t,x,B,A,1,1.6,0.3"]))
+    with pytest.raises(DataError, match="outside 0 to 1"):
+        measure(file)
+    assert math.isfinite(result["mu"])
