@@ -82,6 +82,10 @@ def probe(
         Path | None,
         typer.Option(help="divergence: a file with the columns context_a, context_b."),
     ] = None,
+    word_lists: Annotated[
+        Path | None,
+        typer.Option(help="underspecified: a directory in UnQover's published format."),
+    ] = None,
     as_published: Annotated[
         bool, typer.Option(help="Follow the paper's released code to the digit.")
     ] = False,
@@ -106,6 +110,8 @@ def probe(
         row["as_published"] = True
     if pairs is not None:
         row["file"] = str(pairs)
+    if word_lists is not None:
+        row["word_lists"] = str(word_lists)
     suite = parse_suite({"name": name, "probe": [row]}, f"probe {name}", name)
     options = {"dtype": dtype, "device": device}
     place = make_executor(executor, address)
