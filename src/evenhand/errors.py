@@ -46,7 +46,7 @@ class RunError(EvenhandError, RuntimeError):
 def unknown(kind: str, name: str, known: Iterable[str], *, where: str = "", hint: str = "") -> str:
     """Word the message for an unknown name, with the nearest known names.
 
-    >>> unknown("group", "asain_female", ["asian_female", "asian_male"])
+    >>> unknown("group", "asain_female", ["asian_female", "hispanic_male"])
     "unknown group 'asain_female'. Did you mean 'asian_female'?"
     """
     names = sorted(known)
