@@ -172,7 +172,7 @@ def similar_lengths(lengths: Ints, budget: int) -> list[Ints]:
     A batch is closed early when the next input is much shorter and the batch is large enough to
     keep a device busy.
 
-    >>> [b.tolist() for b in similar_lengths(np.array([3, 9, 4]), 10)]
+    >>> [b.tolist() for b in similar_lengths(np.array([3, 9, 9]), 18)]
     [[1], [2], [0]]
     """
     order = np.argsort(-lengths, kind="stable")

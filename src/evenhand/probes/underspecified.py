@@ -41,6 +41,12 @@ from evenhand.requests import (
 from evenhand.wordlists import Lists, read_lists
 
 FIRST_ROUND = 24
+LEXICONS = {
+    "gender": ["unqover_names", "unqover_occupations", "unqover_templates"],
+    "nationality": ["unqover_nationality", "prejudices", "unqover_templates"],
+    "ethnicity": ["unqover_ethnicity", "prejudices", "unqover_templates"],
+    "religion": ["unqover_religion", "prejudices", "unqover_templates"],
+}
 MASKED = (MaskScore.kind, FillMask.kind)
 Way = Literal["auto", "span", "mask-score", "continuation", "option", "generate"]
 
@@ -203,6 +209,7 @@ class Underspecified(Probe):
         facts = summary(result, design, kind, sampled.neither)
         facts |= {"dropped_terms": list(dropped), "rounds": sampled.rounds}
         facts["mu_standard_error"] = _error(result)
+        facts["lexicons"] = [] if self.word_lists else LEXICONS[self.social_class]
         return Measured(
             findings=findings(self, kind, design, cells, result),
             items=items_table(cells, sampled.neither),
