@@ -99,6 +99,7 @@ def pipeline(model: Any, pieces: list[Any]) -> tuple[float, float]:
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--tiny", action="store_true")
+    parser.add_argument("--model", default="", help="a span checkpoint instead of random weights")
     parser.add_argument("--tokenizer", default="/work/shared/models/minilm-qa")
     parser.add_argument("--cells", type=int, default=0)
     parser.add_argument("--budget", type=int, default=0)
@@ -120,7 +121,9 @@ def main() -> None:
     side = 8192 if device == "cuda" else 1024
     facts["matrix_tflops"] = matrix_rate(torch, device, dtype, side) / 1e12
     with tempfile.TemporaryDirectory() as folder:
-        source = checkpoint(Path(folder) / "model", options.tokenizer, options.tiny)
+        source = options.model or checkpoint(
+            Path(folder) / "model", options.tokenizer, options.tiny
+        )
         model = SpanModel(source, "random", LoadOptions(token_budget=options.budget or None))
     if options.compile:
         model.model = torch.compile(model.model, dynamic=True)

@@ -173,7 +173,7 @@ def similar_lengths(lengths: Ints, budget: int) -> list[Ints]:
     keep a device busy.
 
     >>> [b.tolist() for b in similar_lengths(np.array([3, 9, 9]), 18)]
-    [[1], [2], [0]]
+    [[1, 2], [0]]
     """
     order = np.argsort(-lengths, kind="stable")
     ordered = lengths[order]
