@@ -6,12 +6,14 @@ Proportion_g(n) = count(n, g) / sum over genders of count(n, g)    (Eq. 7)
 
 from __future__ import annotations
 
+import csv
+import gzip
+import lzma
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from evenhand.errors import DataError, SpecError
-from evenhand.measures.tables import Table, read_table
 
 THRESHOLDS = {"white": 0.9, "black": 0.9, "hispanic": 0.8, "asian": 0.7}
 """Section 2 of the paper: European and African American .9, Hispanic .8, Asian .7."""
@@ -40,24 +42,47 @@ def read_names(paths: Iterable[Path]) -> dict[str, Name]:
 
     The kind of a table is read off its columns: New York City baby names (a name, gender,
     ethnicity and count per row), Social Security totals (name, sex, n_total), Rosenman (name and
-    race shares), or Census (percentages, and sex where given).
+    race shares), or Census (percentages, and sex where given). CSV, plain or packed (.gz, .xz).
     """
     found: dict[str, Name] = {}
     for path in paths:
-        table = read_table(path)
-        columns = {c.lower().replace("'s ", " ").replace(" ", "_"): c for c in table.columns}
-        if {"ethnicity", "gender", "count"} <= set(columns):
-            _nyc(table, columns, found)
-        elif {"name", "sex"} <= set(columns):
-            _ssa(table, columns, found)
+        rows = _rows(Path(path))
+        columns = set(rows[0])
+        if {"ethnicity", "gender", "count"} <= columns:
+            _nyc(rows, found)
+        elif {"name", "sex"} <= columns:
+            _ssa(rows, found, path)
         elif "name" in columns:
-            _shares(table, columns, found)
+            _shares(rows, found)
         else:
             raise DataError(
                 f"{path}: no name table that is known. Accepted: NYC baby names, SSA totals, "
-                f"Rosenman or Census shares; columns found: {', '.join(table.columns)}."
+                f"Rosenman or Census shares; columns found: {', '.join(rows[0])}."
             )
     return found
+
+
+def _rows(path: Path) -> list[dict[str, str]]:
+    """The rows of a CSV file, column names in lower case with underscores."""
+    try:
+        raw = path.read_bytes()
+        if path.suffix in (".gz", ".xz"):
+            raw = gzip.decompress(raw) if path.suffix == ".gz" else lzma.decompress(raw)
+        lines = raw.decode("utf-8").splitlines()
+    except (OSError, ValueError, lzma.LZMAError) as error:
+        raise DataError(f"{path}: cannot be read as a CSV file ({error}).") from error
+    if len(lines) < 2:
+        raise DataError(f"{path}: no rows. The first line of a name table names its columns.")
+    head = [c.lower().replace("'s ", " ").replace(" ", "_") for c in next(csv.reader(lines[:1]))]
+    return [dict(zip(head, row)) for row in csv.reader(lines[1:]) if row]
+
+
+def _number(text: str | None) -> float:
+    """A number, 0 for an empty or suppressed cell."""
+    try:
+        return float(text or 0.0)
+    except ValueError:
+        return 0.0
 
 
 def _name(found: dict[str, Name], raw: str) -> Name:
@@ -65,19 +90,17 @@ def _name(found: dict[str, Name], raw: str) -> Name:
     return found.setdefault(tidy, Name(tidy))
 
 
-def _nyc(table: Table, columns: Mapping[str, str], found: dict[str, Name]) -> None:
-    which = next(c for key, c in columns.items() if "name" in key)
-    races, genders = table.labels(columns["ethnicity"]), table.labels(columns["gender"])
-    names, counts = table.labels(which), table.numbers(columns["count"])
+def _nyc(rows: list[dict[str, str]], found: dict[str, Name]) -> None:
+    which = next(key for key in rows[0] if "name" in key)
     by_race: dict[str, dict[str, float]] = {}
     by_gender: dict[str, list[float]] = {}
-    for row in range(table.n_rows):
-        name = _name(found, names[row]).name
-        race = _NYC.get(races[row].upper(), races[row].lower())
+    for row in rows:
+        name, count = _name(found, row[which]).name, _number(row["count"])
+        race = _NYC.get(row["ethnicity"].upper(), row["ethnicity"].lower())
         share = by_race.setdefault(name, {})
-        share[race] = share.get(race, 0.0) + counts[row]
+        share[race] = share.get(race, 0.0) + count
         sides = by_gender.setdefault(name, [0.0, 0.0])
-        sides[genders[row].upper().startswith("F")] += counts[row]
+        sides[row["gender"].upper().startswith("F")] += count
     for name, share in by_race.items():
         total = sum(share.values())
         made = found[name]
@@ -86,42 +109,31 @@ def _nyc(table: Table, columns: Mapping[str, str], found: dict[str, Name]) -> No
         made.count = max(made.count, total)
 
 
-def _ssa(table: Table, columns: Mapping[str, str], found: dict[str, Name]) -> None:
-    count = next((c for key, c in columns.items() if key in ("n_total", "n", "count")), None)
+def _ssa(rows: list[dict[str, str]], found: dict[str, Name], path: Path) -> None:
+    count = next((c for c in ("n_total", "n", "count") if c in rows[0]), None)
     if count is None:
-        raise DataError(f"{table.source}: no column of counts (n_total, n or count).")
-    names, sexes = table.labels(columns["name"]), table.labels(columns["sex"])
-    counts = table.numbers(count)
+        raise DataError(f"{path}: no column of counts (n_total, n or count).")
     sides: dict[str, list[float]] = {}
-    for row in range(table.n_rows):
-        name = _name(found, names[row]).name
-        sides.setdefault(name, [0.0, 0.0])[sexes[row].upper() == "F"] += counts[row]
+    for row in rows:
+        name = _name(found, row["name"]).name
+        sides.setdefault(name, [0.0, 0.0])[row["sex"].upper() == "F"] += _number(row[count])
     for name, (male, female) in sides.items():
         made = found[name]
         made.count = max(made.count, male + female)
-        made.female = female / (male + female) if made.female is None else made.female
+        if made.female is None and male + female:
+            made.female = female / (male + female)
 
 
-def _shares(table: Table, columns: Mapping[str, str], found: dict[str, Name]) -> None:
-    names = table.labels(columns["name"])
-    races = {
-        race: table.numbers(columns[key])
-        for race, keys in _RACES.items()
-        for key in keys
-        if key in columns
-    }
-    percent = any(key.startswith("pct") for key in columns)
-    female = table.numbers(columns["pctfemale"]) if "pctfemale" in columns else None
-    counts = table.numbers(columns["count"]) if "count" in columns else None
-    for row in range(table.n_rows):
-        made = _name(found, names[row])
-        scale = 100.0 if percent else 1.0
+def _shares(rows: list[dict[str, str]], found: dict[str, Name]) -> None:
+    columns = {r: k for r, keys in _RACES.items() for k in keys if k in rows[0]}
+    scale = 100.0 if any(key.startswith("pct") for key in rows[0]) else 1.0
+    for row in rows:
+        made = _name(found, row["name"])
         if not made.race:
-            made.race = {race: float(values[row]) / scale for race, values in races.items()}
-        if female is not None and made.female is None:
-            made.female = float(female[row]) / 100
-        if counts is not None:
-            made.count = max(made.count, float(counts[row]))
+            made.race = {race: _number(row[key]) / scale for race, key in columns.items()}
+        if made.female is None and row.get("pctfemale"):
+            made.female = _number(row["pctfemale"]) / 100
+        made.count = max(made.count, _number(row.get("count")))
 
 
 def select(
