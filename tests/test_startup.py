@@ -14,9 +14,7 @@ HEAVY = ("torch", "scipy", "sklearn", "transformers", "pyarrow", "pandas")
 def loaded_after(code: str) -> set[str]:
     """Which heavy packages a fresh interpreter has loaded after running some code."""
     probe = f"{code}\nimport sys\nprint([m for m in {HEAVY!r} if m in sys.modules])"
-    done = subprocess.run(
-        [sys.executable, "-c", probe], capture_output=True, text=True, check=True
-    )
+    done = subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True, check=True)
     return set(eval(done.stdout.strip().splitlines()[-1]))
 
 
