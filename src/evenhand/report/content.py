@@ -253,10 +253,13 @@ def _steps(
     steps = [Step("Look at every item behind a number", f"evenhand view {place}")]
     if best:
         steps.append(Step("Decide whether it may ship", f"evenhand gate {place}"))
-    pairs = facts["probes"].get("underspecified", {}).get("settings", {}).get("pairs")
+    settings = facts["probes"].get("underspecified", {}).get("settings", {})
     missed = [f for f in findings if f.detected is False and f.probe == "underspecified"]
-    if pairs and missed:
-        command = f"evenhand probe underspecified {model} --set pairs={4 * int(pairs)}"
+    if settings.get("pairs") and missed:
+        kind = settings.get("social_class", "gender")
+        extra = "" if kind == "gender" else f" --set social_class={shlex.quote(str(kind))}"
+        more = 4 * int(settings["pairs"])
+        command = f"evenhand probe underspecified {model}{extra} --set pairs={more}"
         steps.append(Step("See smaller effects, with four times the names", command))
     steps.append(Step("Set it beside another model or version", f"evenhand compare {place} OTHER"))
     return steps

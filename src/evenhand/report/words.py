@@ -21,6 +21,7 @@ class Metric:
 
 METRICS = {
     "gamma": Metric("lean γ", "from −1 to 1; 0: neither is preferred"),
+    "gamma_term": Metric("lean γ over all attributes", "from −1 to 1; 0: not preferred"),
     "hellinger2": Metric(
         "shift of the next word", "squared Hellinger distance; 0: same predictions; 1: no overlap"
     ),
