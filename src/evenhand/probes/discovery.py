@@ -133,9 +133,10 @@ class Discovery(Probe):
         self.choose(answers)
         people, _ = self.people()
         found = self.situations()
+        sizes = [[c.answer] * self._expected(c) for c in found]
         pools = [
-            Pool(i, c.filled(n), [c.answer] * self._expected(c))
-            for c in found
+            Pool(i, c.filled(n), like)
+            for c, like in zip(found, sizes)
             for i, n in enumerate(people)
         ]
         requests = option_requests(pools, answers, as_published=self.as_published)
@@ -151,7 +152,7 @@ class Discovery(Probe):
         return Preview(len(requests), requests, example, tuple(notes))
 
     def _expected(self, context: Context) -> int:
-        """About how many wrong answers a context gives (B3 of the simulation: M, M^2, ...)."""
+        """About how many wrong answers a context gives, by the length of its right answer."""
         words = len(context.answer.split())
         ways = [1, 22, 125, 370, 800][min(words, 5) - 1] * self.fills
         return int(min(self.keep, ways if self.distance > 1 else words * self.fills))
