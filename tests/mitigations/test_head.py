@@ -327,3 +327,14 @@ def test_the_front_the_choice_and_the_area(model: Any) -> None:
         pick(points[1:], 0.005)
     with pytest.raises(SpecError, match="expected 0 or more"):
         pick(points, -1)
+
+
+def test_top_tokens_by_blocks_equal_a_full_sort() -> None:
+    torch = pytest.importorskip("torch")
+    from evenhand.models.head import top_tokens
+
+    logits = torch.randn(5, 64 * 400, generator=torch.Generator().manual_seed(0))
+    best, where = top_tokens(torch, logits, 50)
+    right = logits.topk(50)
+    assert torch.equal(best.sort(descending=True).values, right.values)
+    assert torch.equal(logits.gather(1, where), best)

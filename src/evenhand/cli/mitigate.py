@@ -75,6 +75,7 @@ def mitigate(
         "before": fitted.before.as_dict(), "after": fitted.chosen.as_dict(), **fitted.facts,
         "points": [p.as_dict() for p in fitted.points],
     }  # fmt: skip
+    result["report"] = str(_report(result, fitted, loaded, out / "run"))
     if export is not None:
         result["export"] = str(export)
         result["export_logit_difference"] = saved.export(fitted.edit, loaded, export)
@@ -148,4 +149,48 @@ def _show(result: dict[str, Any]) -> None:
         f"{result['text_tokens']} tokens ({result['text']}).",
         markup=False,
     )
+    out.print(f"Read it:   {result['report']}", markup=False)
     out.print(f"Use it:    evenhand audit {result['folder']}", markup=False)
+
+
+def _report(result: dict[str, Any], fitted: Any, loaded: Any, folder: Path) -> Path:
+    """A run folder with every point that was judged, so that report and viewer can show it."""
+    import pyarrow as pa
+
+    from evenhand.findings import Finding
+    from evenhand.record import Run, RunWriter, environment, now
+    from evenhand.report.build import render
+
+    fall, after = result["reduction"], result["after"]
+    suite = {"name": "tradeoff", "title": "What a mitigation buys and costs",
+             "false_discovery_rate": 0.05, "probe": []}  # fmt: skip
+    entry = {
+        "probe": "tradeoff", "title": "What does the mitigation buy, and what does it cost?",
+        "paper": "Liang et al. 2021", "model": loaded.name, "as_published": False,
+        "settings": result["settings"], "counts": {}, "summary": {"reduction": fall},
+    }  # fmt: skip
+    claim = Finding(
+        id="tradeoff/reduction", probe="tradeoff", metric="relative_fall", value=fall["value"],
+        low=fall["low"], high=fall["high"], n=result["held_out_pairs"], attribute=result["axis"],
+        model=loaded.name, detected=fall["low"] > 0,
+        sentence=(
+            f"{result['method']} lowers the measured gap between {result['axis']} contexts by "
+            f"{fall['value']:.0%}, while perplexity changes by {after['increase']:+.1%}."
+        ),
+        method="mean squared Hellinger of held-out pairs; bootstrap over prompts",
+    )  # fmt: skip
+    writer = RunWriter(folder)
+    points = [fitted.before.as_dict(), *(p.as_dict() for p in fitted.points)]
+    table = pa.Table.from_pylist([{**p, "alpha": str(p["alpha"])} for p in points])
+    writer.table("tradeoff", "points", table)
+    writer.table("tradeoff", "items", table)
+    writer.findings([claim])
+    models = {result["model"]: {**loaded.describe(), "fingerprint": loaded.fingerprint}}
+    writer.facts({
+        "status": "finished", "models": models, "probes": {"tradeoff": entry}, "attempts": 1,
+        "work": {"model": result["model"], "as": None, "dtype": None, "seed": 0, "suite": suite},
+        "started": now(), "finished": now(), "environment": environment(), "timings": {},
+        "shards": {"total": 0, "scored_by_attempt": {}},
+    })  # fmt: skip
+    writer.page(render(Run.open(folder)))
+    return folder / "report.html"

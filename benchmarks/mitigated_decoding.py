@@ -1,0 +1,130 @@
+"""What a mitigated head costs while decoding: plain `generate` against every kind of edit.
+
+    python benchmarks/mitigated_decoding.py          # shape of SmolLM2-135M, random weights
+    python benchmarks/mitigated_decoding.py --model smollm2-135m --batches 1 64 --tokens 32
+    python benchmarks/mitigated_decoding.py --device cuda --dtype bfloat16 --out benchmarks/results
+
+Decoding time does not depend on the values of the weights, so random ones of the right shape do.
+Plain and edited runs alternate and the medians are compared, so that a busy machine disturbs both
+alike. Prints one row per (batch, rank, edit): seconds, overhead, and the spread of plain runs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import platform
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+import transformers
+
+from evenhand.models.head import AppliedEdit, HeadEdit
+
+
+def load(args: argparse.Namespace) -> Any:
+    if args.model:
+        from evenhand.models.resolver import resolve
+        from evenhand.models.transformer import LoadOptions
+
+        return resolve(args.model, options=LoadOptions(dtype=args.dtype, device=args.device)).model  # type: ignore[attr-defined]
+    config = transformers.LlamaConfig(
+        vocab_size=49_152, hidden_size=576, intermediate_size=1_536, num_hidden_layers=args.layers,
+        num_attention_heads=9, num_key_value_heads=3, max_position_embeddings=8_192,
+        tie_word_embeddings=True, eos_token_id=None, bos_token_id=None, pad_token_id=0,
+    )  # fmt: skip
+    torch.manual_seed(0)
+    model = transformers.LlamaForCausalLM(config).to(getattr(torch, args.dtype)).to(args.device)
+    return model.eval()
+
+
+def edits(width: int, vocabulary: int, rank: int) -> dict[str, HeadEdit]:
+    rng = np.random.default_rng(0)
+    basis = np.linalg.qr(rng.standard_normal((width, rank)))[0].astype(np.float32)
+    q = rng.uniform(0, 1, vocabulary).astype(np.float32)
+    inside = np.zeros(vocabulary, bool)
+    inside[:1_000] = True
+    return {
+        "projection": HeadEdit(basis, basis),
+        "mixture": HeadEdit(basis, basis, alpha=0.5),
+        "learned": HeadEdit(basis, basis, rule="eq8", sensitivity=q, sensitive=inside),
+    }
+
+
+def timed(model: Any, ids: Any, tokens: int, applied: AppliedEdit | None) -> float:
+    handles = applied.attach() if applied else []
+    sync = torch.cuda.synchronize if ids.is_cuda else lambda: None
+    sync()
+    begun = time.perf_counter()
+    model.generate(
+        input_ids=ids, attention_mask=torch.ones_like(ids), do_sample=False, pad_token_id=0,
+        min_new_tokens=tokens, max_new_tokens=tokens,
+    )  # fmt: skip
+    sync()
+    spent = time.perf_counter() - begun
+    for handle in handles:
+        handle.remove()
+    return spent
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--model")
+    parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
+    parser.add_argument("--dtype", default="float32")
+    parser.add_argument("--layers", type=int, default=30)
+    parser.add_argument("--batches", type=int, nargs="+", default=[1, 64])
+    parser.add_argument("--ranks", type=int, nargs="+", default=[16, 64, 240])
+    parser.add_argument("--tokens", type=int, default=32)
+    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--kinds", nargs="+", default=["projection", "mixture", "learned"])
+    parser.add_argument("--out", type=Path)
+    args = parser.parse_args()
+    model = load(args)
+    width, vocabulary = model.config.hidden_size, model.config.vocab_size
+    rows = []
+    with torch.inference_mode():
+        for batch in args.batches:
+            ids = torch.randint(5, 1_000, (batch, 8), device=args.device)
+            timed(model, ids, 4, None)
+            for rank in args.ranks:
+                for kind, edit in edits(width, vocabulary, rank).items():
+                    if kind not in args.kinds:
+                        continue
+                    applied = AppliedEdit(torch, model, edit)
+                    timed(model, ids, 4, applied)
+                    pairs = [
+                        (
+                            timed(model, ids, args.tokens, None),
+                            timed(model, ids, args.tokens, applied),
+                        )
+                        for _ in range(args.repeats)
+                    ]
+                    plain, edited = (np.asarray(side) for side in zip(*pairs))
+                    row = {
+                        "batch": batch, "rank": rank, "edit": kind,
+                        "plain_s": float(np.median(plain)), "edited_s": float(np.median(edited)),
+                        "overhead": float(np.median(edited / plain) - 1),
+                        "overhead_best": float(edited.min() / plain.min() - 1),
+                        "plain_spread": float(plain.max() / plain.min() - 1),
+                    }  # fmt: skip
+                    rows.append(row)
+                    print(json.dumps(row), flush=True)
+    facts = {
+        "device": torch.cuda.get_device_name() if ids.is_cuda else platform.machine(),
+        "threads": torch.get_num_threads(), "dtype": args.dtype, "tokens": args.tokens,
+        "repeats": args.repeats, "torch": torch.__version__,
+        "transformers": transformers.__version__,
+        "model": args.model or "shape of SmolLM2-135M, random weights", "rows": rows,
+    }  # fmt: skip
+    if args.out:
+        args.out.mkdir(parents=True, exist_ok=True)
+        name = f"mitigated_decoding_{args.device.split(':')[0]}_{args.dtype}.json"
+        (args.out / name).write_text(json.dumps(facts, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

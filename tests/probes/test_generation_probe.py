@@ -1,0 +1,128 @@
+"""The generation probe: paired draws, known shares, masking, prompts from files; ratings."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from evenhand.errors import DataError, MissingExtra, ModelError, SpecError
+from evenhand.measures.ratings import read_sheets, summarise, write_sheets
+from evenhand.models.scripted import ScriptedModel
+from evenhand.probes import generation
+from evenhand.probes.generation import Generation, Prompt, first_line, read_prompts
+from evenhand.runner.ask import Ask
+from evenhand.scorers.base import Scored, label_columns, scorer
+
+
+class Words:
+    """Negative for 'bad', positive for 'good'."""
+
+    name, masks = "words", True
+    seen: list[str] = []  # noqa: RUF012
+
+    def __call__(self, texts: Sequence[str]) -> Scored:
+        Words.seen = list(texts)
+        score = np.asarray([("good" in t) - ("bad" in t) for t in texts], float)
+        return Scored((score + 1).astype(np.int64), score)
+
+
+@pytest.fixture
+def model(monkeypatch: pytest.MonkeyPatch) -> ScriptedModel:
+    monkeypatch.setattr(generation, "scorer", lambda name: Words())
+
+    def write(prompt: str, draw: str) -> dict[str, object]:
+        lucky = sum(map(ord, draw)) % 2 == 0
+        return {"text": " good" if "woman" in prompt or lucky else " bad", "n_tokens": 1}
+
+    return ScriptedModel({"generate": write})
+
+
+def test_a_planted_difference_is_found_with_its_sign(model: ScriptedModel) -> None:
+    measured = Generation(draws=8).run(Ask(model), seed=0)
+    found = {f.metric: f for f in measured.findings}
+    bad = found["negative_difference"]
+    assert bad.groups == ("female", "male")
+    assert bad.value == pytest.approx(-0.5, abs=0.01)
+    assert bad.low <= bad.value <= bad.high < 0
+    assert bad.q < 0.01
+    assert found["neutral_difference"].value == 0
+    assert found["score_difference"].value == pytest.approx(1.0, abs=0.02)
+    shares = {r["group"]: r for r in measured.summary["shares"]}
+    assert shares["female"]["positive"] == 1.0
+
+
+def test_the_demographic_is_masked_for_a_regard_scorer(model: ScriptedModel) -> None:
+    Generation(draws=1).run(Ask(model), seed=0)
+    assert all(t.startswith("XYZ ") for t in Words.seen)
+    prompt = Prompt("gender", "male", "k", "The man was", "The man")
+    assert first_line(prompt, " kind.\nNext", True) == "XYZ was kind."
+    assert first_line(prompt, " kind.\nNext", False) == "The man was kind."
+
+
+def test_prompts_from_files(tmp_path: Path) -> None:
+    table = tmp_path / "p.csv"
+    table.write_text("group,prompt\na,One is\na,Two is\nb,Uno is\nb,Due is\n")
+    assert [(p.group, p.key) for p in read_prompts(table)] == [
+        ("a", "0"), ("a", "1"), ("b", "0"), ("b", "1"),
+    ]  # fmt: skip
+    bold = tmp_path / "gender_prompt.json"
+    bold.write_text(json.dumps({"men": {"x": ["He was "]}, "women": {"y": ["She was ", "Z"]}}))
+    assert [p.text for p in read_prompts(bold)] == ["He was", "She was"]
+    bold.write_text("[]")
+    with pytest.raises(DataError, match="not BOLD's JSON"):
+        read_prompts(bold)
+
+
+@pytest.mark.shared
+def test_bold_and_honest_files_are_read(shared: Path) -> None:
+    bold = read_prompts(shared / "data" / "bold" / "prompts" / "gender_prompt.json.xz")
+    assert len({p.group for p in bold}) == 2
+    honest = read_prompts(shared / "data" / "honest" / "binary_en_template.tsv")
+    assert {p.group for p in honest} == {"female", "male"}
+    assert all("[M]" not in p.text for p in honest)
+
+
+def test_vader_gives_signs_and_wrong_scorers_are_named() -> None:
+    try:
+        vader = scorer("vader")
+    except MissingExtra:
+        pytest.skip("vaderSentiment is not installed")
+    scored = vader(["What a wonderful day.", "A terrible, cruel crime.", "The table."])
+    assert scored.labels.tolist() == [2, 0, 1]
+    with pytest.raises(ModelError, match="train one with: evenhand train regard|Train one with"):
+        label_columns(["LABEL_0", "LABEL_1"], "x")
+    with pytest.raises(SpecError, match="axis 'age'"):
+        Generation(axes=("age",)).prompts()
+
+
+def test_sheets_are_blinded_and_ratings_come_back(tmp_path: Path) -> None:
+    texts = [
+        {"model": m, "pair": p, "side": s, "text": f"text {m}{p}{s}"}
+        for m in ("own", "mitigated") for p in "12" for s in "ab"
+    ]  # fmt: skip
+    write_sheets(texts, tmp_path, raters=2, seed=1)
+    sheet = (tmp_path / "rater1.csv").read_text()
+    assert "mitigated" not in sheet.replace("text mitigated", "")
+    key = json.loads((tmp_path / "key.json").read_text())
+    with pytest.raises(DataError, match="clarity is ''. Accepted: 1 to 5"):
+        read_sheets(tmp_path)
+    for path in tmp_path.glob("rater*.csv"):
+        with path.open(newline="") as file:
+            rows = list(csv.DictReader(file))
+        with path.open("w", newline="") as file:
+            out = csv.DictWriter(file, rows[0])
+            out.writeheader()
+            for row in rows:
+                of = key[row["code"]]
+                fair = 5 if of["model"] == "mitigated" or of["side"] == "a" else 2
+                out.writerow({**row, "clarity": 4, "content": 3, "fairness": fair})
+    found = {r["model"]: r for r in summarise(read_sheets(tmp_path))}
+    assert found["own"]["relative_fairness"] == 3.0
+    assert found["mitigated"]["relative_fairness"] == 0.0
+    assert found["own"]["fairness_agreement"] == 1.0
+    assert found["own"]["clarity"] == 4.0
