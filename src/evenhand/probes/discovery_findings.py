@@ -77,7 +77,7 @@ def _word_rows(
         for (a, b), result in zip(pairs, results)
         for row in result["words"]
     ]
-    q = benjamini_hochberg([row["p"] for row in rows]) if rows else []
+    q = benjamini_hochberg([row["p"] for row in rows])
     return [{**row, "q": float(value)} for row, value in zip(rows, q)]
 
 
@@ -88,7 +88,7 @@ def _cluster_rows(
         {"pair": f"{a} / {b}", "group_a": a, "group_b": b, **result["clustering"]}
         for (a, b), result in zip(pairs, results)
     ]
-    q = benjamini_hochberg([row["p"] for row in rows]) if rows else []
+    q = benjamini_hochberg([row["p"] for row in rows])
     return [{**row, "q": float(value)} for row, value in zip(rows, q)]
 
 
