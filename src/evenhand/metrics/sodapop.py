@@ -156,7 +156,7 @@ def solo_success(logits: ArrayLike, correct: float) -> Floats:
     [0.0, 1.0, 0.5]
     """
     values = np.asarray(logits, np.float64)
-    return (values > correct) + 0.5 * (values == correct)
+    return np.asarray((values > correct) + 0.5 * (values == correct), np.float64)
 
 
 def expected_success(logits: ArrayLike, correct: float) -> Floats:

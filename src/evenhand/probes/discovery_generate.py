@@ -160,8 +160,9 @@ def generate(
             job.waiting = [masks[i] for i in order]
             job.found = {}
         _advance(jobs, fill, limit, f"fill masks {level}/{settings.distance}")
-        for _ in range(ROUNDS if last and settings.keep else 0):
-            short = [j for j in jobs if j.waiting and len(_kept(j, settings)) < settings.keep]
+        wanted = settings.keep or 0
+        for _ in range(ROUNDS if last else 0):
+            short = [j for j in jobs if j.waiting and len(_kept(j, settings)) < wanted]
             if not short:
                 break
             _advance(short, fill, max(8, limit // 3), "fill more masks")
