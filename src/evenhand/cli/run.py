@@ -193,10 +193,6 @@ def _run(
     if output.write_json(contract(run), json):
         return
     output.print_run(run)
-    output.console().print(
-        f"Next:      evenhand show {run.folder} | evenhand check {model} | evenhand ls probes",
-        markup=False,
-    )
 
 
 def contract(run: Any) -> dict[str, Any]:
