@@ -176,6 +176,7 @@ class Divergence(Probe):
             groups=groups,
             attribute=axis,
             ideal=1.0,
+            floor=1.0,
             detectable=ratio.detectable,
             sentence=(
                 f"{swap} moves the model's next word {ratio.value:.1f} times as far as a neutral "

@@ -20,6 +20,8 @@ def swaps(table: pa.Table, about: About) -> list[Drawn]:
     ]
     floor = "floor" if any(finite(r.get("floor")) for r in rows) else None
     title = "shift of the next word (squared Hellinger distance, 0 to 1)"
+    if floor:  # with neutral swaps the value is a ratio, and neutral swaps stand at 1
+        title = "shift of the next word, times that of a neutral swap of words"
     spec = dot_plot(shown, "value", "label", title, ideal=None, floor=floor)
     largest = shown[0]
     caption = (
