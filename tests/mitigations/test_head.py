@@ -338,3 +338,21 @@ def test_top_tokens_by_blocks_equal_a_full_sort() -> None:
     right = logits.topk(50)
     assert torch.equal(best.sort(descending=True).values, right.values)
     assert torch.equal(logits.gather(1, where), best)
+
+
+def test_a_plain_hugging_face_model_can_be_mitigated_and_freed(model: Any, tmp_path: Path) -> None:
+    import torch
+
+    from evenhand.models.saved import attach
+
+    edit = edit_of(model, alpha=0.4)
+    save(fitted(model, edit), model, model.source, tmp_path / "m")
+    ids = torch.tensor([model.tokenizer(CONTEXTS[0], add_special_tokens=False).input_ids])
+    own = model.model(input_ids=ids).logits[0, -1].softmax(-1)
+    handles = attach(tmp_path / "m", model.model, model.tokenizer)
+    got = model.model(input_ids=ids).logits[0, -1].softmax(-1)
+    for handle in handles:
+        handle.remove()
+    right = distribution(model.with_head(edit), CONTEXTS[:1])[0]
+    np.testing.assert_allclose(got.detach().numpy(), right, rtol=1e-3, atol=1e-6)
+    assert torch.equal(model.model(input_ids=ids).logits[0, -1].softmax(-1), own)

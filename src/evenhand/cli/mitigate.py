@@ -60,6 +60,7 @@ def mitigate(
         method=method, axis=axis, classifier=classifier, rounds=rounds,
         alpha=_alpha(alpha), max_increase=_share(max_perplexity_increase), mixture=mixture,
         as_published=as_published, first_token_only=first_token_only, seed=seed,
+        offset=not no_offset,
     )  # fmt: skip
     passages = read_texts(texts) if texts else None
     loaded = _causal(model, dtype, device)
@@ -67,8 +68,6 @@ def mitigate(
     material = job.collect(loaded, settings, passages, lambda text: screen.print(f"  {text}"))
     screen.print("  judging settings")
     fitted = job.fit(loaded, material, settings)
-    if no_offset:
-        fitted = _without_offset(fitted)
     saved.save(fitted, loaded, model, out)
     result = {
         "folder": str(out), "method": method, "axis": axis, "model": model,
@@ -120,12 +119,6 @@ def _causal(spec: str, dtype: str | None, device: str | None) -> Any:
             "For features of other models use: evenhand erase FILE.npz"
         )
     return loaded
-
-
-def _without_offset(fitted: Any) -> Any:
-    from dataclasses import replace
-
-    return replace(fitted, edit=replace(fitted.edit, offset=None))
 
 
 def _show(result: dict[str, Any]) -> None:

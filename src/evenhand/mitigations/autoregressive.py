@@ -65,6 +65,7 @@ class Settings:
         as_published: released choices: svc, hidden mixture, released alpha rule, no centring.
         first_token_only: edit the first generated token only.
         sets: how many matched sets of openings to fit on.
+        offset: keep the mean state in place; without it plain weights can be exported.
         components, top, tokens: of the bias subspace, of top-k, of the set S (Eq. 8).
     """
 
@@ -81,6 +82,7 @@ class Settings:
     components: int | None = None
     top: int = 50
     tokens: int = SENSITIVE
+    offset: bool = True
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -162,6 +164,13 @@ def collect(
 
 def candidates(model: Any, material: Material, settings: Settings) -> list[Candidate]:
     """The projections that the settings allow, smallest first."""
+    found = _with_offsets(model, material, settings)
+    if settings.offset:
+        return found
+    return [replace(c, edit=replace(c.edit, offset=None)) for c in found]
+
+
+def _with_offsets(model: Any, material: Material, settings: Settings) -> list[Candidate]:
     base = _alpha_rule(model, settings)
     method = settings.method
     if method == "a-subspace":

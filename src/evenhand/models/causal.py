@@ -79,7 +79,7 @@ class CausalModel(Transformer):
         if self.edit is not None:
             raise ModelError(f"model {self.name!r} has a changed head already.")
         other = copy.copy(self)
-        with self.torch.inference_mode():
+        with self.torch.no_grad():
             other.edit = AppliedEdit(self.torch, self.model, edit)
         other.name = name or f"{self.name} (mitigated)"
         other.mitigations = (*self.mitigations, f"head:{edit.digest()}")

@@ -150,7 +150,10 @@ class AppliedEdit:
             if self.edit.first_token_only and _goes_on(keywords):
                 return output
             decoding = keywords.get("use_cache") is True
-            output["logits"] = self.edited(self._hidden, self._raw, output["logits"], fast=decoding)
+            with self.torch.no_grad():  # for inference: nothing is trained through an edit
+                output["logits"] = self.edited(
+                    self._hidden, self._raw, output["logits"], fast=decoding
+                )
             return output
 
         return [

@@ -139,5 +139,5 @@ def attach(folder: str | Path, model: Any, tokenizer: Any = None) -> list[Any]:
         apart = float(np.linalg.norm(np.stack(seen) - probe) / np.linalg.norm(probe))
         if not apart < TOLERANCE:
             raise ModelError(f"{folder}: hidden states differ by {apart:.0%}; another model.")
-    with torch.inference_mode():
+    with torch.no_grad():
         return AppliedEdit(torch, model, edit).attach()
