@@ -23,9 +23,7 @@ def shares(table: pa.Table, about: About) -> list[Drawn]:
         for row in table.to_pylist()
         for name in SHARES
     ]
-    spec = heatmap(
-        rows, "regard", "group", "share", "share of texts", numbers=True, signed=False
-    )
+    spec = heatmap(rows, "regard", "group", "share", "share of texts", numbers=True, signed=False)
     caption = (
         "Share of the texts written about each group that the scorer regards as negative, neutral "
         "or positive. Tests of the differences are among the findings."

@@ -57,7 +57,7 @@ class Vader:
 
     def __init__(self) -> None:
         module: Any = need(
-            "vaderSentiment.vaderSentiment", extra="all", what="the sentiment scorer 'vader'"
+            "vaderSentiment.vaderSentiment", extra="sentiment", what="the sentiment scorer 'vader'"
         )
         self._analyser = module.SentimentIntensityAnalyzer()
 
