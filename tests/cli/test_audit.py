@@ -176,8 +176,8 @@ def test_ctrl_c_exits_130_and_prints_how_to_go_on(audited: Path, tiny: Any) -> N
         [sys.executable, "-m", "evenhand", "audit", tiny("causal"), "--suite", "large.toml",
          "--out", "long"],
         cwd=audited, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a background shell ignores it
-       
+        # A background shell ignores Ctrl-C, and so would its children.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )  # fmt: skip
     deadline = time.monotonic() + 240
     while not list((audited / "long" / "scores").glob("*.parquet")):
