@@ -25,6 +25,9 @@ METRICS = {
     "hellinger2": Metric(
         "shift of the next word", "squared Hellinger distance; 0: same predictions; 1: no overlap"
     ),
+    "hellinger2_ratio": Metric(
+        "times a neutral swap", "1: no further than a neutral change of words; 2: twice as far"
+    ),
     "effect_size": Metric("effect size d", "from −2 to 2; 0: no association"),
     "mu": Metric("intensity μ", "0: no preference; never below 0, so compare with the noise floor"),
     "eta": Metric("one-sidedness η", "0: balanced; 1: always the same one is preferred"),
