@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import time
+from importlib import metadata
 
 import evenhand
 
@@ -49,3 +50,9 @@ def test_every_public_name_exists_and_is_listed() -> None:
 
 def test_an_unknown_name_is_an_attribute_error() -> None:
     assert not hasattr(evenhand, "no_such_name")
+
+
+def test_a_plain_install_does_not_pull_torch() -> None:
+    needed = [r for r in metadata.requires("evenhand") or [] if "extra ==" not in r]
+    assert len(needed) >= 8
+    assert not any(r.startswith(("torch", "transformers", "ray", "gensim")) for r in needed)
