@@ -3,7 +3,7 @@
     python benchmarks/device_rate.py                 BERT-base size, random weights, on the GPU
     python benchmarks/device_rate.py --tiny          a small check of the script itself, any machine
 
-BY_NAME_ONLY: meant for a GPU. The matrix rate is measured in the same process just before: large
+The matrix rate is measured in the same process just before: large
 bfloat16 products. Work is counted as 2 x parameters of the trunk x tokens, padding left out, plus
 attention; the vocabulary head is counted for mask scoring. Baselines on the same inputs: one input
 at a time, and float32 batches padded to 128.
