@@ -100,7 +100,7 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--tiny", action="store_true")
     parser.add_argument("--model", default="", help="a span checkpoint instead of random weights")
-    parser.add_argument("--tokenizer", default="/work/shared/models/minilm-qa")
+    parser.add_argument("--tokenizer", required=True, help="a folder or Hub id with a tokenizer")
     parser.add_argument("--cells", type=int, default=0)
     parser.add_argument("--budget", type=int, default=0)
     parser.add_argument("--compile", action="store_true")
