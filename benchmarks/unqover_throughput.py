@@ -1,7 +1,7 @@
 """How fast underspecified questions are asked: a span model of BERT-base size, random weights.
 
-    python benchmarks/unqover_throughput.py                 # on a GPU: BERT-base size
-    python benchmarks/unqover_throughput.py --tiny          # on a CPU, to try it out
+    python benchmarks/unqover_throughput.py --tokenizer DIR           # on a GPU: BERT-base size
+    python benchmarks/unqover_throughput.py --tokenizer DIR --tiny    # on a CPU, to try it out
 
 Prints one JSON object: the bf16 (CPU: float32) matrix rate measured here, questions per second
 through `ask` and for the model alone, the share of the matrix rate in useful work (padding not
