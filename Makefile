@@ -5,11 +5,12 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt
 RUN ?= runs/smollm2-135m-quick
 
-.PHONY: audit test check bench format clean help
+.PHONY: audit test test-cluster check bench format clean help
 
 help:
 	@echo "make audit   set up, get the default model, audit it, write the report"
 	@echo "make test    set up and run the tests"
+	@echo "make test-cluster   the tests that start Ray"
 	@echo "make check   lint, formatting, types, layers"
 	@echo "make bench   speed and memory, as ratios measured in one run"
 
@@ -33,6 +34,11 @@ audit: $(VENV)/.use
 test: $(VENV)/.dev
 	-@$(BIN)/evenhand fetch smollm2-135m glove-6b-50d
 	$(BIN)/python -m pytest -n 2 --dist loadfile
+
+# Starts and stops a small Ray cluster on this machine.
+test-cluster: $(VENV)/.dev
+	$(PIP) -e '.[ray]'
+	$(BIN)/python -m pytest tests/runner/test_cluster.py
 
 check: $(VENV)/.dev
 	$(BIN)/ruff check .
