@@ -8,8 +8,8 @@ from pathlib import Path
 
 SOURCE = Path(__file__).resolve().parents[1] / "src" / "evenhand"
 
-GROUND = {"errors"}
-DATA = GROUND | {"requests", "items", "lexicons"}
+GROUND = {"errors", "strict"}
+DATA = GROUND | {"requests", "lexicons"}
 NUMBERS = DATA | {"metrics", "stats", "findings"}
 ASKING = NUMBERS | {"models", "runner", "measures", "names", "contexts", "wordlists", "swaps"}
 WORK = ASKING | {"probes", "mitigations", "train", "scorers"}
@@ -20,8 +20,8 @@ PAGES = RECORDS | {"report", "viewer", "exports"}
 
 ALLOWED = {
     "errors": set(),
+    "strict": set(),
     "requests": GROUND,
-    "items": GROUND,
     "lexicons": GROUND,
     "metrics": GROUND,
     "stats": GROUND,
@@ -51,7 +51,7 @@ ALLOWED = {
     "cli": PAGES,
 }
 HEAVY = {"torch", "transformers", "ray", "gensim"}
-NO_TORCH = {"errors", "requests", "items", "lexicons", "metrics", "stats", "findings", "probes"}
+NO_TORCH = {"errors", "strict", "requests", "lexicons", "metrics", "stats", "findings", "probes"}
 NO_TORCH |= {"measures", "runner", "report", "viewer", "exports", "suite", "record"}
 
 

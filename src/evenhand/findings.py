@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
 import pyarrow as pa
+
+from evenhand.strict import plain
 
 NAN = float("nan")
 
@@ -76,19 +77,6 @@ class Finding:
         for name in ("groups", "examples"):
             values[name] = tuple(values.get(name) or ())
         return cls(**values)
-
-
-def plain(value: Any) -> Any:
-    """A value as strict JSON takes it: no NaN, no numpy, no tuples."""
-    if isinstance(value, Mapping):
-        return {str(k): plain(v) for k, v in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [plain(v) for v in value]
-    if hasattr(value, "item"):
-        value = value.item()
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return value
 
 
 def to_json(findings: Iterable[Finding]) -> bytes:

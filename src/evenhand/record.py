@@ -29,8 +29,9 @@ import pyarrow.parquet as pq
 
 from evenhand import __version__
 from evenhand.errors import RunError
-from evenhand.findings import Finding, from_json, plain, strongest, to_json, to_table
+from evenhand.findings import Finding, from_json, strongest, to_json, to_table
 from evenhand.runner.store import disk_errors, replace
+from evenhand.strict import plain
 
 FORMAT = 1
 STATUSES = ("running", "interrupted", "failed", "finished")

@@ -13,9 +13,9 @@ import pytest
 from evenhand.errors import DataError, ModelError, SpecError
 from evenhand.lexicons import WordSets
 from evenhand.measures import association
-from evenhand.measures.results import dumps
 from evenhand.metrics import association as metrics
 from evenhand.models.vector_files import VectorTable, open_vectors, resolve_vectors
+from evenhand.strict import dumps
 
 NAMES = {key: tuple(f"{key}{k}" for k in range(n)) for key, n in zip("xyab", (6, 6, 4, 5))}
 

@@ -110,7 +110,6 @@ def test_start_up_loads_nothing_heavy() -> None:
 
 @pytest.mark.shared
 def test_golden_table_through_the_program(golden_rows: Callable[..., Any], tmp_path: Path) -> None:
-    pytest.importorskip("evenhand.cli.main")
     rows, expected = golden_rows("analysis_ethnicity.json")
     path = write_csv(tmp_path / "t.csv", rows)
     done = subprocess.run(

@@ -15,8 +15,8 @@ import pytest
 
 from evenhand.errors import DataError
 from evenhand.measures import underspecified
-from evenhand.measures.results import dumps
 from evenhand.measures.tables import from_columns
+from evenhand.strict import dumps
 
 from .conftest import write_csv
 

@@ -265,3 +265,15 @@ def test_real_word2vec_binary(tmp_path: Path) -> None:
     man, woman, king, queen = opened.find(["man", "woman", "king", "queen"]).rows
     gap = king - man + woman
     assert gap @ queen / np.linalg.norm(gap) / np.linalg.norm(queen) > 0.6
+
+
+def test_vectors_are_looked_for_where_fetch_puts_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from evenhand.models.fetch import PACKAGES
+
+    monkeypatch.delenv("EVENHAND_CACHE", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    folder = PACKAGES["glove-6b-50d"].folder
+    folder.mkdir(parents=True)
+    assert resolve_vectors("glove-6b-50d") == folder

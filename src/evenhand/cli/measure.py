@@ -216,7 +216,7 @@ def _write(result: dict[str, Any], target: str | None) -> bool:
     if target is None:
         return False
     from evenhand.errors import SpecError
-    from evenhand.measures.results import dumps
+    from evenhand.strict import dumps
 
     if target == "-":
         typer.echo(dumps(result))

@@ -38,7 +38,7 @@ def write_json(value: Any, target: str | None) -> bool:
     """Write strict JSON to a file or, with "-", to standard output. False when not asked."""
     if target is None:
         return False
-    from evenhand.findings import plain
+    from evenhand.strict import plain
 
     text = json.dumps(plain(value), indent=1, ensure_ascii=False)
     if target == "-":

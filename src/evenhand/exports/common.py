@@ -7,10 +7,11 @@ import re
 from datetime import datetime
 from typing import Any
 
-from evenhand.findings import Finding, plain
+from evenhand.findings import Finding
 from evenhand.record import Run
 from evenhand.report.safe import readable
 from evenhand.report.words import defined
+from evenhand.strict import plain
 
 WHOLE = 10**9
 UNBOUNDED = (-1e9, 1e9)

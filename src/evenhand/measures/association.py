@@ -16,11 +16,11 @@ import numpy.typing as npt
 
 from evenhand.errors import SpecError
 from evenhand.lexicons import WordSets, read_word_sets, weat
-from evenhand.measures.results import plain
 from evenhand.metrics import association as metrics
 from evenhand.models.vector_files import Found, VectorTable, open_vectors, resolve_vectors
 from evenhand.stats.multiple import benjamini_hochberg
 from evenhand.stats.permutation import two_sample
+from evenhand.strict import plain
 
 Floats = npt.NDArray[np.float64]
 

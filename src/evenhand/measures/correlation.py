@@ -15,10 +15,10 @@ import numpy as np
 import numpy.typing as npt
 
 from evenhand.errors import SpecError
-from evenhand.measures.results import plain
 from evenhand.measures.tables import Labels, Table, read_table
 from evenhand.stats.correlation import CorrelationResult, correlate
 from evenhand.stats.multiple import benjamini_hochberg
+from evenhand.strict import plain
 
 Floats = npt.NDArray[np.float64]
 

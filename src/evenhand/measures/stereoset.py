@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from evenhand.errors import DataError
-from evenhand.measures.results import plain
 from evenhand.metrics.stereoset import Outcomes, intervals, scores
+from evenhand.strict import plain
 
 SPLITS = ("intrasentence", "intersentence")
 LABELS = ("stereotype", "anti-stereotype", "unrelated")

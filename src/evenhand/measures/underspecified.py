@@ -17,10 +17,10 @@ import numpy.typing as npt
 from evenhand.errors import DataError
 from evenhand.measures import pairs as inference
 from evenhand.measures.predictions import is_predictions, read_predictions
-from evenhand.measures.results import plain
 from evenhand.measures.tables import Labels, Table, read_table
 from evenhand.metrics import unqover
 from evenhand.stats.multiple import benjamini_hochberg
+from evenhand.strict import plain
 
 Floats = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.int64]

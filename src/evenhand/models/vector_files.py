@@ -12,7 +12,6 @@ Large text files are converted to that layout once and read from the cache after
 from __future__ import annotations
 
 import hashlib
-import os
 import shutil
 import tempfile
 import warnings
@@ -27,6 +26,7 @@ import numpy.typing as npt
 
 from evenhand.errors import DataError, ModelError
 from evenhand.models import vector_formats as formats
+from evenhand.models.cache import cache_folder
 
 ALIASES = ("glove-6b-50d",)
 LARGE = 64 << 20
@@ -144,11 +144,6 @@ def _rows_of(
     return (rows, None in exact) if len(rows) == len(found) else ((), False)
 
 
-def cache_root() -> Path:
-    """The cache folder: $EVENHAND_CACHE, else ~/.cache/evenhand."""
-    return Path(os.environ.get("EVENHAND_CACHE") or Path.home() / ".cache" / "evenhand")
-
-
 def resolve_vectors(name: str | Path) -> Path:
     """The file or folder that a name stands for: a local path first, then a fetched alias.
 
@@ -160,7 +155,7 @@ def resolve_vectors(name: str | Path) -> Path:
     if path.exists():
         return path
     text = str(name)
-    cached = cache_root() / text
+    cached = cache_folder() / text
     if text in ALIASES:
         if cached.is_dir():
             return cached
@@ -203,7 +198,7 @@ def open_vectors(
     layout = formats.detect(path, head)
     if path.stat().st_size < large:
         return _in_memory(path, layout, encoding)
-    root = Path(cache_dir) if cache_dir is not None else cache_root() / "vectors"
+    root = Path(cache_dir) if cache_dir is not None else cache_folder() / "vectors"
     folder = root / _cache_key(path, head, encoding)
     if not (folder / "words.parquet").exists():
         convert(path, folder, encoding=encoding)
