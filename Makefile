@@ -23,7 +23,7 @@ $(VENV)/.use: $(VENV)/.python pyproject.toml constraints.txt
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/.use
-	$(PIP) -e '.[hf,report,web,sentiment,dev]'
+	$(PIP) -e '.[hf,report,web,sentiment,train,dev]'
 	@touch $@
 
 audit: $(VENV)/.use
