@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -69,8 +69,12 @@ def choice(
     dev: Annotated[Path, typer.Option(help="Social IQa file to measure accuracy on.")],
     out: Annotated[Path, typer.Option(help="Folder of the trained model.")],
     epochs: Annotated[int, typer.Option(min=1)] = 4,
-    learning_rate: Annotated[float, typer.Option(help="Peak; BERT-base wants 2e-5.")] = 1e-4,
-    batch: Annotated[int, typer.Option(min=1, help="Questions per step.")] = 48,
+    learning_rate: Annotated[float, typer.Option(help="Peak; BERT-base wants 2e-5.")] = 2e-4,
+    batch: Annotated[int, typer.Option(min=1, help="Questions per step.")] = 128,
+    precision: Annotated[
+        Literal["auto", "float32", "bfloat16"],
+        typer.Option(help="Of the matrix products; auto: bfloat16 on a GPU."),
+    ] = "auto",
     paper: Annotated[bool, typer.Option(help="SODAPOP's setting: 2 epochs, 2e-5, 3.")] = False,
     limit: Annotated[int | None, typer.Option(min=1, help="Use only so many questions.")] = None,
     seed: Annotated[int, typer.Option(help="Same seed, same weights.")] = 0,
@@ -84,7 +88,7 @@ def choice(
     from evenhand.train import choice as job
 
     screen = output.console(stderr=True)
-    recipe = job.Recipe(epochs, learning_rate, batch, seed=seed, limit=limit)
+    recipe = job.Recipe(epochs, learning_rate, batch, seed=seed, limit=limit, precision=precision)
     if paper:
         recipe = job.Recipe.paper(seed, limit)
     result = job.train(
