@@ -51,11 +51,24 @@ class Suite:
         }
 
 
-def recipes() -> dict[str, Path]:
-    """The packaged suites by name."""
+def recipe_files() -> dict[str, Path]:
+    """Everything in the recipes folder: suites, and studies (which have a corpus)."""
     packaged = Path(str(resources.files("evenhand"))) / "recipes"
     folder = packaged if packaged.is_dir() else Path(__file__).parents[2] / "recipes"
     return {p.stem: p for p in sorted(folder.glob("*.toml"))}
+
+
+def is_study(path: Path) -> bool:
+    """Whether a recipe is a study and not a suite of probes: it names a corpus."""
+    try:
+        return "corpus" in tomllib.loads(path.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError):
+        return False
+
+
+def recipes() -> dict[str, Path]:
+    """The packaged suites by name."""
+    return {name: path for name, path in recipe_files().items() if not is_study(path)}
 
 
 def load_suite(name: str | Path) -> Suite:
@@ -68,6 +81,8 @@ def load_suite(name: str | Path) -> Suite:
     if not path.is_file():
         known = recipes()
         if str(name) not in known:
+            if str(name) in recipe_files():
+                raise SpecError(f"{name!r} is a study. Run it with: evenhand study {name}")
             hint = "It is no file either. List suites with: evenhand ls suites"
             raise SpecError(unknown("suite", str(name), known, hint=hint))
         path = known[str(name)]

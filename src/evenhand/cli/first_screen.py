@@ -22,17 +22,17 @@ NAMED = 8
 def print_first_screen(run: Run, out: Console, limit: int = 10) -> None:
     """Is there a problem, where, how sure is that, and what next; then the findings."""
     story = tell(run, limit)
-    _head(out, "Is there a problem?")
+    _head(out, story.questions[0])
     _line(out, story.problem, style="bold red" if _alarming(story) else "bold")
-    _head(out, "Where?")
+    _head(out, story.questions[1])
     for place in story.where:
         _line(out, place.sentence)
-    _head(out, "How sure is that?")
+    _head(out, story.questions[2])
     for line in story.sure:
         _line(out, line)
     _head(out, f"Strongest findings (false-discovery rate {story.rate:.0%})")
     if not story.strongest:
-        _line(out, "none: no difference was detected")
+        _line(out, f"none: no {story.noun} was detected")
     for position, finding in enumerate(story.strongest, start=1):
         _finding(out, position, finding, story.model)
     if story.controls:
@@ -40,7 +40,7 @@ def print_first_screen(run: Run, out: Console, limit: int = 10) -> None:
         text = f"{seen} of {len(story.controls)} method checks (not about people) seen"
         _line(out, text, style="dim")
     if story.quiet:
-        _head(out, "Tested, no difference detected")
+        _head(out, f"Tested, no {story.noun} detected")
         for part in story.quiet:
             _quiet(out, part)
     for label, why in story.skipped.items():

@@ -12,9 +12,11 @@ from typing import Any
 
 from evenhand.findings import Finding, strongest
 from evenhand.record import Run
+from evenhand.report import content_study
 from evenhand.report.words import chance, count, defined, is_control, metric_name, number, subject
 
 NAMED = 6
+QUESTIONS = ("Is there a problem?", "Where?", "How sure is that?", "What next?")
 
 
 @dataclass(frozen=True)
@@ -111,6 +113,8 @@ class Story:
     undefined: tuple[Finding, ...]
     skipped: Mapping[str, str]
     rate: float
+    questions: tuple[str, ...] = QUESTIONS
+    noun: str = "difference"
 
 
 def audited_name(facts: Mapping[str, Any]) -> str:
@@ -123,6 +127,8 @@ def tell(run: Run, limit: int = 10) -> Story:
     """Put a finished run into words. Nothing is recomputed: all numbers are the findings'."""
     facts = run.facts
     findings = run.findings
+    if content_study.is_study(facts):
+        return _study(run, facts, limit)
     name = audited_name(facts)
     rate = float(facts["work"]["suite"].get("false_discovery_rate", 0.05))
     social = [f for f in findings if not is_control(f)]
@@ -144,6 +150,36 @@ def tell(run: Run, limit: int = 10) -> Story:
         undefined=tuple(f for f in social if not defined(f.value)),
         skipped={k: str(v["skipped"]) for k, v in facts["probes"].items() if v.get("skipped")},
         rate=rate,
+    )
+
+
+def _study(run: Run, facts: Mapping[str, Any], limit: int) -> Story:
+    """The first screen of a study."""
+    found, name = run.findings, audited_name(facts)
+    rate = float(facts["work"]["suite"].get("false_discovery_rate", 0.05))
+    pairs = content_study.correlations(found)
+    hits = tuple(f for f in pairs if f.detected)
+    tests = sum(f.detected is not None for f in pairs)
+    title = str(facts["probes"].get("study", {}).get("title", name))
+    place = Place(title, name, True, len(hits), tests, content_study.named(found))
+    best = tuple(sorted(hits, key=lambda f: -abs(f.value))[:limit])
+    return Story(
+        title=f"{name}: what the study found",
+        model=name,
+        problem=content_study.answer(found),
+        clearest=_clearest(best, best[0].model) if best else "",
+        where=(place,),
+        sure=tuple(content_study.sure(found, rate)),
+        steps=tuple(Step(*s) for s in content_study.steps(run)),
+        verdicts=(Verdict(name, "study", True, tests, hits),),
+        strongest=best,
+        quiet=tuple(_quiet(facts, pairs)),
+        controls=(),
+        undefined=tuple(f for f in found if not defined(f.value)),
+        skipped={},
+        rate=rate,
+        questions=content_study.QUESTIONS,
+        noun="relation",
     )
 
 

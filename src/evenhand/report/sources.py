@@ -57,6 +57,8 @@ def command(facts: Mapping[str, Any]) -> tuple[str, str]:
     A packaged suite is named; one that was changed or sampled to a time budget comes as TOML.
     """
     work = facts["work"]
+    if work.get("kind") == "study":
+        return _study_command(work)
     options = ["--seed", str(work.get("seed", 0))]
     for flag, key in (("--as", "as"), ("--dtype", "dtype")):
         if work.get(key):
@@ -69,6 +71,21 @@ def command(facts: Mapping[str, Any]) -> tuple[str, str]:
     text = suite_toml(suite)
     line = ["evenhand", "audit", work["model"], "--suite", "suite.toml", *options]
     return shlex.join(line), text
+
+
+def _study_command(work: Mapping[str, Any]) -> tuple[str, str]:
+    """A study again: its recipe is kept whole in run.json."""
+    line = ["evenhand", "study", "study.toml"]
+    if work.get("data"):
+        line += ["--data", str(work["data"])]
+    recipe = work["recipe"]
+    flat = {k: v for k, v in recipe.items() if not isinstance(v, Mapping)}
+    text = [f"{k} = {_toml(v)}" for k, v in flat.items() if v is not None]
+    for name, part in recipe.items():
+        if isinstance(part, Mapping):
+            text += ["", f"[{name}]"]
+            text += [f"{k} = {_toml(v)}" for k, v in part.items() if v is not None]
+    return shlex.join(line), "\n".join(text)
 
 
 def _packaged(suite: Mapping[str, Any]) -> bool:

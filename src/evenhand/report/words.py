@@ -43,6 +43,10 @@ METRICS = {
     "kmeans_accuracy": Metric(
         "clustering accuracy", "0.5: groups cannot be told apart; 1: they fall apart by themselves"
     ),
+    "spearman": Metric("rank correlation", "from −1 to 1; 0: no relation"),
+    "reliability": Metric(
+        "reliability", "1: replicates agree; 0 or below: all spread is noise of training"
+    ),
     "rd": Metric("relative difference", "0: both groups alike"),
 }
 

@@ -1,0 +1,66 @@
+"""The folder of a study: what each stage of each cell left behind.
+
+    run.json  findings.json  report.html     as of any run
+    corpus/                                  cleaned text and the flags of its lines
+    cells/<cell>/vectors.npz                 words and vectors
+    cells/<cell>/<stage>.json                one object of numbers per finished stage
+
+A stage is finished when its file is there; files are written whole or not at all, so a study
+that was stopped goes on with the first missing one, and several machines may share the folder.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from evenhand.errors import RunError
+from evenhand.runner.store import replace
+from evenhand.strict import plain
+
+VECTORS = "vectors"
+STAGES = ("corpus", VECTORS, "intrinsic", "hate_speech", "coreference")
+
+
+@dataclass(frozen=True)
+class StudyFolder:
+    """Paths and stage results below one study folder."""
+
+    root: Path
+
+    @property
+    def corpus(self) -> Path:
+        return self.root / "corpus"
+
+    def cell(self, name: str) -> Path:
+        return self.root / "cells" / name
+
+    def vectors(self, name: str) -> Path:
+        return self.cell(name) / "vectors.npz"
+
+    def result(self, name: str, stage: str) -> Path:
+        return self.cell(name) / f"{stage}.json"
+
+    def done(self, name: str, stage: str) -> bool:
+        return self.result(name, stage).is_file()
+
+    def write(self, name: str, stage: str, values: Mapping[str, Any]) -> None:
+        """Keep a stage's numbers; its file says that the stage is finished."""
+        self.cell(name).mkdir(parents=True, exist_ok=True)
+        text = json.dumps(plain(dict(values)), indent=1, ensure_ascii=False)
+        replace(self.result(name, stage), (text + "\n").encode())
+
+    def read(self, name: str, stage: str) -> dict[str, Any]:
+        """A stage's numbers; empty when it is not finished."""
+        path = self.result(name, stage)
+        if not path.is_file():
+            return {}
+        try:
+            return dict(json.loads(path.read_text(encoding="utf-8")))
+        except json.JSONDecodeError as error:
+            raise RunError(
+                f"{path}: damaged ({error}). Remove it and go on with the same command."
+            ) from error

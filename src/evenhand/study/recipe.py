@@ -1,0 +1,203 @@
+"""What a study does, read from TOML: corpus, training, changes, metrics and tasks.
+
+Paths may hold `{data}`, which stands for the folder given by `--data`, so that one recipe works
+wherever the data lies.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+
+from evenhand.errors import DataError, SpecError, unknown
+from evenhand.lexicons.word_sets import weat
+from evenhand.suite import is_study, recipe_files
+
+Direction = Literal["reduce", "increase"]
+Share = float
+TASKS = ("hate_speech", "coreference")
+
+
+class Part(BaseModel):
+    """Frozen settings; a setting that is not known is refused."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Corpus(Part):
+    """The text that vectors are trained on."""
+
+    files: tuple[str, ...] = Field(min_length=1)
+    cleaning: Literal["plain", "wikipedia", "tweets"] = "wikipedia"
+    rare: int | None = None
+    """Tokens seen fewer times become <UNK>; None: the cut-off of the cleaning."""
+
+
+class Training(Part):
+    """How vectors are trained; the defaults are the paper's (section 4.1)."""
+
+    algorithms: tuple[Literal["word2vec", "fasttext"], ...] = ("word2vec",)
+    dimensions: int = Field(300, ge=2)
+    window: int = Field(5, ge=1)
+    epochs: int = Field(5, ge=1)
+    min_count: int = Field(5, ge=1)
+    replicates: int = Field(3, ge=1)
+    """How often the unmodified vectors are trained, each time with another seed."""
+
+
+class Balancing(Part):
+    """Leaving out lines of the corpus: shares of affected lines that are kept."""
+
+    directions: tuple[Direction, ...] = ("reduce", "increase")
+    shares: tuple[Share, ...] = tuple(round(0.1 * i, 1) for i in range(10))
+
+    @field_validator("shares")
+    @classmethod
+    def _shares(cls, value: tuple[float, ...]) -> tuple[float, ...]:
+        for share in value:
+            if not 0.0 <= share < 1.0:
+                raise ValueError(f"a share of kept lines lies in [0, 1), not {share}")
+        return value
+
+
+class AttractRepel(Part):
+    """Pulling word pairs together and apart; the grid of section 4.2."""
+
+    directions: tuple[Direction, ...] = ("reduce", "increase")
+    regularisations: tuple[float, ...] = (0.1, 0.05, 0.01)
+    attract_margins: tuple[float, ...] = (0.0, 1.0)
+    repel_margins: tuple[float, ...] = (0.0, 1.0)
+    batch: int = Field(50, ge=2)
+    epochs: int = Field(5, ge=1)
+    neighbours: int = Field(10, ge=0)
+    """Each set is widened by so many neighbours of each word (0: as it stands)."""
+
+
+class HateSpeech(Part):
+    """Training a hate-speech detector on the vectors and comparing groups of texts."""
+
+    data: str
+    text: str = "tweet"
+    label: str = "class"
+    hateful: tuple[str, ...] = ("0", "1")
+    groups: tuple[Literal["gender", "dialect"], ...] = ("gender", "dialect")
+    dialect_counts: str | None = None
+    dialect_vocabulary: str | None = None
+    repeats: int = Field(1, ge=1)
+    epochs: int = Field(20, ge=1)
+    limit: int | None = None
+
+
+class Coreference(Part):
+    """Training a coreference model on the vectors and comparing WinoBias halves."""
+
+    train: tuple[str, ...]
+    winobias: str
+    repeats: int = Field(1, ge=1)
+    epochs: int = Field(20, ge=1)
+    limit: int | None = None
+
+
+class Correlating(Part):
+    """How metrics are compared over embeddings."""
+
+    resamples: int = Field(9_999, ge=99)
+    scipy_stream: bool = False
+
+
+class Recipe(Part):
+    """A whole study."""
+
+    name: str
+    title: str = ""
+    seed: int = 0
+    word_set: str = "kato_winobias"
+    """Whose lists say what is stereotypical: targets x, y and attributes a, b."""
+    tests: tuple[str, ...] = Field(("kato_winobias",), min_length=1)
+    false_discovery_rate: float = Field(0.05, gt=0, lt=1)
+    corpus: Corpus
+    training: Training = Training()
+    balancing: Balancing | None = None
+    attract_repel: AttractRepel | None = None
+    hate_speech: HateSpeech | None = None
+    coreference: Coreference | None = None
+    correlation: Correlating = Correlating()
+
+    @field_validator("word_set")
+    @classmethod
+    def _word_set(cls, value: str) -> str:
+        weat(value)
+        return value
+
+    @field_validator("tests")
+    @classmethod
+    def _tests(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        for test in value:
+            weat(test)
+        return value
+
+    @property
+    def tasks(self) -> tuple[str, ...]:
+        return tuple(task for task in TASKS if getattr(self, task) is not None)
+
+
+def load_recipe(name: str | Path) -> Recipe:
+    """A packaged study by name, or a TOML file.
+
+    Raises:
+        SpecError: no such recipe, malformed TOML, or a wrong setting (all of them at once).
+    """
+    path = Path(name)
+    if not path.is_file():
+        known = {k: p for k, p in recipe_files().items() if is_study(p)}
+        if str(name) not in known:
+            raise SpecError(unknown("study", str(name), known, hint="It is no file either."))
+        path = known[str(name)]
+    try:
+        values = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise SpecError(f"{path}: not valid TOML: {error}.") from error
+    return parse_recipe(values, str(path), path.stem)
+
+
+def parse_recipe(values: Mapping[str, Any], where: str, name: str = "study") -> Recipe:
+    """A recipe from its TOML values."""
+    try:
+        return Recipe(**{"name": name, **values})
+    except ValidationError as error:
+        rows = "; ".join(
+            f"{'.'.join(map(str, e['loc'])) or 'recipe'}: {e['msg']}" for e in error.errors()
+        )
+        raise SpecError(f"{where}: {rows}.") from error
+
+
+def place(path: str, data: Path | None) -> Path:
+    """A path of a recipe with `{data}` filled in.
+
+    Raises:
+        SpecError: the recipe needs a data folder and none was given.
+        DataError: there is no such file.
+    """
+    if "{data}" in path:
+        if data is None:
+            raise SpecError(f"the recipe reads {path!r}. Say where the data lies with: --data DIR")
+        path = path.replace("{data}", str(data))
+    found = Path(path).expanduser()
+    if not found.exists():
+        raise DataError(f"{found}: there is no such file. Change it in the recipe, or --data DIR.")
+    return found
+
+
+def files_of(recipe: Recipe) -> list[str]:
+    """Every path that the recipe reads, as written there."""
+    paths = list(recipe.corpus.files)
+    if recipe.hate_speech:
+        h = recipe.hate_speech
+        paths += [p for p in (h.data, h.dialect_counts, h.dialect_vocabulary) if p]
+    if recipe.coreference:
+        paths += [*recipe.coreference.train, recipe.coreference.winobias]
+    return paths

@@ -1,0 +1,245 @@
+"""Running a study into a folder, and going on where it stopped."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from evenhand.errors import RunError, need
+from evenhand.record import Run, RunWriter, environment, now
+from evenhand.runner.progress import Progress, Silent
+from evenhand.study import analysis, claims
+from evenhand.study.folder import VECTORS, StudyFolder
+from evenhand.study.grid import Cell, cells
+from evenhand.study.points import INTRINSIC, points_table, runs_table
+from evenhand.study.recipe import Recipe, files_of, place
+from evenhand.study.schedule import Lane, ProcessLane, RayLane, Schedule, Task
+
+CORPUS = Task("", "corpus")
+
+
+@dataclass
+class Study:
+    """A recipe in a folder; each call of `run` does what is left.
+
+    Attributes:
+        stages: which stages to work on now (all when empty); what is missing stays missing, so
+            a task that needs a GPU can be done later, or on another machine that sees a copy of
+            the folder.
+        jobs: stages at a time on this machine.
+    """
+
+    recipe: Recipe
+    folder: Path
+    data: Path | None = None
+    jobs: int = 1
+    stages: tuple[str, ...] = ()
+    progress: Progress = field(default_factory=Silent)
+    ray_address: str | None = None
+    on_ray: bool = False
+
+    def run(self) -> Run:
+        """Do what is left, then correlate what is there and write findings and report."""
+        for path in files_of(self.recipe):
+            place(path, self.data)  # a missing file is said before hours are spent
+        writer = RunWriter(self.folder)
+        with writer.held():
+            facts = self._begin()
+            writer.facts(facts)
+            started = time.monotonic()
+            try:
+                failures = self._stages(facts)
+            except KeyboardInterrupt:
+                writer.facts({**facts, "status": "interrupted"})
+                raise
+            except Exception:
+                writer.facts({**facts, "status": "failed"})
+                raise
+            spent = facts["timings"].get("total_s", 0.0) + time.monotonic() - started
+            facts["timings"]["total_s"] = round(spent, 2)
+            self._conclude(writer, facts, failures)
+        from evenhand.report.build import render
+
+        run = Run.open(self.folder)
+        writer.page(render(run))
+        return run
+
+    @property
+    def place(self) -> StudyFolder:
+        return StudyFolder(self.folder)
+
+    @property
+    def tasks(self) -> list[Task]:
+        """Every stage of every cell, with what it waits for."""
+        found = [CORPUS]
+        for cell in cells(self.recipe):
+            before = f"{cell.base}/{VECTORS}" if cell.base else CORPUS.key
+            found.append(Task(cell.name, VECTORS, (before,)))
+        for stage in (INTRINSIC, *self.recipe.tasks):
+            for cell in cells(self.recipe):
+                found.append(Task(cell.name, stage, (f"{cell.name}/{VECTORS}",)))
+        return found
+
+    def done(self, task: Task) -> bool:
+        return self.place.done(task.cell or "corpus", task.stage)
+
+    def plan(self) -> list[dict[str, Any]]:
+        """Per stage: how many there are and how many are finished."""
+        rows = []
+        for stage in dict.fromkeys(t.stage for t in self.tasks):
+            own = [t for t in self.tasks if t.stage == stage]
+            seconds = [
+                self.place.read(t.cell or "corpus", stage).get("seconds")
+                for t in own
+                if self.done(t)
+            ]
+            known = [s for s in seconds if s is not None]
+            mean = sum(known) / len(known) if known else None
+            left = len(own) - len(seconds)
+            rows.append({
+                "stage": stage, "all": len(own), "finished": len(seconds), "left": left,
+                "seconds each": mean, "seconds left": mean * left if mean is not None else None,
+            })  # fmt: skip
+        return rows
+
+    def _begin(self) -> dict[str, Any]:
+        path = self.folder / "run.json"
+        work = self.identity()
+        if not path.is_file():
+            return {
+                "status": "running", "work": work, "models": {}, "probes": {}, "attempts": 1,
+                "started": now(), "environment": environment(), "timings": {},
+            }  # fmt: skip
+        facts = Run.open(self.folder).facts
+        theirs = {**facts["work"], "data": None}
+        if theirs != {**work, "data": None}:
+            raise RunError(
+                f"{self.folder}: holds other work (another recipe, or a changed one). Choose "
+                f"another folder with: --out DIR"
+            )
+        return {
+            **facts, "work": work, "status": "running", "attempts": int(facts["attempts"]) + 1
+        }  # fmt: skip
+
+    def identity(self) -> dict[str, Any]:
+        """What must be equal for two attempts to be the same work (the data may move)."""
+        rate = self.recipe.false_discovery_rate
+        return {
+            "kind": "study",
+            "model": self.recipe.name,
+            "seed": self.recipe.seed,
+            "suite": {"name": self.recipe.name, "false_discovery_rate": rate, "probe": []},
+            "recipe": self.recipe.model_dump(mode="json"),
+            "data": str(self.data) if self.data else None,
+        }
+
+    def _stages(self, facts: dict[str, Any]) -> list[str]:
+        tasks = [t for t in self.tasks if not self.stages or t.stage in self.stages]
+        kept = {t.key for t in tasks}
+        tasks = [Task(t.cell, t.stage, self._needs(t, kept)) for t in tasks]
+        schedule = Schedule(self._starter(), max(1, self.jobs))
+        ready = sum(self.done(t) for t in tasks)
+        self.progress.start(f"study {self.recipe.name}", len(tasks), ready)
+        for _ in schedule.run(tasks, self.done):
+            self.progress.advance(1)
+        self.progress.finish()
+        return [f"{f.task.key.strip('/')}: {f.message}" for f in schedule.failures]
+
+    def _needs(self, task: Task, kept: set[str]) -> tuple[str, ...]:
+        """Needs that are worked on now; the others must be finished already."""
+        outside = [n for n in task.needs if n not in kept]
+        for key in outside:
+            cell, _, stage = key.rpartition("/")
+            if not self.place.done(cell or "corpus", stage):
+                raise RunError(
+                    f"{self.folder}: stage {task.stage!r} needs {key.strip('/')!r}, which is not "
+                    f"finished. Run the study without --stages first."
+                )
+        return tuple(n for n in task.needs if n in kept)
+
+    def _starter(self) -> Callable[[Task], Lane]:
+        if self.on_ray:
+            ray = need("ray", extra="ray", what="a study on a cluster")
+            if not ray.is_initialized():
+                ray.init(address=self.ray_address or "auto", log_to_driver=False)
+            self.jobs = max(self.jobs, int(ray.cluster_resources().get("CPU", 1)))
+            return lambda task: RayLane(self.folder.resolve(), task, ray)
+        threads = max(1, (os.cpu_count() or 1) // max(1, self.jobs))
+        return lambda task: ProcessLane(self.folder, task, threads)
+
+    def _conclude(self, writer: RunWriter, facts: dict[str, Any], failures: Sequence[str]) -> None:
+        grid = cells(self.recipe)
+        runs = runs_table(self.place, grid, self.recipe.tasks)
+        points = points_table(runs)
+        writer.table("study", "items", runs)
+        writer.table("study", "points", points)
+        path = self.folder / "probes" / "study" / "points.parquet"
+        pairs = analysis.pairs(path, runs, self.recipe)
+        known = analysis.reliabilities(runs, self.recipe)
+        writer.table("study", "correlations", analysis.as_table(pairs))
+        writer.table("study", "reliability", analysis.as_table(known))
+        rate = self.recipe.false_discovery_rate
+        found = [_judged(f, rate) for f in claims.findings(pairs, known)]
+        writer.findings(found)
+        missing = [t.key.strip("/") for t in self.tasks if not self.done(t)]
+        facts["probes"] = {"study": self._entry(grid, missing, failures)}
+        facts["models"] = {self.recipe.name: {"name": self.recipe.name, "kind": "study"}}
+        facts["status"] = "finished" if not missing else "interrupted"
+        facts["finished"] = now()
+        writer.facts(facts)
+
+    def _entry(
+        self, grid: Sequence[Cell], missing: Sequence[str], failures: Sequence[str]
+    ) -> dict[str, Any]:
+        stages = len(self.tasks)
+        return {
+            "probe": "study",
+            "title": self.recipe.title or "Intrinsic metrics against behaviour",
+            "paper": "Kato and Miyao (2024)",
+            "model": self.recipe.name,
+            "as_published": self.recipe.correlation.scipy_stream,
+            "settings": {},
+            "counts": {"cells": len(grid), "stages": stages, "finished": stages - len(missing)},
+            "summary": {
+                "embeddings": len(grid),
+                "stages_finished": stages - len(missing),
+                "stages": stages,
+                "missing": list(missing)[:50],
+                "failures": list(failures),
+                "lexicons": ["kato_word_sets"],
+            },
+        }
+
+
+def _judged(finding: Any, rate: float) -> Any:
+    verdict = bool(finding.q <= rate) if finding.q == finding.q else None
+    return type(finding)(**{**finding.__dict__, "detected": verdict})
+
+
+def run_study(
+    recipe: Recipe,
+    *,
+    out: str | Path,
+    data: str | Path | None = None,
+    jobs: int = 1,
+    stages: Sequence[str] = (),
+    progress: Progress | None = None,
+) -> Run:
+    """Run a study, or go on with one, and give its run folder.
+
+    Args:
+        recipe: what to do (`load_recipe`).
+        out: the folder; one that holds the same study is gone on with.
+        data: what `{data}` in the recipe's paths stands for.
+        jobs: stages at a time.
+        stages: only these (`corpus`, `vectors`, `intrinsic`, `hate_speech`, `coreference`).
+        progress: told how far the work is.
+    """
+    study = Study(
+        recipe, Path(out), Path(data) if data else None, jobs, tuple(stages), progress or Silent()
+    )
+    return study.run()

@@ -1,0 +1,125 @@
+"""Correlations with their reliability: planted relations are found, noise is called noise."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from scipy.stats import spearmanr
+
+from evenhand.study.analysis import as_table, ceiling, pairs, reliability
+from evenhand.study.claims import findings
+from evenhand.study.points import columns_of, points_table
+from evenhand.study.recipe import parse_recipe
+
+RECIPE = parse_recipe(
+    {"corpus": {"files": ["a"]}, "correlation": {"resamples": 999}}, "here", "tiny"
+)
+
+
+def made_runs(noise: float = 0.01, seed: int = 0) -> pa.Table:
+    """3 originals and two families of 8; the gap follows the metric inside each family."""
+    rng = np.random.default_rng(seed)
+    family = ["original"] * 3 + ["balancing"] * 8 + ["attract_repel"] * 8
+    strength = np.r_[np.zeros(3), np.linspace(-1, 1, 8), np.linspace(-1, 1, 8)]
+    n = len(family)
+    return pa.table({
+        "cell": [f"c{i}" for i in range(n)],
+        "point": ["o"] * 3 + [f"p{i}" for i in range(16)],
+        "algorithm": ["word2vec"] * n,
+        "family": family,
+        "direction": [""] * n, "share": pa.nulls(n, pa.float64()),
+        "regularisation": pa.nulls(n, pa.float64()),
+        "attract_margin": pa.nulls(n, pa.float64()), "repel_margin": pa.nulls(n, pa.float64()),
+        "intrinsic:weat kato_weat7": strength + noise * rng.standard_normal(n),
+        "hate_speech:gender f1 gap": 0.1 * strength + 0.1 * noise * rng.standard_normal(n),
+    })  # fmt: skip
+
+
+def written(tmp_path: Path, runs: pa.Table) -> Path:
+    path = tmp_path / "points.parquet"
+    pq.write_table(points_table(runs), path)
+    return path
+
+
+def test_replicates_become_one_point_at_their_mean_with_their_deviation() -> None:
+    runs = made_runs()
+    points = points_table(runs)
+    values = runs.column("intrinsic:weat kato_weat7").to_numpy()[:3]
+    assert points.num_rows == 17
+    assert points.column("n").to_pylist()[0] == 3
+    name = "intrinsic:weat kato_weat7"
+    assert points.column(name).to_pylist()[0] == pytest.approx(values.mean(), abs=1e-15)
+    assert points.column(f"sd {name}").to_pylist()[0] == pytest.approx(values.std(ddof=1))
+    assert points.column(f"sd {name}").to_pylist()[1] is None
+
+
+def test_a_planted_relation_is_found_with_scipys_coefficient(tmp_path: Path) -> None:
+    runs = made_runs()
+    (pair,) = pairs(written(tmp_path, runs), runs, RECIPE)
+    points = points_table(runs)
+    columns = columns_of(runs)
+    x = points.column(columns.intrinsic[0]).to_numpy()
+    y = points.column(columns.extrinsic[0]).to_numpy()
+    assert pair.spearman == pytest.approx(spearmanr(x, y).statistic, abs=1e-12)
+    assert pair.q < 0.01
+    assert {s["stratum"]: s["n"] for s in pair.strata} == {"balancing": 8, "attract_repel": 8}
+    assert all(s["spearman"] > 0.9 for s in pair.strata)
+    assert pair.ceiling > 0.99
+
+
+def test_reliability_is_one_minus_the_ratio_of_variances() -> None:
+    runs = made_runs(noise=0.5)
+    found = reliability(runs, "intrinsic:weat kato_weat7", "word2vec")
+    values = runs.column("intrinsic:weat kato_weat7").to_numpy()
+    expected = 1 - values[:3].var(ddof=1) / values[3:].var(ddof=1)
+    assert found.reliability == pytest.approx(expected, abs=1e-12)
+    assert (found.n_replicates, found.n_modified) == (3, 16)
+
+
+def test_without_replicates_reliability_is_undefined_with_a_reason() -> None:
+    runs = made_runs().slice(2)
+    found = reliability(runs, "intrinsic:weat kato_weat7", "word2vec")
+    assert np.isnan(found.reliability)
+    assert found.reason.startswith("1 replicates")
+
+
+def test_a_noisy_column_leaves_no_room_and_the_sentence_says_so(tmp_path: Path) -> None:
+    runs = made_runs()
+    noisy = np.r_[np.array([-5.0, 0.0, 5.0]), np.linspace(-0.1, 0.1, 16)]
+    at = runs.column_names.index("hate_speech:gender f1 gap")
+    runs = runs.set_column(at, "hate_speech:gender f1 gap", pa.array(noisy))
+    (pair,) = pairs(written(tmp_path, runs), runs, RECIPE)
+    assert pair.reliability_y < 0
+    assert pair.ceiling == 0.0
+    (claim,) = findings([pair], [])
+    assert "cannot be told from no relation at all" in claim.sentence
+
+
+def test_the_sentence_holds_the_numbers_of_the_finding(tmp_path: Path) -> None:
+    runs = made_runs()
+    (pair,) = pairs(written(tmp_path, runs), runs, RECIPE)
+    (claim,) = findings([pair], [])
+    assert f"{claim.value:+.2f} [{claim.low:+.2f}, {claim.high:+.2f}]" in claim.sentence
+    assert "Over 17 word2vec embeddings WEAT (kato_weat7) rises with" in claim.sentence
+
+
+def test_an_unfinished_task_leaves_no_pairs(tmp_path: Path) -> None:
+    runs = made_runs().drop_columns(["hate_speech:gender f1 gap"])
+    assert pairs(written(tmp_path, runs), runs, RECIPE) == []
+
+
+def test_pair_rows_become_columns_with_one_per_family(tmp_path: Path) -> None:
+    runs = made_runs()
+    table = as_table(pairs(written(tmp_path, runs), runs, RECIPE))
+    assert {"spearman", "spearman_balancing", "spearman_attract_repel", "ceiling"} <= set(
+        table.column_names
+    )
+
+
+@pytest.mark.parametrize(("one", "other", "expected"), [(1, 1, 1), (0.25, 1, 0.5), (-1, 1, 0)])
+def test_the_ceiling_is_the_root_of_the_product(one: float, other: float, expected: float) -> None:
+    assert ceiling(one, other) == pytest.approx(expected)
