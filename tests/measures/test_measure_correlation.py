@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import csv
+import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -82,28 +84,131 @@ def test_wrong_columns() -> None:
         correlation.measure(made(), x=[], y=["y"])
 
 
-@pytest.mark.shared
-def test_published_correlations_and_their_p(shared: Path) -> None:
-    table = read_table(shared / "data" / "kato" / "kato_points.parquet")
-    keep = np.array(table.columns["modification_wordset"].to_pylist()) == "winobias"
-    columns = {name: np.array(c.to_pylist())[keep] for name, c in table.columns.items()
-               if name in ("algorithm", "weat_es_extracted", "rnsb_extracted",
-                           "winobias_type1_precision_diff", "modification")}  # fmt: skip
+def repeated() -> Table:
+    """Thirty models with one run each, and ten runs of one more."""
+    rng = np.random.default_rng(3)
+    x = np.r_[rng.normal(size=30), np.zeros(10)]
+    y = np.r_[x[:30] + rng.normal(scale=0.2, size=30), rng.normal(scale=0.2, size=10)]
+    noise = rng.normal(size=40)
+    kind = ["changed"] * 30 + ["same"] * 10
+    return from_columns({"x": x, "y": y, "noise": noise, "kind": kind}, "t")
+
+
+def test_repeated_runs_become_one_point_and_give_the_ceiling() -> None:
+    table = repeated()
+    found = correlation.measure(table, x=["x"], y=["y", "noise"], replicates="kind=same", **QUICK)
+    good, bad = found["rows"]
+    assert (good["n"], bad["n"]) == (31, 31)
+    y = table.numbers("y")
+    wanted = 1 - y[30:].var(ddof=1) / y[:30].var(ddof=1)
+    assert good["reliability_x"] == 1.0
+    assert good["reliability_y"] == pytest.approx(wanted, abs=1e-12)
+    assert good["ceiling"] == pytest.approx(np.sqrt(wanted), abs=1e-12)
+    assert good["note"] is None
+    assert bad["ceiling"] < 0.8
+    trust = {row["column"]: row for row in found["reliability"]}
+    assert (trust["y"]["n_replicates"], trust["y"]["n_points"]) == (10, 30)
+    assert trust["y"]["p"] < 0.001 < trust["noise"]["p"]
+    assert trust["y"]["low"] < wanted < trust["y"]["high"]
+
+
+def test_a_gap_that_is_noise_says_so() -> None:
+    table = repeated()
+    quiet = table.numbers("noise").copy()
+    quiet[:30] *= 0.3
+    columns = {"x": table.numbers("x"), "y": quiet, "kind": list(table.labels("kind"))}
+    row = correlation.measure(
+        from_columns(columns, "t"), x=["x"], y=["y"], replicates="kind=same", **QUICK
+    )["rows"][0]
+    assert row["reliability_y"] < 0
+    assert row["ceiling"] == 0
+    assert "leaves room for |rho| up to about 0.00" in row["note"]
+
+
+def test_wrong_replicates() -> None:
+    with pytest.raises(SpecError, match="'kind' does not say which rows"):
+        correlation.measure(repeated(), x=["x"], y=["y"], replicates="kind")
+    with pytest.raises(SpecError, match="no row has 'other' in column 'kind'"):
+        correlation.measure(repeated(), x=["x"], y=["y"], replicates="kind=other")
+
+
+def test_several_columns_may_part_the_table() -> None:
+    found = correlation.measure(made(), x=["x"], y=["y"], by=["all", "kind"], **QUICK)
+    assert [row["by"] for row in found["rows"]] == ["z / p", "z / q"]
+    alone = correlation.measure(made(), x=["x"], y=["y"], by="kind", **QUICK)
+    assert [r["spearman"] for r in found["rows"]] == [r["spearman"] for r in alone["rows"]]
+
+
+def test_pairs_that_share_permutations_get_the_numbers_of_pairs_alone() -> None:
+    table = repeated()
+    both = correlation.measure(table, x=["x"], y=["y", "noise"], seed=4, **QUICK)["rows"]
+    alone = correlation.measure(table, x=["x"], y=["noise"], seed=4, **QUICK)["rows"]
+    for key in ("spearman", "p", "low", "high", "pearson", "kendall"):
+        assert both[1][key] == pytest.approx(alone[0][key], abs=1e-12)
+
+
+KEYS = ("task", "algorithm", "modification_wordset")
+
+
+@pytest.fixture(scope="module")
+def study(shared: Path) -> dict[str, Any]:
+    """Every correlation of the published study from its 648 runs, timed."""
+    start = time.perf_counter()
+    table = read_table(shared / "data" / "kato" / "kato_runs.parquet")
     found = correlation.measure(
-        from_columns({k: v.tolist() for k, v in columns.items()}, "kato"),
-        x=["weat_es_extracted", "rnsb_extracted"], y=["winobias_type1_precision_diff"],
-        by="algorithm", strata="modification", seed=20240401, as_published=True,
+        table,
+        x=[c for c in table.columns if c.startswith(("weat_es_", "rnsb_"))],
+        y=[c for c in table.columns if c.endswith("_diff")],
+        by=KEYS, strata="modification", replicates="modification=none",
+        seed=20240401, as_published=True,
     )  # fmt: skip
-    rows = {(row["x"], row["by"]): row for row in found["rows"]}
-    with (shared / "golden" / "kato" / "kato_expected_correlations.csv").open() as file:
-        wanted = [
-            line for line in csv.DictReader(file)
-            if line["modification_wordset"] == "winobias" and line["eval_wordset"] == "extracted"
-            and line["extrinsic"] == "winobias_type1_precision_diff"
-        ]  # fmt: skip
-    assert len(wanted) == len(rows) == 4
+    rows = {(row["by"], row["x"], row["y"]): row for row in found["rows"]}
+    trust = {(row["by"], row["column"]): row for row in found["reliability"]}
+    return {"rows": rows, "trust": trust, "seconds": time.perf_counter() - start}
+
+
+def lines(shared: Path, name: str) -> list[dict[str, str]]:
+    with (shared / "golden" / "kato" / name).open() as file:
+        return list(csv.DictReader(file))
+
+
+@pytest.mark.shared
+def test_all_published_correlations_and_their_p(shared: Path, study: dict[str, Any]) -> None:
+    wanted = lines(shared, "kato_expected_correlations.csv")
+    assert len(wanted) == 216
     for line in wanted:
-        row = rows[(f"{line['intrinsic']}_extracted", line["algorithm"])]
+        by = " / ".join(line[key] for key in KEYS)
+        row = study["rows"][by, f"{line['intrinsic']}_{line['eval_wordset']}", line["extrinsic"]]
         assert row["n"] == int(line["n"])
         assert row["spearman"] == pytest.approx(float(line["spearman"]), abs=1e-12)
-        assert row["p"] == pytest.approx(float(line["p_perm_9999_seed20240401"]), abs=1e-9)
+        assert row["p"] == pytest.approx(float(line["p_perm_9999_seed20240401"]), abs=1e-12)
+        assert row["pearson"] == pytest.approx(float(line["pearson"]), abs=1e-12)
+    # 216 cells with 648 strata and all intervals; the original takes 7 s for one.
+    assert study["seconds"] < 60
+
+
+@pytest.mark.shared
+def test_reliability_and_strata_of_the_published_study(shared: Path, study: dict[str, Any]) -> None:
+    wanted = lines(shared, "kato_reliability.csv")
+    checked = 0
+    for line in wanted:
+        by = " / ".join(line[key] for key in KEYS)
+        row = study["trust"][by, line["extrinsic"]]
+        for ours, theirs in (
+            ("noise_sd", "seed_noise_sd_10_originals"),
+            ("spread_sd", "sd_across_all_modified"),
+            ("reliability", "reliability_1_minus_noisevar_over_var"),
+        ):
+            assert row[ours] == pytest.approx(float(line[theirs]), abs=1e-12)
+        for key, value in line.items():
+            if not key.startswith("rho_") or not value:
+                continue
+            part, x = key.removeprefix("rho_").rstrip("]").split("[")
+            pair = study["rows"][by, x, line["extrinsic"]]
+            strata = {p["stratum"]: p["spearman"] for p in pair["strata"]} | {
+                "pooled": pair["spearman"]
+            }
+            assert strata[part] == pytest.approx(float(value), abs=1e-12)
+            checked += 1
+    assert len(wanted) == 60
+    assert checked == 3 * 216

@@ -67,8 +67,14 @@ def correlation(
     table: Input,
     x: Annotated[str, typer.Option("--x", help="Columns, separated by commas.")],
     y: Annotated[str, typer.Option("--y", help="Columns, separated by commas.")],
-    by: Annotated[str | None, typer.Option(help="One result for each value of a column.")] = None,
+    by: Annotated[
+        str | None, typer.Option(help="One result for each value of a column (or of several).")
+    ] = None,
     strata: Annotated[str | None, typer.Option(help="Also inside each value of a column.")] = None,
+    replicates: Annotated[
+        str | None,
+        typer.Option(help="COLUMN=VALUE of rows that are repeated runs of one model: ceilings."),
+    ] = None,
     resamples: Annotated[int, typer.Option(min=1, help="Random permutations.")] = 9_999,
     seed: Seed = 0,
     as_published: Annotated[bool, typer.Option(help="p as in Kato & Miyao's code.")] = False,
@@ -78,8 +84,8 @@ def correlation(
     from evenhand.measures import correlation as job
 
     result = job.measure(
-        table, x=_names(x), y=_names(y), by=by, strata=strata, resamples=resamples, seed=seed,
-        as_published=as_published,
+        table, x=_names(x), y=_names(y), by=_names(by or ""), strata=strata,
+        replicates=replicates, resamples=resamples, seed=seed, as_published=as_published,
     )  # fmt: skip
     if not _write(result, json):
         _show_correlation(result)
@@ -315,10 +321,13 @@ def _show_correlation(result: dict[str, Any]) -> None:
             rows.append([
                 *head, name, str(part["n"]), _number(part["spearman"]), _span(part, "low", "high"),
                 _number(part["p"], ".4f"), _number(part.get("q"), ".4f"),
+                _number(part.get("ceiling"), ".2f"),
             ])  # fmt: skip
             head = ["", ""]
-    _print(
-        "Spearman correlations",
-        ["columns", "by", "stratum", "n", "rho", "95 % interval", "p", "q"],
-        rows,
-    )
+    columns = ["columns", "by", "stratum", "n", "rho", "95 % interval", "p", "q", "ceiling"]
+    if "reliability" not in result:
+        columns, rows = columns[:-1], [row[:-1] for row in rows]
+    _print("Spearman correlations", columns, rows)
+    for row in result["rows"]:
+        if row.get("note"):
+            typer.echo(f"{row['x']} ~ {row['y']} {row['by'] or ''}: {row['note']}")
