@@ -12,6 +12,7 @@ GROUND = {"errors", "strict"}
 DATA = GROUND | {"requests", "lexicons"}
 NUMBERS = DATA | {"metrics", "stats", "findings"}
 ASKING = NUMBERS | {"models", "runner", "measures", "names", "contexts", "wordlists", "swaps"}
+ASKING |= {"corpora", "wordsets"}
 WORK = ASKING | {"probes", "mitigations", "train", "scorers"}
 RECORDS = WORK | {
     "suite", "record", "auditing", "planning", "comparison", "gating", "catalogue", "study",
@@ -33,6 +34,8 @@ ALLOWED = {
     "contexts": NUMBERS | {"measures"},
     "wordlists": DATA,
     "swaps": DATA,
+    "corpora": DATA | {"runner"},
+    "wordsets": NUMBERS | {"models", "names", "corpora", "runner"},
     "scorers": ASKING,
     "probes": NUMBERS | {"measures", "names", "contexts", "wordlists", "swaps", "scorers"},
     "mitigations": ASKING | {"scorers"},

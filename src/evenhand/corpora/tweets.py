@@ -1,0 +1,96 @@
+"""Tweets: reading an archive of the public stream, and cleaning one tweet.
+
+Cleaning, in this order (Kato and Miyao 2024; order as in the released code):
+    1. HTML entities are unescaped until nothing changes      2. lower case
+    3. every # -> <HASH>, the word stays                      4. @name -> <MENTION>
+    5. http(s) addresses -> <URL>                             6. white space -> one space
+"""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+from evenhand.corpora.files import Corpus, decoded
+from evenhand.errors import DataError
+
+_BREAKS = re.compile("\r\n|[\n\r\v\f\u0085\u2028\u2029]")
+_MENTION = re.compile(r"@\w+", re.ASCII)
+_URL = re.compile(r"https?://\S+")
+MARKERS = ("<HASH>", "<MENTION>", "<URL>", "<UNK>")
+
+
+def clean_tweet(text: str) -> str:
+    """One tweet in lower case with markers for hash signs, mentions and addresses.
+
+    >>> clean_tweet("RT @Ann: Tom &amp;amp; I\\u2028#Win  at https://t.co/x1")
+    'rt <MENTION> : tom & i <HASH> win at <URL>'
+    """
+    text = _BREAKS.sub(" ", text)
+    while (plain := html.unescape(text)) != text:
+        text = plain
+    text = text.lower().replace("#", " <HASH> ")
+    text = _MENTION.sub(" <MENTION> ", text)
+    text = _URL.sub(" <URL> ", text)
+    return " ".join(text.split())
+
+
+def read_tweets(corpus: Corpus, dropped: Counter[str] | None = None) -> Iterator[str]:
+    """Raw texts of English tweets that are neither retweets nor withheld.
+
+    A file whose first character is { holds one JSON object per line, as in archives of the
+    stream: `lang` must be "en"; retweets, and tweets withheld by country or for copyright, are
+    left out; notices such as deletions are no tweets. Any other file holds one tweet per line,
+    all of which are kept.
+
+    Args:
+        corpus: from `open_corpus`.
+        dropped: counts what was left out, by reason.
+    """
+    dropped = Counter() if dropped is None else dropped
+    before, number, as_json = "", 0, False
+    for path, block in corpus.blocks():
+        text = decoded(block, path)
+        if path != before:
+            before, number, as_json = path, 0, text.lstrip()[:1] == "{"
+        for line in text.split("\n")[:-1]:
+            number += 1
+            if not line.strip():
+                continue
+            if not as_json:
+                yield line
+            elif kept := _text_of(line, f"{path}, line {number}", dropped):
+                yield kept
+
+
+def _text_of(line: str, where: str, dropped: Counter[str]) -> str | None:
+    try:
+        tweet = json.loads(line)
+    except json.JSONDecodeError as error:
+        raise DataError(
+            f"{where}: not a JSON object ({error.msg}). Accepted: one tweet per line, as JSON of "
+            "the stream archive or as plain text."
+        ) from None
+    reason = _unwanted(tweet)
+    if reason:
+        dropped[reason] += 1
+        return None
+    longer = tweet.get("extended_tweet") or {}
+    return _BREAKS.sub(" ", longer.get("full_text") or tweet.get("full_text") or tweet["text"])
+
+
+def _unwanted(tweet: Any) -> str:
+    """Why a JSON object is not a tweet to keep; "" when it is."""
+    if not isinstance(tweet, dict) or not (tweet.get("text") or tweet.get("full_text")):
+        return "no tweet"
+    if tweet.get("lang") != "en":
+        return "not English"
+    if "retweeted_status" in tweet:
+        return "retweet"
+    if tweet.get("withheld_in_countries") or tweet.get("withheld_copyright"):
+        return "withheld"
+    return ""

@@ -1,0 +1,74 @@
+"""Wikipedia extracts as sentences: WikiExtractor's output (marked or JSON), or plain paragraphs."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterator
+
+from evenhand.corpora.files import Corpus, decoded
+from evenhand.errors import DataError
+
+_END = re.compile(r"""[.!?…]+["'”’)\]]*\s+(?=["'“‘(\[]*[A-Z0-9À-ÖØ-Þ])""")
+_SHORT = frozenset(
+    "mr mrs ms dr prof rev hon st mt ft gen col lt sgt capt maj cmdr adm gov sen rep pres jr sr "
+    "no nos vol vols ed eds pp fig figs vs etc inc ltd co corp dept univ est approx ca cf al "
+    "jan feb mar apr jun jul aug sep sept oct nov dec".split()
+)
+
+
+def split_sentences(text: str) -> list[str]:
+    """Cut a paragraph after . ! ? before a capital or digit, not after initials and short forms.
+
+    >>> split_sentences("Dr. J. Smith came. He left! Did he? In 1901 (approx. noon) no.")
+    ['Dr. J. Smith came.', 'He left!', 'Did he?', 'In 1901 (approx. noon) no.']
+    """
+    found, start = [], 0
+    for end in _END.finditer(text):
+        word = text[start : end.start()].rsplit(None, 1)[-1:] or [""]
+        last = word[0].strip("\"'“‘([").lower()
+        if end.group()[0] == "." and (last in _SHORT or len(last) == 1 or _initials(last)):
+            continue
+        found.append(text[start : end.end()].strip())
+        start = end.end()
+    rest = text[start:].strip()
+    return [*found, rest] if rest else found
+
+
+def _initials(word: str) -> bool:
+    return "." in word and all(len(part) == 1 for part in word.split("."))
+
+
+def read_wikipedia(corpus: Corpus, dropped: Counter[str] | None = None) -> Iterator[str]:
+    """Paragraphs of WikiExtractor's files: `<doc ...>` marks left out, JSON lines opened.
+
+    Args:
+        corpus: from `open_corpus`.
+        dropped: counts what was left out, by reason.
+    """
+    dropped = Counter() if dropped is None else dropped
+    before, number, as_json = "", 0, False
+    for path, block in corpus.blocks():
+        text = decoded(block, path)
+        if path != before:
+            before, number, as_json = path, 0, text.lstrip()[:1] == "{"
+        for line in text.split("\n")[:-1]:
+            number += 1
+            if line.startswith("<doc ") or line.strip() == "</doc>":
+                dropped["document mark"] += 1
+            elif as_json and line.strip():
+                yield from _paragraphs(line, f"{path}, line {number}")
+            elif line.strip():
+                yield line.strip()
+
+
+def _paragraphs(line: str, where: str) -> Iterator[str]:
+    try:
+        text = json.loads(line)["text"]
+    except (json.JSONDecodeError, KeyError, TypeError):
+        raise DataError(
+            f"{where}: no JSON object with a 'text'. Accepted: the output of WikiExtractor "
+            "(plain or --json), or plain paragraphs."
+        ) from None
+    yield from (part.strip() for part in str(text).split("\n") if part.strip())
