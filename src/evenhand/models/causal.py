@@ -138,7 +138,7 @@ class CausalModel(Transformer):
     def _text_tokens(self, texts: Sequence[str]) -> list[list[int]]:
         """Start tokens and text; an empty text becomes a begin (or end-of-text) token alone."""
         distinct = list(dict.fromkeys(texts))
-        encoded = dict(zip(distinct, self.encode(distinct, special=False)))
+        encoded = dict(zip(distinct, self.words(distinct)))
         tokens = [[*self.start, *encoded[t]] for t in texts]
         if all(tokens):
             return tokens

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from evenhand.errors import ModelError
+from evenhand.models.device import fetched
 from evenhand.models.packing import by_token_budget
 from evenhand.models.parts import Assembly, Batch, Pool, pair_frame
 from evenhand.models.transformer import LoadOptions, Transformer
@@ -22,6 +23,18 @@ Encoded = dict[str, list[list[int]]]
 
 class EncoderBase(Transformer):
     """Common ground of masked, span, choice, classifier and plain encoder models."""
+
+    @property
+    def overlaps(self) -> bool:
+        """Whether `begin` returns before its answers are there, so that shards can overlap."""
+        return self.device.startswith("cuda")
+
+    def begin(self, requests: Any, prepared: Any) -> Callable[[], dict[str, Column]]:
+        """Start answering; the function given back waits for the answers."""
+        raise NotImplementedError
+
+    def answer(self, requests: Requests, prepared: Any) -> dict[str, Column]:
+        return self.begin(requests, prepared)()
 
     def encode_texts(self, first: Sequence[str], second: Sequence[str] | None = None) -> Encoded:
         """Texts or text pairs in the checkpoint's own format, special tokens included."""
@@ -73,8 +86,8 @@ class ChoiceModel(EncoderBase):
     def __init__(self, source: str, name: str, options: LoadOptions | None = None) -> None:
         super().__init__(source, name, options)
         self._frame = pair_frame(self.tokenizer)
-        self._prompts = Pool(lambda texts: self.encode(texts, special=False))
-        self._options = Pool(lambda texts: self.encode(texts, special=False))
+        self._prompts = Pool(self.words)
+        self._options = Pool(self.words)
 
     def prepare(self, requests: Requests) -> list[Batch] | Encoded:
         if not isinstance(requests, Option):
@@ -93,23 +106,28 @@ class ChoiceModel(EncoderBase):
         self.check_lengths(assembly.lengths.tolist(), "prompt and option")
         return assembly.batches(self.token_budget)
 
-    def answer(self, requests: Requests, prepared: list[Batch] | Encoded) -> dict[str, Column]:
+    def begin(
+        self, requests: Requests, prepared: list[Batch] | Encoded
+    ) -> Callable[[], dict[str, Column]]:
         if isinstance(prepared, dict):
             logits = self.each(prepared, self._logits)[:, 0]
             lengths = [len(ids) for ids in prepared["input_ids"]]
-            return {"logit": logits, "n_tokens": np.asarray(lengths, dtype=np.int32)}
-        logits = np.empty(len(requests))
-        counts = np.empty(len(requests), dtype=np.int32)
-        with self.torch.inference_mode():
-            # All batches are queued before the first result is fetched: the device never waits.
-            queued = [
-                (b, self._logits(b.tensors(self.torch, self.device, always_mask=True)))
-                for b in prepared
-            ]
-            for batch, values in queued:
-                logits[batch.inputs] = values[:, 0].double().cpu().numpy()
-                counts[batch.inputs] = batch.lengths
-        return {"logit": logits, "n_tokens": counts}
+            answers = {"logit": logits, "n_tokens": np.asarray(lengths, dtype=np.int32)}
+            return lambda: answers
+        torch = self.torch
+        with torch.inference_mode():
+            # Everything is uploaded before the first pass: a copy in between would wait for it.
+            staged = [batch.tensors(torch, self.device) for batch in prepared]
+            values = fetched(torch, torch.cat([self._logits(tensors)[:, 0] for tensors in staged]))
+
+        def finish() -> dict[str, Column]:
+            order = np.concatenate([batch.inputs for batch in prepared])
+            logits, counts = np.empty(len(requests)), np.empty(len(requests), dtype=np.int32)
+            logits[order] = values()
+            counts[order] = np.concatenate([batch.lengths for batch in prepared])
+            return {"logit": logits, "n_tokens": counts}
+
+        return finish
 
     def _logits(self, batch: dict[str, Any]) -> Any:
         """The head expects [batch, options, tokens]; options are independent, so one each."""
@@ -136,11 +154,11 @@ class ClassifierModel(EncoderBase):
             raise ModelError(f"model {self.name!r} cannot answer {requests.kind!r}.")
         return self.encode_texts(requests.text)
 
-    def answer(self, requests: Requests, prepared: Encoded) -> dict[str, Column]:
+    def begin(self, requests: Requests, prepared: Encoded) -> Callable[[], dict[str, Column]]:
         probabilities = self.each(
             prepared, lambda batch: self.model(**batch).logits.float().softmax(-1)
         )
-        return {"probabilities": probabilities}
+        return lambda: {"probabilities": probabilities}
 
 
 class EncoderModel(EncoderBase):
@@ -155,8 +173,9 @@ class EncoderModel(EncoderBase):
             raise ModelError(f"model {self.name!r} cannot answer {requests.kind!r}.")
         return self.encode_texts(requests.text)
 
-    def answer(self, requests: Requests, prepared: Encoded) -> dict[str, Column]:
-        return {"vector": self.each(prepared, self.mean_pooled)}
+    def begin(self, requests: Requests, prepared: Any) -> Callable[[], dict[str, Column]]:
+        vectors = self.each(prepared, self.mean_pooled)
+        return lambda: {"vector": vectors}
 
     def mean_pooled(self, batch: dict[str, Any]) -> Any:
         hidden = self.model.base_model(**batch)[0].float()

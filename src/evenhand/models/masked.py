@@ -10,8 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from evenhand.errors import DataError, ModelError
+from evenhand.models.device import fetched, moved
 from evenhand.models.encoders import EncoderModel
-from evenhand.models.parts import Assembly, Batch, Frame, Pool, moved
+from evenhand.models.parts import Assembly, Batch, Frame, Pool, numbered
 from evenhand.models.transformer import LoadOptions
 from evenhand.requests import MASK, Column, Embed, FillMask, MaskScore, Requests
 
@@ -27,6 +28,10 @@ PART = "\x1f"
 """Separates a text from the pieces already filled in, in the names of parts."""
 
 
+def _none() -> Ints:
+    return np.zeros(0, np.int64)
+
+
 @dataclass
 class Masked:
     """Batches of texts with the position to read; for MaskScore also, per piece asked for, the
@@ -36,11 +41,11 @@ class Masked:
     batches: list[Batch]
     positions: Ints
     opens: list[bool]
-    targets: list[int] = field(default_factory=list)
-    owners: list[int] = field(default_factory=list)
-    pieces: list[int] = field(default_factory=list)
-    rows: list[int] = field(default_factory=list)
-    inputs: list[int] = field(default_factory=list)
+    targets: Ints = field(default_factory=_none)
+    owners: Ints = field(default_factory=_none)
+    pieces: Ints = field(default_factory=_none)
+    rows: Ints = field(default_factory=_none)
+    inputs: Ints = field(default_factory=_none)
 
 
 class MaskedModel(EncoderModel):
@@ -65,24 +70,25 @@ class MaskedModel(EncoderModel):
             return self._candidates(requests)
         return super().prepare(requests)
 
-    def answer(self, requests: Requests, prepared: Any) -> dict[str, Column]:
+    def begin(self, requests: Requests, prepared: Any) -> Callable[[], dict[str, Column]]:
         if isinstance(requests, FillMask):
-            return self._fills(prepared, requests.top)
+            fills = self._fills(prepared, requests.top)
+            return lambda: fills
         if isinstance(requests, MaskScore):
             return self._scores(requests, prepared)
-        return super().answer(requests, prepared)
+        return super().begin(requests, prepared)
 
     def pieces(self, candidate: str, *, opens: bool) -> list[int]:
         """The candidate's vocabulary pieces as they would stand at the mask."""
         return self.encode([candidate if opens else f" {candidate}"], special=False)[0]
 
     def _halves(self, text: str) -> tuple[str, str]:
-        if text.count(MASK) != 1:
+        halves = text.split(MASK)
+        if len(halves) != 2:
             raise DataError(
-                f"mask request: {text!r} has {text.count(MASK)} masks; one {MASK} is needed."
+                f"mask request: {text!r} has {len(halves) - 1} masks; one {MASK} is needed."
             )
-        left, _, right = text.partition(MASK)
-        return left, right
+        return halves[0], halves[1]
 
     def _one_mask(self, texts: Sequence[str]) -> Masked:
         return self._laid_out([(text, (), 1) for text in texts])
@@ -92,26 +98,47 @@ class MaskedModel(EncoderModel):
 
         Candidates of one piece that share a text share its input.
         """
-        known: dict[tuple[str, bool], list[int]] = {}
+        texts, text = numbered(requests.text)
+        said, candidate = numbered(requests.candidate)
+        opens = np.asarray([t.startswith(MASK) for t in texts])
+        asked = candidate * 2 + opens[text]
+        spelt: dict[int, list[list[int]]] = {
+            key: [self._checked_pieces(c, bool(key % 2)) for c in said[key // 2].split("\t")]
+            for key in np.unique(asked).tolist()
+        }
+        if any(len(ids) > 1 for ways in spelt.values() for ids in ways):
+            return self._stepwise(texts, text, [spelt[key] for key in asked.tolist()])
+        counts = np.zeros(2 * len(said), np.int64)
+        counts[list(spelt)] = [len(ways) for ways in spelt.values()]
+        first = np.zeros_like(counts)
+        first[list(spelt)] = np.cumsum([0, *counts[list(spelt)][:-1]])
+        flat = np.asarray([ids[0] for ways in spelt.values() for ids in ways])
+        each = counts[asked]
+        rows = np.repeat(np.arange(len(asked)), each)
+        nth = np.arange(len(rows)) - np.repeat(np.cumsum(each) - each, each)
+        masked = self._laid_out([(t, (), 1) for t in texts])
+        masked.targets, masked.owners = flat[first[asked[rows]] + nth], np.arange(len(rows))
+        masked.pieces, masked.rows, masked.inputs = np.ones_like(rows), rows, text[rows]
+        return masked
+
+    def _stepwise(self, texts: list[str], text: Ints, spelt: list[list[list[int]]]) -> Masked:
+        """The general case: some candidate has several pieces, filled in one after the other."""
         inputs_of: dict[Fill, int] = {}
         inputs, targets, owners, rows = [], [], [], []
         counts: list[int] = []
-        for row, (text, candidate) in enumerate(zip(requests.text, requests.candidate)):
-            opens = text.startswith(MASK)
-            for alternative in candidate.split("\t"):
-                ids = known.get((alternative, opens))
-                if ids is None:
-                    ids = known[alternative, opens] = self._checked_pieces(alternative, opens)
+        for row, (number, ways) in enumerate(zip(text.tolist(), spelt)):
+            for ids in ways:
                 for step, piece in enumerate(ids):
-                    key = (text, tuple(ids[:step]), len(ids))
+                    key = (texts[number], tuple(ids[:step]), len(ids))
                     inputs.append(inputs_of.setdefault(key, len(inputs_of)))
                     targets.append(piece)
                     owners.append(len(counts))
                 counts.append(len(ids))
                 rows.append(row)
         masked = self._laid_out(list(inputs_of))
-        masked.targets, masked.owners, masked.pieces = targets, owners, counts
-        masked.rows, masked.inputs = rows, inputs
+        masked.targets, masked.owners = np.asarray(targets), np.asarray(owners)
+        masked.pieces, masked.rows = np.asarray(counts), np.asarray(rows)
+        masked.inputs = np.asarray(inputs)
         return masked
 
     def _checked_pieces(self, candidate: str, opens: bool) -> list[int]:
@@ -123,10 +150,14 @@ class MaskedModel(EncoderModel):
     def _laid_out(self, fills: Sequence[Fill]) -> Masked:
         """Batches of texts, tokenised in halves: what stands before the mask, and the rest."""
         halves = [self._halves(text) for text, _, _ in fills]
-        left, right = [], []
-        for (before, after), (_, done, masks) in zip(halves, fills):
-            left.append(f"{before}{PART}{' '.join(map(str, done))}")
-            right.append(f"{after}{PART}{masks - len(done)}")
+        left = [
+            f"{before}{PART}{' '.join(map(str, done)) if done else ''}"
+            for (before, _), (_, done, _) in zip(halves, fills)
+        ]
+        right = [
+            f"{after}{PART}{masks - len(done)}"
+            for (_, after), (_, done, masks) in zip(halves, fills)
+        ]
         first, last = self._ends
         assembly = Assembly(
             Frame(first, (), last), self._before, self._after, self._before.codes(left),
@@ -141,14 +172,14 @@ class MaskedModel(EncoderModel):
         mask = self.tokenizer.mask_token
         texts = [name.rsplit(PART, 1)[0] + mask for name in names]
         done = [[int(i) for i in name.rsplit(PART, 1)[1].split()] for name in names]
-        return [ids[:-1] + d for ids, d in zip(self.encode(texts, special=False), done)]
+        return [ids[:-1] + d for ids, d in zip(self.words(texts), done)]
 
     def _encode_after(self, names: list[str]) -> list[list[int]]:
         """The masks left to fill, then the tokens after them."""
         mask, number = self.tokenizer.mask_token, self.tokenizer.mask_token_id
         texts = [mask + name.rsplit(PART, 1)[0] for name in names]
         left = [int(name.rsplit(PART, 1)[1]) for name in names]
-        return [[number] * n + ids[1:] for ids, n in zip(self.encode(texts, special=False), left)]
+        return [[number] * n + ids[1:] for ids, n in zip(self.words(texts), left)]
 
     def _special_ends(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
         """Special tokens before and after a text, checked against the tokenizer's own encoding."""
@@ -219,11 +250,10 @@ class MaskedModel(EncoderModel):
         token = self.tokenizer.convert_ids_to_tokens(self.pieces("the", opens=False)[0])
         return str(token).startswith(("Ġ", "▁"))
 
-    def _scores(self, requests: MaskScore, masked: Masked) -> dict[str, Column]:
-        torch = self.torch
-        inputs, targets = np.asarray(masked.inputs), np.asarray(masked.targets)
-        order = np.argsort(inputs, kind="stable")
-        starts = np.searchsorted(inputs[order], np.arange(len(masked.positions) + 1))
+    def _scores(self, requests: MaskScore, masked: Masked) -> Callable[[], dict[str, Column]]:
+        torch, targets = self.torch, masked.targets
+        order = np.argsort(masked.inputs, kind="stable")
+        starts = np.searchsorted(masked.inputs[order], np.arange(len(masked.positions) + 1))
         done, parts = [], []
 
         def add(rows: Ints, logits: Any) -> None:
@@ -237,10 +267,14 @@ class MaskedModel(EncoderModel):
             done.append(asked)
 
         self._at_masks(masked, add)
-        total = np.zeros(len(masked.pieces))
-        values = torch.cat(parts).double().cpu().numpy()
-        np.add.at(total, np.asarray(masked.owners)[np.concatenate(done)], values)
-        return _likeliest(total, np.asarray(masked.pieces), np.asarray(masked.rows), len(requests))
+        values = fetched(torch, torch.cat(parts))
+
+        def finish() -> dict[str, Column]:
+            total = np.zeros(len(masked.pieces))
+            np.add.at(total, masked.owners[np.concatenate(done)], values())
+            return _likeliest(total, masked.pieces, masked.rows, len(requests))
+
+        return finish
 
 
 def _likeliest(total: Any, pieces: Ints, rows: Ints, n_rows: int) -> dict[str, Column]:

@@ -12,15 +12,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
+from evenhand.models.device import moved
+
 Ints = npt.NDArray[np.int64]
+T = TypeVar("T")
 REMEMBERED = 400_000
 MIN_SHARE = 0.25
-SLACK = 0.92
+"""A batch of one length gets its own pass when it fills this share of the token budget."""
 
 
 class Pool:
@@ -46,7 +49,7 @@ class Pool:
         new = [t for t in dict.fromkeys(texts) if t not in self.code]
         if new:
             self._add(new)
-        return np.fromiter((self.code[t] for t in texts), np.int64, len(texts))
+        return np.fromiter(map(self.code.__getitem__, texts), np.int64, len(texts))
 
     def _add(self, new: list[str]) -> None:
         encoded = self._encode(new)
@@ -101,14 +104,6 @@ class Batch:
         if self.types is not None:
             out["token_type_ids"] = moved(torch, self.types, device)
         return out
-
-
-def moved(torch: Any, array: Any, device: str) -> Any:
-    """An array on the device, copied without waiting for work under way there."""
-    tensor = torch.from_numpy(np.ascontiguousarray(array))
-    if device.startswith("cuda"):
-        return tensor.pin_memory().to(device, non_blocking=True)
-    return tensor.to(device)
 
 
 @dataclass
@@ -166,27 +161,38 @@ class Assembly:
         return Batch(rows, ids, types, lengths)
 
 
-def similar_lengths(lengths: Ints, budget: int) -> list[Ints]:
-    """Row numbers by batch: longest first, within the budget, little padding.
+def numbered(things: Sequence[T]) -> tuple[list[T], Ints]:
+    """The distinct things in order of arrival, and each thing's number among them.
 
-    A batch is closed early when the next input is much shorter and the batch is large enough to
-    keep a device busy.
+    >>> numbered(["b", "a", "b"])
+    (['b', 'a'], array([0, 1, 0]))
+    """
+    known = {thing: number for number, thing in enumerate(dict.fromkeys(things))}
+    return list(known), np.fromiter(map(known.__getitem__, things), np.int64, len(things))
+
+
+def similar_lengths(lengths: Ints, budget: int) -> list[Ints]:
+    """Row numbers by batch: longest first, within the budget, without padding where possible.
+
+    Inputs of one length are shared out evenly over batches of their own, which need no mask. Those
+    too few to keep a device busy are joined by the next shorter ones.
 
     >>> [b.tolist() for b in similar_lengths(np.array([3, 9, 9]), 18)]
     [[1, 2], [0]]
+    >>> [b.tolist() for b in similar_lengths(np.array([9, 8, 8]), 400)]
+    [[0, 1, 2]]
     """
     order = np.argsort(-lengths, kind="stable")
-    ordered = lengths[order]
-    batches = []
+    widths, starts = np.unique(-lengths[order], return_index=True)
+    stops = [*starts[1:].tolist(), len(order)]
+    batches: list[Ints] = []
     start = 0
-    while start < len(order):
-        width = int(max(1, ordered[start]))
-        stop = min(len(order), start + max(1, budget // width))
-        least = start + max(1, int(MIN_SHARE * budget) // width)
-        shorter = start + int(np.searchsorted(-ordered[start:], -SLACK * width, side="right"))
-        if least <= shorter < stop:
-            stop = shorter
-        batches.append(order[start:stop])
+    for width, stop in zip((-widths).tolist(), stops):
+        if (stop - start) * width < MIN_SHARE * budget and stop < len(order):
+            continue  # too few: the next shorter ones join them
+        widest = max(1, int(lengths[order[start]]))
+        parts = -(-(stop - start) // max(1, budget // widest))
+        batches += np.array_split(order[start:stop], parts)
         start = stop
     return batches
 

@@ -7,6 +7,7 @@ which inputs share a batch does not change a score.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,13 +15,14 @@ import numpy as np
 import numpy.typing as npt
 
 from evenhand.errors import ModelError
+from evenhand.models.device import fetched, moved
 from evenhand.models.encoders import EncoderBase
 from evenhand.models.parts import (
     Assembly,
     Batch,
     Frame,
     Pool,
-    moved,
+    numbered,
     pair_frame,
     similar_lengths,
 )
@@ -60,8 +62,8 @@ class SpanModel(EncoderBase):
     def __init__(self, source: str, name: str, options: LoadOptions | None = None) -> None:
         super().__init__(source, name, options)
         self._frame = pair_frame(self.tokenizer)
-        self._questions = Pool(lambda texts: self.encode(texts, special=False))
-        self._contexts = Pool(lambda texts: self.encode(texts, special=False))
+        self._questions = Pool(self.words)
+        self._contexts = Pool(self.words)
         self._offsets: dict[str, list[tuple[int, int]]] = {}
         self._places: dict[tuple[str, str, str, bool, bool], Place] = {}
         opens = self.encode([" the"], special=False)[0]
@@ -71,10 +73,8 @@ class SpanModel(EncoderBase):
     def prepare(self, requests: Requests) -> Questions:
         if not isinstance(requests, Span):
             raise ModelError(f"model {self.name!r} cannot answer {requests.kind!r}.")
-        pairs = list(zip(requests.question, requests.context))
-        known: dict[tuple[str, str], int] = {}
-        inputs = np.fromiter((known.setdefault(p, len(known)) for p in pairs), np.int64, len(pairs))
-        batches, context_at = self._laid_out(requests, list(known))
+        pairs, inputs = numbered(list(zip(requests.question, requests.context)))
+        batches, context_at = self._laid_out(requests, pairs)
         starts, ends = self._asked(requests)
         shift = context_at[inputs][:, None, None]
         return Questions(
@@ -147,9 +147,7 @@ class SpanModel(EncoderBase):
         if len(self._places) > REMEMBERED:
             self._places.clear()
         options = (requests.extend, requests.as_published)
-        keys: dict[tuple[str, str, str], int] = {}
-        rows = zip(requests.context, requests.candidate, requests.other)
-        code = np.fromiter((keys.setdefault(k, len(keys)) for k in rows), np.int64, len(requests))
+        keys, code = numbered(list(zip(requests.context, requests.candidate, requests.other)))
         found = [
             self._known_place((context, *side, *options))
             for context, own, rival in keys
@@ -207,7 +205,7 @@ class SpanModel(EncoderBase):
         last += [last[0]] * (ENDS - len(last))
         return (first[0], first[1], first[2], first[3]), (last[0], last[1])
 
-    def answer(self, requests: Requests, prepared: Questions) -> dict[str, Column]:
+    def begin(self, requests: Requests, prepared: Questions) -> Callable[[], dict[str, Column]]:
         torch = self.torch
         masked = not requests.options["as_published"]
         order = np.argsort(prepared.inputs, kind="stable")
@@ -229,10 +227,14 @@ class SpanModel(EncoderBase):
                 result = self.model(**tensors)
                 real = tensors.get("attention_mask") if masked else None
                 parts.append(self._read(result, real, line_t, starts[rows_t], ends[rows_t]))
-        out = np.full((len(requests), 5), np.nan)
-        values = torch.cat(parts).double().cpu().numpy()
-        out[np.concatenate(done)] = values
-        return dict(zip(Span.outputs, out.T.copy()))
+        values = fetched(torch, torch.cat(parts))
+
+        def finish() -> dict[str, Column]:
+            out = np.full((len(requests), 5), np.nan)
+            out[np.concatenate(done)] = values()
+            return dict(zip(Span.outputs, out.T.copy()))
+
+        return finish
 
     def _read(self, result: Any, real: Any, line: Any, starts: Any, ends: Any) -> Any:
         """[rows, 5]: start, end, no-answer probability, the rival's two; still on the device."""

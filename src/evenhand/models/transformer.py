@@ -11,8 +11,9 @@ from typing import Any
 
 from evenhand.errors import ModelError, need
 from evenhand.models.cache import file_digest
+from evenhand.models.words import Words
 
-ADAPTER_VERSION = "hf-1"
+ADAPTER_VERSION = "hf-2"
 WEIGHT_SUFFIXES = (".safetensors",)
 IDENTITY_FILES = ("config.json", "tokenizer.json", "vocab.txt", "evenhand.json")
 
@@ -66,6 +67,7 @@ class Transformer:
             )
         self.model.to(self.device).eval()
         self._unlimit_tokenizer()
+        self.words = Words(self.tokenizer, lambda texts: self.encode(texts, special=False))
         self.mitigations: tuple[str, ...] = ()
         self._weights = weights_digest(source, self.model)
         self.max_length = _max_length(self.model.config)

@@ -72,7 +72,7 @@ class Asking:
             return made.take(range(low - first * self.rows, high - first * self.rows))
 
         group = INPUTS_PER_CELL * self.rows
-        return LazyRequests(self.type, cells * group, make, group)
+        return LazyRequests(self.type, cells * group, make, group, distinct=True)
 
     def answers(self, scores: Scores, design: Design, start: int, stop: int) -> Answers:
         """What the scores of cells [start, stop) say."""
@@ -124,9 +124,10 @@ def _span(manner: Manner) -> Asking:
 
 def _mask(manner: Manner) -> Asking:
     def make(inputs: Inputs) -> Requests:
-        texts = [f"{c} {q}" for c, q in zip(inputs.context, inputs.question)]
-        said = [_with_pronoun(name, manner) for pair in _pairs(inputs) for name in pair]
-        return MaskScore(_repeated(texts, 2), said)
+        texts = list(map(" ".join, zip(inputs.context, inputs.question)))
+        names = set(inputs.first).union(inputs.second)
+        said = {name: _with_pronoun(name, manner) for name in names}
+        return MaskScore(_repeated(texts, 2), [said[n] for pair in _pairs(inputs) for n in pair])
 
     def read(scores: Scores, inputs: Texts) -> Answers:
         values = np.exp(scores["logprob"] / np.maximum(scores["n_pieces"], 1)).reshape(-1, 2)

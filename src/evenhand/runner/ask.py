@@ -27,6 +27,8 @@ from evenhand.runner.store import ShardStore
 
 SHARDS_WANTED = 48
 SHARD_ROWS = (256, 8_192)
+DEVICE_SHARD_ROWS = (8_192, 65_536)
+"""On a GPU: many inputs of one length make full batches, and a shard still takes about a second."""
 
 
 class Ask:
@@ -80,7 +82,8 @@ class Ask:
         """
         kind = TYPES[requests.kind]
         require(self.model, requests.kind)
-        plan = make_plan(requests, self._shard_rows or shard_rows(len(requests)))
+        device = str(getattr(self.model, "device", "cpu")).startswith("cuda")
+        plan = make_plan(requests, self._shard_rows or shard_rows(len(requests), device=device))
         collected = _Collector(plan.size, kind)
         self.progress.start(label or requests.kind, plan.distinct, 0)
         job = Job(self.model, plan, self.store, self._requests, self.counts)
@@ -94,13 +97,16 @@ class Ask:
         return collected.scores()
 
 
-def shard_rows(size: int) -> int:
+def shard_rows(size: int, *, device: bool = False) -> int:
     """Rows per shard: about 48 shards, none tiny and none so large that a crash costs much.
 
     >>> shard_rows(1_000), shard_rows(100_000), shard_rows(11_000_000)
     (256, 2083, 8192)
+    >>> shard_rows(1_000, device=True), shard_rows(11_000_000, device=True)
+    (8192, 65536)
     """
-    return min(SHARD_ROWS[1], max(SHARD_ROWS[0], size // SHARDS_WANTED))
+    least, most = DEVICE_SHARD_ROWS if device else SHARD_ROWS
+    return min(most, max(least, size // SHARDS_WANTED))
 
 
 def require(model: Model, kind: str) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
@@ -48,13 +48,31 @@ class Job:
 
     def score(self, key: str, requests: Requests, prepared: Any) -> dict[str, Column]:
         """Ask the model for one shard, check the answers and store them."""
+        return self.begin(key, requests, prepared)()
+
+    def begin(self, key: str, requests: Requests, prepared: Any) -> Callable[[], dict[str, Column]]:
+        """Start on one shard; the function given back waits for the answers and stores them."""
+        if overlaps(self.model):
+            answers = self.model.begin(requests, prepared)  # type: ignore[attr-defined]
+            return lambda: self._kept(key, requests, answers())
         columns = self.model.answer(requests, prepared)
+        return lambda: self._kept(key, requests, columns)
+
+    def _kept(self, key: str, requests: Requests, columns: dict[str, Column]) -> dict[str, Column]:
         check_answers(self.model, requests, columns)
         if self.store:
             write_requests(self.requests_folder, key, requests)
             self.store.write(key, columns, type(requests))
         self.counts.shards_scored += 1
         return columns
+
+
+def overlaps(model: Model) -> bool:
+    """Whether the model can start on one shard while another is still on the device.
+
+    Asked of its own class: a wrapper that passes attributes on changes `answer`, not `begin`.
+    """
+    return hasattr(type(model), "begin") and bool(getattr(model, "overlaps", False))
 
 
 class Executor(Protocol):

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import contextlib
+import sys
+from collections import deque
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
 from evenhand.requests import Column
-from evenhand.runner.job import Job, shard_key
+from evenhand.runner.job import Job, overlaps, shard_key
 from evenhand.runner.plan import Shard
+
+QUICK_TURN_S = 5e-5
 
 
 @dataclass
@@ -23,22 +28,35 @@ class _Ready:
 
 
 class LocalExecutor:
-    """Scores shards in this process; a second thread makes and tokenises the next one."""
+    """Scores shards in this process; a second thread makes and tokenises the next one.
+
+    On a GPU the next shard is put in the device's queue before the answers of the last one are
+    waited for, so the device goes from one to the next without a gap.
+    """
 
     def run(self, job: Job) -> Iterator[tuple[Shard, dict[str, Column]]]:
         """Each shard with its answers: read when finished before, else scored and stored."""
-        with ThreadPoolExecutor(1) as ahead:
+        queue = 1 if overlaps(job.model) else 0
+        begun: deque[tuple[Shard, Callable[[], dict[str, Column]]]] = deque()
+        with ThreadPoolExecutor(1) as ahead, _quick_turns(queue > 0):
             pending: Future[_Ready] | None = None
             for index in range(job.plan.count):
                 ready = pending.result() if pending else self._make_ready(job, index)
                 if index + 1 < job.plan.count:
                     pending = ahead.submit(self._make_ready, job, index + 1)
-                columns = ready.columns
-                if columns is None:
-                    columns = job.score(ready.key, ready.shard.requests, ready.prepared)
-                else:
-                    job.counts.shards_reused += 1
-                yield ready.shard, columns
+                begun.append((ready.shard, self._begin(job, ready)))
+                while len(begun) > queue:
+                    shard, finish = begun.popleft()
+                    yield shard, finish()
+            for shard, finish in begun:
+                yield shard, finish()
+
+    def _begin(self, job: Job, ready: _Ready) -> Callable[[], dict[str, Column]]:
+        if ready.columns is None:
+            return job.begin(ready.key, ready.shard.requests, ready.prepared)
+        columns = ready.columns
+        job.counts.shards_reused += 1
+        return lambda: columns
 
     def _make_ready(self, job: Job, index: int) -> _Ready:
         shard = job.plan.shard(index)
@@ -46,3 +64,19 @@ class LocalExecutor:
         stored = job.store.read(key, type(shard.requests)) if job.store else None
         prepared = None if stored is not None else job.model.prepare(shard.requests)
         return _Ready(shard, key, stored, prepared)
+
+
+@contextlib.contextmanager
+def _quick_turns(wanted: bool) -> Iterator[None]:
+    """Let Python's threads take turns quickly.
+
+    Every call into torch gives up the interpreter; with the usual 5 ms until the tokenising
+    thread hands it back, a pass of hundreds of calls would starve the device.
+    """
+    usual = sys.getswitchinterval()
+    if wanted:
+        sys.setswitchinterval(min(usual, QUICK_TURN_S))
+    try:
+        yield
+    finally:
+        sys.setswitchinterval(usual)

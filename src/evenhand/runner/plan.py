@@ -126,15 +126,11 @@ def distinct_rows(rows: list[tuple[str, ...]]) -> tuple[np.ndarray, np.ndarray]:
     >>> first.tolist(), inverse.tolist()
     ([0, 1], [0, 1, 0])
     """
-    seen: dict[tuple[str, ...], int] = {}
-    first: list[int] = []
-    inverse = np.empty(len(rows), dtype=np.int64)
-    for i, row in enumerate(rows):
-        place = seen.setdefault(row, len(first))
-        if place == len(first):
-            first.append(i)
-        inverse[i] = place
-    return np.asarray(first, dtype=np.int64), inverse
+    seen = {row: place for place, row in enumerate(dict.fromkeys(rows))}
+    inverse = np.fromiter(map(seen.__getitem__, rows), np.int64, len(rows))
+    first = np.empty(len(seen), np.int64)
+    first[inverse[::-1]] = np.arange(len(rows))[::-1]  # the first of equal rows is written last
+    return first, inverse
 
 
 def scoring_order(requests: Requests, rows: list[tuple[str, ...]], first: np.ndarray) -> np.ndarray:
