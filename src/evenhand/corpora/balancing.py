@@ -221,5 +221,5 @@ def published_draws(n: int, seed: int = PUBLISHED_SEED) -> npt.NDArray[np.float6
     """
     state = random.Random(seed).getstate()[1]
     stream = np.random.RandomState()
-    stream.set_state(("MT19937", np.array(state[:-1], np.uint32), state[-1]))
+    stream.set_state(("MT19937", np.array(state[:-1], np.uint32), state[-1], 0, 0.0))
     return stream.random_sample(n)

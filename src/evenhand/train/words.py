@@ -1,0 +1,245 @@
+"""Word vectors from a corpus: skip-gram word2vec and fastText, through gensim.
+
+Defaults are those of Kato and Miyao (2024): 300 dimensions, window 5, words that occur at least 5
+times, 5 negative samples, 5 epochs. With one worker the same corpus, recipe and seed give the same
+bytes; with more workers training is faster and no two runs agree (the original used nine).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from evenhand.corpora.balancing import BalancedView
+from evenhand.corpora.files import Corpus
+from evenhand.errors import DataError, SpecError, need, unknown
+from evenhand.models.vector_files import write_words
+from evenhand.runner.progress import Progress, Silent
+from evenhand.train.common import require_new
+
+ALGORITHMS = ("word2vec", "fasttext")
+FORMATS = {"text": "vectors.txt", "binary": "vectors.bin", "glove": "vectors.glove.txt"}
+_STEP = 1_000
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """Settings of the training. `shortest`, `longest` and `buckets` are fastText's n-grams."""
+
+    algorithm: str = "word2vec"
+    dimensions: int = 300
+    window: int = 5
+    min_count: int = 5
+    negative: int = 5
+    epochs: int = 5
+    alpha: float = 0.025
+    sample: float = 1e-3
+    shortest: int = 3
+    longest: int = 6
+    buckets: int = 2_000_000
+    seed: int = 0
+    workers: int = 1
+
+    def __post_init__(self) -> None:
+        if self.algorithm not in ALGORITHMS:
+            raise SpecError(unknown("algorithm", self.algorithm, ALGORITHMS, where="train words"))
+        for name in ("dimensions", "window", "min_count", "negative", "epochs", "workers"):
+            if getattr(self, name) < 1:
+                raise SpecError(f"train words: {name} {getattr(self, name)!r}. Accepted: >= 1.")
+        if not 0 <= self.seed < 2**32:
+            raise SpecError(f"train words: seed {self.seed}. Accepted: 0 to 4294967295.")
+
+
+def train_words(
+    text: Corpus | BalancedView,
+    out: str | Path,
+    recipe: Recipe | None = None,
+    *,
+    formats: Sequence[str] = (),
+    also: Sequence[str] = (),
+    progress: Progress | None = None,
+) -> dict[str, Any]:
+    """Train word vectors and write them to a folder that appears only when it is complete.
+
+    The folder holds `vectors.npy` and `words.parquet` (open with `open_vectors`; most frequent
+    word first), `training.json` (recipe, corpus, balancing, versions; no times, so equal work
+    gives equal bytes) and the further formats asked for.
+
+    Args:
+        text: a corpus, or a balanced view of one; it is read once per epoch and once for words.
+        out: a new or empty folder.
+        recipe: settings; default those of the paper.
+        formats: any of "text" and "binary" (word2vec), "glove" (text without a header line).
+        also: fastText only: words that need a vector even when the corpus lacks them; it is put
+            together from their n-grams.
+        progress: told about lines trained on.
+
+    Returns:
+        What `training.json` says.
+
+    Raises:
+        DataError: no word occurs often enough, or the folder is not empty.
+    """
+    recipe = recipe or Recipe()
+    place = Path(out)
+    require_new(place)
+    for name in formats:
+        if name not in FORMATS:
+            raise SpecError(unknown("format", name, FORMATS, where="train words"))
+    if also and recipe.algorithm != "fasttext":
+        raise SpecError("train words: 'also' needs fastText; word2vec has no n-grams.")
+    model = _model(recipe)
+    model.build_vocab(corpus_iterable=_Watched(text))
+    if not len(model.wv):
+        raise DataError(_no_words(text, recipe, model.corpus_count))
+    watched = _Watched(text, progress or Silent(), model.corpus_count * recipe.epochs)
+    model.train(watched, total_examples=model.corpus_count, epochs=recipe.epochs)
+    watched.finish()
+    words, rows, extra = _vectors(model, also)
+    card = {
+        "recipe": asdict(recipe), "reproducible": recipe.workers == 1, "words": len(words),
+        "words_from_ngrams": extra, "lines": int(model.corpus_count),
+        "tokens": int(model.corpus_total_words), "corpus": _origin(text),
+        "trainer": {"gensim": _version()},
+    }  # fmt: skip
+    _write(place, words, rows, card, formats)
+    return card
+
+
+def _model(recipe: Recipe) -> Any:
+    models: Any = need("gensim.models", extra="train", what="training word vectors")
+    settings: dict[str, Any] = {
+        "vector_size": recipe.dimensions, "window": recipe.window, "min_count": recipe.min_count,
+        "negative": recipe.negative, "epochs": recipe.epochs, "alpha": recipe.alpha,
+        "sample": recipe.sample, "seed": recipe.seed, "workers": recipe.workers, "sg": 1,
+    }  # fmt: skip
+    if recipe.algorithm == "word2vec":
+        return models.Word2Vec(**settings)
+    return models.FastText(
+        **settings, min_n=recipe.shortest, max_n=recipe.longest, bucket=recipe.buckets
+    )
+
+
+class _Watched:
+    """Sentences that can be read again and again, counted for a progress listener."""
+
+    def __init__(
+        self, text: Iterable[list[str]], progress: Progress | None = None, total: int = 0
+    ) -> None:
+        self._text, self._progress, self._left = text, progress, total
+        if progress:
+            progress.start("train (lines)", total, 0)
+
+    def __iter__(self) -> Iterator[list[str]]:
+        seen = 0
+        for sentence in self._text:
+            yield sentence
+            seen += 1
+            if seen % _STEP == 0:
+                self._advance(_STEP)
+        self._advance(seen % _STEP)
+
+    def _advance(self, lines: int) -> None:
+        if self._progress:
+            self._progress.advance(lines)
+
+    def finish(self) -> None:
+        if self._progress:
+            self._progress.finish()
+
+
+def _vectors(model: Any, also: Sequence[str]) -> tuple[list[str], npt.NDArray[np.float32], int]:
+    words = list(model.wv.index_to_key)
+    rows = np.ascontiguousarray(model.wv.vectors, dtype="<f4")
+    missing = [word for word in dict.fromkeys(also) if word not in model.wv.key_to_index]
+    made = []
+    for word in missing:
+        try:
+            made.append((word, np.asarray(model.wv.get_vector(word), "<f4")))
+        except KeyError:
+            continue  # too short for a single n-gram: it stays missing
+    if made:
+        rows = np.concatenate([rows, np.stack([vector for _, vector in made])])
+    return words + [word for word, _ in made], rows, len(made)
+
+
+def _origin(text: Corpus | BalancedView) -> dict[str, Any]:
+    corpus = text if isinstance(text, Corpus) else text.corpus
+    found: dict[str, Any] = {
+        "files": [os.path.basename(path) for path in corpus.paths],
+        "fingerprint": corpus.fingerprint,
+    }
+    if isinstance(text, BalancedView):
+        found["balance"] = text.describe()
+    return found
+
+
+def _write(
+    place: Path,
+    words: list[str],
+    rows: npt.NDArray[np.float32],
+    card: dict[str, Any],
+    formats: Sequence[str],
+) -> None:
+    place.parent.mkdir(parents=True, exist_ok=True)
+    draft = place.with_name(f".{place.name}.{os.getpid()}.tmp")
+    draft.mkdir()
+    try:
+        np.save(draft / "vectors.npy", rows, allow_pickle=False)
+        write_words(draft / "words.parquet", words)
+        text = json.dumps(card, indent=1, ensure_ascii=False) + "\n"
+        (draft / "training.json").write_text(text, encoding="utf-8")
+        for name in formats:
+            write_vectors(draft / FORMATS[name], words, rows, name)
+        if place.exists():
+            place.rmdir()
+        draft.rename(place)
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
+
+
+def write_vectors(
+    path: str | Path, words: Sequence[str], rows: npt.NDArray[np.float32], layout: str = "text"
+) -> None:
+    """Write vectors in a format that others read: "text", "binary" or "glove".
+
+    Text carries nine significant digits, so that float32 numbers come back exactly.
+
+    >>> import tempfile
+    >>> file = Path(tempfile.mkdtemp()) / "v.txt"
+    >>> write_vectors(file, ["a"], np.array([[0.5, -1.0]], np.float32))
+    >>> file.read_text()
+    '1 2\\na 0.5 -1\\n'
+    """
+    n, dimensions = rows.shape
+    pattern = " %.9g" * dimensions + "\n"
+    with open(path, "wb") as out:
+        if layout != "glove":
+            out.write(f"{n} {dimensions}\n".encode())
+        for word, row in zip(words, rows, strict=True):
+            if layout == "binary":
+                out.write(word.encode() + b" " + row.astype("<f4").tobytes() + b"\n")
+            else:
+                out.write((word + pattern % tuple(row.tolist())).encode())
+
+
+def _version() -> str:
+    from importlib.metadata import version
+
+    return version("gensim")
+
+
+def _no_words(text: Corpus | BalancedView, recipe: Recipe, lines: int) -> str:
+    corpus = text if isinstance(text, Corpus) else text.corpus
+    return (
+        f"{corpus.paths[0]}: no word occurs {recipe.min_count} times in {lines} lines, so there "
+        "is nothing to train. Pass more text, or a smaller --min-count."
+    )
