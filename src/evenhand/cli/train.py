@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from evenhand.cli import output
+from evenhand.cli import output, words
 
 app = typer.Typer(help="Train small models on open data.", no_args_is_help=True)
 
@@ -138,3 +138,4 @@ def regard(
 
 
 # Further kinds of training go here, one command each, in the same shape.
+app.command("words")(words.train)

@@ -1,0 +1,162 @@
+"""`evenhand corpus`: clean text, label its lines by word sets, and balance it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from evenhand.cli import output
+
+if TYPE_CHECKING:
+    from evenhand.corpora import Labels
+
+app = typer.Typer(help="Clean, label and balance text corpora.", no_args_is_help=True)
+
+Json = Annotated[
+    str | None,
+    typer.Option("--json", help="Write one JSON object to FILE, or to standard output with -."),
+]
+Files = Annotated[list[Path], typer.Argument(help="Text files or folders; .gz .bz2 .xz .zst too.")]
+Sets = Annotated[
+    str | None, typer.Option(help="A packaged test (evenhand ls tests) or a .toml/.json file.")
+]
+Fold = Annotated[bool, typer.Option(help="Lower-case the text while matching.")]
+Seed = Annotated[int, typer.Option(min=0, help="Same seed, same lines.")]
+Published = Annotated[
+    bool, typer.Option(help="The released code's random stream; its seed is 20230220.")
+]
+Both = Annotated[bool, typer.Option(help="Leave lines alone that carry both patterns.")]
+
+
+@app.command()
+def clean(
+    files: Files,
+    out: Annotated[Path, typer.Option(help="File to write; packed as its name ends.")],
+    kind: Annotated[str, typer.Option(help="wikipedia or tweets.")] = "wikipedia",
+    least: Annotated[
+        int | None, typer.Option(min=1, help="Keep tokens this frequent; default 11 or 10.")
+    ] = None,
+    tokenizer: Annotated[str, typer.Option(help="plain or nltk.")] = "plain",
+    as_published: Annotated[bool, typer.Option(help="As the released code: nltk, ...")] = False,
+    json: Json = None,
+) -> None:
+    """Turn raw text into lines of lower-case tokens, rare tokens replaced by <UNK>."""
+    from dataclasses import asdict
+
+    from evenhand.corpora import clean_corpus
+
+    with output.RichProgress() as progress:
+        made = clean_corpus(
+            files, kind, out, least=least, tokens=tokenizer, as_published=as_published,
+            progress=progress,
+        )  # fmt: skip
+    if not output.write_json(asdict(made), json):
+        output.console().print(
+            f"{made.lines} lines, {made.tokens} tokens, {made.types} distinct kept, "
+            f"{made.unknown / made.tokens:.2%} replaced by <UNK>: {out}\n"
+            f"Next: evenhand corpus label {out} --sets kato_winobias",
+            markup=False,
+        )
+
+
+@app.command()
+def label(
+    files: Files,
+    sets: Annotated[str, typer.Option(help="A packaged test, or a .toml/.json file.")],
+    out: Annotated[Path | None, typer.Option(help="Folder to keep the labels in.")] = None,
+    fold: Fold = False,
+    lines: Annotated[bool, typer.Option(help="List every line's flags in the JSON.")] = False,
+    json: Json = None,
+) -> None:
+    """Say of every line which word sets it touches, in one pass.
+
+    stereotypical: words of T1 and A1, or of T2 and A2; anti: of T1 and A2, or of T2 and A1.
+    """
+    found = _labels(files, sets, fold)
+    if out:
+        found.save(out)
+    result: dict[str, Any] = {"sets": sets, "counts": found.counts()}
+    if lines:
+        result["lines"] = _rows(found)
+    if not output.write_json(result, json):
+        output.print_table([{"lines": k, "n": n} for k, n in found.counts().items()], sets)
+        if out:
+            output.console().print(f"Next: evenhand corpus balance {out}", markup=False)
+
+
+@app.command()
+def balance(
+    files: Annotated[list[Path], typer.Argument(help="A folder of labels, or text with --sets.")],
+    sets: Sets = None,
+    direction: Annotated[str | None, typer.Option(help="reduce or increase.")] = None,
+    share: Annotated[
+        float | None, typer.Option(help="Probability that an affected line stays.")
+    ] = None,
+    write: Annotated[
+        Path | None, typer.Option(help="Also write the sample as text (training does not need it).")
+    ] = None,
+    seed: Seed = 0,
+    as_published: Published = False,
+    keep_both: Both = False,
+    fold: Fold = False,
+    json: Json = None,
+) -> None:
+    """Sizes of the balanced samples: all shares in both directions, or one of them.
+
+    reduce keeps a share of the stereotypical lines, increase of the anti-stereotypical ones.
+    """
+    from evenhand import corpora
+    from evenhand.errors import SpecError
+
+    found = opened(files, sets, fold)
+    options: dict[str, Any] = {
+        "seed": seed, "as_published": as_published, "keep_both": keep_both,
+    }  # fmt: skip
+    if (direction is None) != (share is None) or (write and direction is None):
+        raise SpecError("corpus balance: --direction and --share go together, e.g. --direction "
+                        "reduce --share 0.3")  # fmt: skip
+    result: dict[str, Any] = {"counts": found.counts(), **options}
+    if direction is None or share is None:
+        result["samples"] = corpora.plan(found, **options)
+    else:
+        view = corpora.balanced(found, direction, share, **options)
+        result["samples"] = corpora.plan(found, shares=[share], **options)
+        result["samples"] = [r for r in result["samples"] if r["direction"] == direction]
+        if write:
+            result["written"] = {"file": str(write), "lines": view.write(write)}
+    if not output.write_json(result, json):
+        output.print_table(result["samples"], "Balanced samples")
+
+
+def opened(files: list[Path], sets: str | None, fold: bool) -> Labels:
+    """Labels from a folder that holds them, or made from text and word sets."""
+    from evenhand.corpora import read_labels
+    from evenhand.errors import SpecError
+
+    if sets is not None:
+        return _labels(files, sets, fold)
+    if len(files) == 1 and files[0].is_dir() and (files[0] / "labels.json").exists():
+        return read_labels(files[0])
+    raise SpecError(
+        f"{files[0]}: balancing needs word sets. Pass --sets TEST (evenhand ls tests), or a "
+        "folder made by: evenhand corpus label"
+    )
+
+
+def _labels(files: list[Path], sets: str, fold: bool) -> Labels:
+    from evenhand.corpora import choose_sets, label_corpus, open_corpus
+
+    chosen = choose_sets(sets)
+    with output.RichProgress() as progress:
+        return label_corpus(open_corpus(files), chosen, fold=fold, progress=progress)
+
+
+def _rows(found: Labels) -> list[dict[str, Any]]:
+    one, two = found.stereotypical.tolist(), found.anti.tolist()
+    return [
+        {"line": number, **{k: bool(f >> b & 1) for b, k in enumerate(("t1", "t2", "a1", "a2"))},
+         "stereotypical": one[number - 1], "anti": two[number - 1]}
+        for number, f in enumerate(found.flags.tolist(), start=1)
+    ]  # fmt: skip

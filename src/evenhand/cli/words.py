@@ -1,0 +1,208 @@
+"""`evenhand words`: make word sets; and `evenhand train words`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from evenhand.cli import output
+
+app = typer.Typer(help="Extract, expand and label word sets.", no_args_is_help=True)
+
+Json = Annotated[
+    str | None,
+    typer.Option("--json", help="Write one JSON object to FILE, or to standard output with -."),
+]
+Table = Annotated[Path, typer.Argument(help="A CSV, JSON lines or Parquet table.")]
+Text = Annotated[str, typer.Option(help="The column of texts.")]
+Cut = Annotated[str, typer.Option(help="tweets (clean and tokenise) or split (at white space).")]
+
+
+@app.command()
+def pmi(
+    table: Table,
+    text: Text = "text",
+    label: Annotated[str, typer.Option(help="The column of labels.")] = "label",
+    tokens: Cut = "tweets",
+    floor: Annotated[int, typer.Option(min=1, help="Texts a word must occur in.")] = 10,
+    top: Annotated[int, typer.Option(min=1, help="Candidates per label.")] = 40,
+    as_published: Annotated[bool, typer.Option(help="Raw ties, markers kept.")] = False,
+    json: Json = None,
+) -> None:
+    """Words that go with each label, by pointwise mutual information; choose sets from them.
+
+    Extract from training texts: words taken from a test set describe that test set.
+    """
+    from evenhand.wordsets import pmi_candidates, pmi_ranking, pmi_table
+
+    documents, columns = _read(table, text, tokens, (label,))
+    rows = pmi_table(documents, columns[label], floor=floor)
+    found = {}
+    for name in sorted({row.label for row in rows}):
+        kept = pmi_candidates(rows, name, top, as_published=as_published)
+        ranked = {r.word: r for r in pmi_ranking(rows, name, as_published=as_published)}
+        found[name] = [
+            {"word": w, "pmi": ranked[w].pmi, "count": ranked[w].count,
+             "documents": ranked[w].documents} for w in kept
+        ]  # fmt: skip
+    result = {"labels": found, "floor": floor, "as_published": as_published}
+    if not output.write_json(result, json):
+        for name, members in found.items():
+            output.print_table(members, f"label {name}")
+
+
+@app.command()
+def expand(
+    sets: Annotated[list[str], typer.Argument(help="Packaged tests, or .toml/.json files.")],
+    vectors: Annotated[str, typer.Option(help="Vector file or alias.")] = "glove-6b-50d",
+    neighbours: Annotated[int, typer.Option(min=1, help="Strings to consider per word.")] = 10,
+    clashes: Annotated[str, typer.Option(help="drop, nearest, keep or error.")] = "drop",
+    remove: Annotated[list[str] | None, typer.Option(help="A word not to add; repeat it.")] = None,
+    as_published: Annotated[bool, typer.Option(help="Clashes and non-words stay.")] = False,
+    out: Annotated[Path | None, typer.Option(help="Write the sets as a .toml file.")] = None,
+    json: Json = None,
+) -> None:
+    """Add the nearest neighbours of every word, checking that sets do not clash."""
+    from evenhand.lexicons.word_sets import read_word_sets, weat
+    from evenhand.wordsets.expansion import as_toml, expand_tests
+
+    tests = []
+    for name in sets:
+        own = Path(name).suffix.lower() in (".toml", ".json")
+        tests += list(read_word_sets(name).values()) if own else [weat(name)]
+    made = expand_tests(
+        tests, vectors, neighbours=neighbours, clashes=clashes, remove=remove or (),
+        as_published=as_published,
+    )  # fmt: skip
+    if out:
+        out.write_text(as_toml(made, vectors), encoding="utf-8")
+    result = {
+        "vectors": vectors,
+        "tests": {
+            name: {
+                "sets": {s: getattr(e.test, s) for s in ("x", "y", "a", "b")},
+                "candidates": e.candidates, "missing": e.missing, "clashes": e.clashes,
+            } for name, e in made.items()
+        },
+    }  # fmt: skip
+    if not output.write_json(result, json):
+        rows = [
+            {"test": name, **{s: f"{a} -> {b}" for s, (a, b) in e.sizes().items()},
+             "clashes": len(e.clashes), "missing": ", ".join(e.missing) or "none"}
+            for name, e in made.items()
+        ]  # fmt: skip
+        output.print_table(rows, "Expanded sets (words before -> after)")
+
+
+@app.command()
+def dialect(
+    table: Table,
+    model: Annotated[Path, typer.Option(help="Folder of the twitteraae count table.")],
+    text: Text = "text",
+    tokens: Cut = "tweets",
+    least: Annotated[float, typer.Option(help="Share a label needs.")] = 0.0,
+    json: Json = None,
+) -> None:
+    """Label texts with the dialect model of Blodgett et al. (2016): shares of four groups.
+
+    Its authors vouch for the African American and White shares only.
+    """
+    from evenhand.wordsets.dialect import GROUPS, read_dialect_model
+
+    documents, _ = _read(table, text, tokens, ())
+    found = read_dialect_model(model)
+    shares, labels = found.shares(documents), found.labels(documents, least=least)
+    counts: dict[str, int] = {group: labels.count(group) for group in GROUPS}
+    counts["no label"] = labels.count(None)
+    rows = [
+        {"row": i, "label": name, **dict(zip(GROUPS, row))}
+        for i, (name, row) in enumerate(zip(labels, shares.tolist()), start=1)
+    ]
+    if not output.write_json({"groups": list(GROUPS), "counts": counts, "rows": rows}, json):
+        output.print_table([{"group": g, "texts": n} for g, n in counts.items()], "Dialect")
+
+
+@app.command()
+def names(
+    words: Annotated[list[str], typer.Argument(help="First names.")],
+    table: Annotated[list[Path], typer.Option(help="Rosenman, Census, SSA ...; repeat it.")],
+    by: Annotated[str, typer.Option(help="race or gender.")] = "race",
+    least: Annotated[float, typer.Option(help="Probability a label needs.")] = 0.0,
+    json: Json = None,
+) -> None:
+    """The most probable race or gender of first names, from public tables."""
+    from dataclasses import asdict
+
+    from evenhand.wordsets import label_names
+
+    rows = [asdict(row) for row in label_names(words, table, by=by, least=least)]
+    if not output.write_json({"by": by, "names": rows}, json):
+        output.print_table(rows, f"Names by {by}")
+
+
+def train(
+    corpus: Annotated[list[Path], typer.Argument(help="Cleaned text, or a folder of labels.")],
+    out: Annotated[Path, typer.Option(help="New folder for the vectors.")],
+    algorithm: Annotated[str, typer.Option(help="word2vec or fasttext.")] = "word2vec",
+    dimensions: Annotated[int, typer.Option(min=1)] = 300,
+    window: Annotated[int, typer.Option(min=1)] = 5,
+    min_count: Annotated[int, typer.Option(min=1, help="Occurrences a word needs.")] = 5,
+    epochs: Annotated[int, typer.Option(min=1)] = 5,
+    buckets: Annotated[int, typer.Option(min=1, help="fastText's n-gram rows.")] = 2_000_000,
+    also: Annotated[list[str] | None, typer.Option(help="fastText: vector from n-grams.")] = None,
+    balance: Annotated[str | None, typer.Option(help="reduce or increase.")] = None,
+    share: Annotated[float | None, typer.Option(help="Of affected lines that stay.")] = None,
+    sets: Annotated[str | None, typer.Option(help="Word sets to balance by.")] = None,
+    fold: Annotated[bool, typer.Option(help="Lower-case the text while matching sets.")] = False,
+    format: Annotated[list[str] | None, typer.Option(help="Also: text, binary, glove.")] = None,
+    workers: Annotated[int, typer.Option(min=1, help="More than 1: not reproducible.")] = 1,
+    seed: Annotated[int, typer.Option(min=0, help="Of the vectors and of the sample.")] = 0,
+    json: Json = None,
+) -> None:
+    """Train skip-gram word2vec or fastText vectors, on all of a corpus or a balanced sample.
+
+    The folder is ready for: evenhand measure association --vectors OUT --tests weat7
+    """
+    from evenhand import corpora
+    from evenhand.cli.corpus import opened
+    from evenhand.errors import SpecError
+    from evenhand.train.words import Recipe, train_words
+
+    recipe = Recipe(
+        algorithm, dimensions, window, min_count, epochs=epochs, buckets=buckets, seed=seed,
+        workers=workers,
+    )  # fmt: skip
+    if (balance is None) != (share is None):
+        raise SpecError("train words: --balance and --share go together, e.g. --balance reduce "
+                        "--share 0.3")  # fmt: skip
+    text: Any = corpora.open_corpus(corpus) if balance is None else None
+    if balance is not None and share is not None:
+        text = corpora.balanced(opened(corpus, sets, fold), balance, share, seed=seed)
+    with output.RichProgress() as progress:
+        made = train_words(
+            text, out, recipe, formats=format or (), also=also or (), progress=progress
+        )
+    if not output.write_json(made, json):
+        output.console().print(
+            f"{made['words']} words from {made['lines']} lines, {made['tokens']} tokens: {out}",
+            markup=False,
+        )
+
+
+def _read(
+    table: Path, text: str, tokens: str, others: tuple[str, ...]
+) -> tuple[list[list[str]], dict[str, list[str]]]:
+    """Token lists of a text column, and other columns as text."""
+    from evenhand.corpora import clean_tweet, tweet_tokens
+    from evenhand.errors import SpecError, unknown
+    from evenhand.measures.tables import read_table
+
+    if tokens not in ("tweets", "split"):
+        raise SpecError(unknown("way to cut tokens", tokens, ("tweets", "split"), where="--tokens"))
+    found = read_table(table, text=[text, *others])
+    found.require([text, *others])
+    texts = list(found.labels(text))
+    cut = [tweet_tokens(clean_tweet(t)) if tokens == "tweets" else t.split() for t in texts]
+    return cut, {name: list(found.labels(name)) for name in others}
