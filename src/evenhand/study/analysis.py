@@ -12,7 +12,6 @@ Three numbers stand beside each correlation, because each alone misleads:
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -21,6 +20,8 @@ import numpy as np
 import pyarrow as pa
 
 from evenhand.measures.correlation import measure
+from evenhand.stats.reliability import attenuation_ceiling
+from evenhand.stats.reliability import reliability as spread_against_noise
 from evenhand.study.points import columns_of, modified, replicates
 from evenhand.study.recipe import Recipe
 
@@ -39,6 +40,8 @@ class Reliability:
     spread_sd: float
     n_modified: int
     reliability: float
+    low: float = NAN
+    high: float = NAN
     reason: str = ""
 
 
@@ -65,32 +68,13 @@ class Pair:
 
 
 def reliability(runs: pa.Table, metric: str, algorithm: str) -> Reliability:
-    """1 - var(replicates) / var(changed vectors), both with ddof 1.
-
-    It is at most 1; below 0 the replicates lie further apart than the changed vectors do. It is
-    undefined with fewer than two replicates or changed vectors, or when nothing varies.
-    """
+    """A metric's reliability: replicates of the unmodified vectors against changed vectors."""
     same, changed = replicates(runs, metric, algorithm), modified(runs, metric, algorithm)
-    noise = float(same.std(ddof=1)) if len(same) > 1 else NAN
-    spread = float(changed.std(ddof=1)) if len(changed) > 1 else NAN
-    reason = ""
-    if len(same) < 2:
-        reason = f"{len(same)} replicates of the unmodified vectors; at least 2 are needed"
-    elif len(changed) < 2 or spread == 0.0:
-        reason = "the changed vectors do not differ"
-    value = NAN if reason else 1.0 - (noise / spread) ** 2
-    return Reliability(metric, algorithm, noise, len(same), spread, len(changed), value, reason)
-
-
-def ceiling(one: float, other: float) -> float:
-    """The largest correlation that two noisy columns can show.
-
-    >>> round(ceiling(0.81, 1.0), 3), ceiling(-0.2, 0.9)
-    (0.9, 0.0)
-    """
-    if math.isnan(one) or math.isnan(other):
-        return NAN
-    return math.sqrt(max(one, 0.0) * max(other, 0.0))
+    found = spread_against_noise(same, changed)
+    return Reliability(
+        metric, algorithm, found.noise_sd, found.n_replicates, found.spread_sd, found.n_points,
+        found.reliability, found.low, found.high, found.reason,
+    )  # fmt: skip
 
 
 def reliabilities(runs: pa.Table, recipe: Recipe) -> list[Reliability]:
@@ -129,7 +113,7 @@ def _pair(row: dict[str, Any], known: dict[tuple[str, str], float]) -> Pair:
     strata = tuple(s for s in row["strata"] if s["n"] > 2)
     return Pair(
         x, y, by, int(row["n"]), **numbers, reliability_x=one, reliability_y=other,
-        ceiling=ceiling(one, other), strata=strata, reason=row["reason"] or "",
+        ceiling=attenuation_ceiling(one, other), strata=strata, reason=row["reason"] or "",
     )  # fmt: skip
 
 

@@ -93,6 +93,8 @@ def _reliability(row: Reliability) -> Finding:
         probe=PROBE,
         metric="reliability",
         value=row.reliability,
+        low=row.low,
+        high=row.high,
         n=row.n_replicates,
         ideal=1.0,
         attribute=name,
