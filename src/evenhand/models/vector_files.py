@@ -99,6 +99,18 @@ class VectorTable:
         names = tuple(word for word, _ in kept.values())
         return Found(names, matrix, tuple(missing), tuple(lowered))
 
+    def places(self, words: Sequence[str], *, multiword: bool = True) -> list[tuple[int, ...]]:
+        """The rows that `find` would average for each word; empty where the word is missing."""
+        at = self._positions(_spellings(words))
+        tokens = [w.split() if multiword and len(w.split()) > 1 else None for w in words]
+        found = [_rows_of(word, parts, at)[0] for word, parts in zip(words, tokens, strict=True)]
+        return [rows if rows and self._points(rows) else () for rows in found]
+
+    def _points(self, rows: tuple[int, ...]) -> bool:
+        """Whether the mean of these rows has a direction."""
+        vector = self.matrix[list(rows)].mean(axis=0)
+        return bool(np.isfinite(vector).all() and vector.any())
+
     def rows(
         self, words: Sequence[str], *, multiword: bool = True
     ) -> tuple[npt.NDArray[np.float32], tuple[str, ...]]:
