@@ -329,11 +329,13 @@ def test_the_front_the_choice_and_the_area(model: Any) -> None:
         pick(points, -1)
 
 
-def test_top_tokens_by_blocks_equal_a_full_sort() -> None:
+@pytest.mark.parametrize("tail", [0, 17])
+def test_top_tokens_by_blocks_equal_a_full_sort(tail: int) -> None:
     torch = pytest.importorskip("torch")
-    from evenhand.models.head import top_tokens
+    from evenhand.models.alphas import top_tokens
 
-    logits = torch.randn(5, 64 * 400, generator=torch.Generator().manual_seed(0))
+    logits = torch.randn(5, 64 * 400 + tail, generator=torch.Generator().manual_seed(0))
+    logits[0, -3:] += 9.0
     best, where = top_tokens(torch, logits, 50)
     right = logits.topk(50)
     assert torch.equal(best.sort(descending=True).values, right.values)

@@ -19,19 +19,21 @@ import contextlib
 import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from evenhand.errors import ModelError, SpecError, unknown
+from evenhand.models.alphas import alpha_eq8, alpha_released
 
 Array = npt.NDArray[Any]
 MIXTURES = ("probability", "hidden")
 RULES = ("fixed", "eq8", "released")
-NUCLEUS, DEAD_ZONE, CAP = 0.7, (-0.1, 0.15), 0.4  # of the released rule
-BLOCK = 64
-LARGEST = 80.0  # exponents are clamped here: exp stays finite in float32
+LARGEST = 100.0  # powers of two are clamped here: they stay finite in float32
+KEPT = 1 << 23  # floats of a scratch array that is kept: 170 rows of 49,152
+LOG2E, LN2 = 1.4426950408889634, 0.6931471805599453
 
 
 @dataclass(frozen=True)
@@ -84,6 +86,12 @@ class HeadEdit:
     def rank(self) -> int:
         return int(self.left.shape[1])
 
+    @property
+    def linear(self) -> bool:
+        """Whether the edited logits are linear in the state, so that other weights give them."""
+        whole = self.alpha == 1.0 or self.mixture == "hidden"
+        return self.rule == "fixed" and whole and not self.first_token_only
+
     def digest(self) -> str:
         """SHA-256 of everything that can change a score."""
         state = hashlib.sha256()
@@ -99,7 +107,12 @@ class HeadEdit:
 
 
 class AppliedEdit:
-    """An edit made ready for one Hugging Face model: products and sensitivities on its device."""
+    """An edit made ready for one Hugging Face model.
+
+    An edit that is linear in the state (`HeadEdit.linear`) becomes other weights of the head, which
+    cost nothing while decoding. Any other one adds a low-rank product and a mixture to each step,
+    in place and on the model's device. What either needs is computed when first used.
+    """
 
     def __init__(self, torch: Any, model: Any, edit: HeadEdit) -> None:
         self.torch, self.model, self.edit = torch, model, edit
@@ -111,23 +124,64 @@ class AppliedEdit:
                 f"{weight.shape[1]}. Fit one for this model with: evenhand mitigate MODEL"
             )
         self.device = weight.device
-
-        def tensor(value: Array | None, dtype: Any) -> Any:
-            if value is None:
-                return None
-            return torch.as_tensor(np.array(value)).to(device=self.device, dtype=dtype)
-
-        exact = weight.detach().float()
-        self.right = tensor(edit.right, torch.float32)
-        self.out = (exact @ tensor(edit.left, torch.float32)).T.contiguous()
-        offset = tensor(edit.offset, torch.float32)
-        self.shift = None if offset is None else exact @ offset
-        self.q: Any = tensor(edit.sensitivity, torch.float32)
-        self.in_set: Any = tensor(edit.sensitive, torch.bool)
+        self.right = self._tensor(edit.right)
+        self.q: Any = self._tensor(edit.sensitivity)
+        self.in_set: Any = self._tensor(edit.sensitive, torch.bool)
         self.post = _after_head(torch, model.config)
         self.broken = torch.zeros((), dtype=torch.bool, device=self.device)
         self._hidden: Any = None
         self._raw: Any = None
+        self._kept: tuple[Any, Any] | None = None
+
+    def _tensor(self, value: Array | None, dtype: Any = None) -> Any:
+        if value is None:
+            return None
+        kind = self.torch.float32 if dtype is None else dtype
+        return self.torch.as_tensor(np.array(value)).to(device=self.device, dtype=kind)
+
+    @cached_property
+    def out(self) -> Any:
+        """-(E L)' in powers of two, [rank, vocabulary]: what the edit adds to the logits."""
+        with self._plainly():
+            exact = self.head.weight.detach().float()
+            return (exact @ self._tensor(self.edit.left)).T.contiguous().mul_(-LOG2E)
+
+    @cached_property
+    def shift(self) -> Any:
+        """E o, [vocabulary], or None."""
+        if self.edit.offset is None:
+            return None
+        with self._plainly():
+            return self.head.weight.detach().float() @ self._tensor(self.edit.offset)
+
+    @cached_property
+    def folded(self) -> tuple[Any, Any]:
+        """Weight and bias of a head that holds the whole edit; computed in float64, rounded once.
+
+        E' = E - a (E L) R' and b' = b + a E o, with a = alpha for the hidden mixture.
+        """
+        torch, own = self.torch, self.head.weight
+        with self._plainly():
+            exact = own.detach().double()
+            left, right = (
+                self._tensor(v, torch.float64) for v in (self.edit.left, self.edit.right)
+            )
+            weight = exact - (exact @ left).mul_(self.edit.alpha) @ right.T
+            bias = getattr(self.head, "bias", None)
+            if self.edit.offset is not None:
+                moved = exact @ self._tensor(self.edit.offset, torch.float64) * self.edit.alpha
+                bias = moved if bias is None else bias.detach().double() + moved
+            kept = [
+                None if v is None else torch.nn.Parameter(v.to(own.dtype), requires_grad=False)
+                for v in (weight, bias)
+            ]
+        return kept[0], kept[1]
+
+    @contextlib.contextmanager
+    def _plainly(self) -> Iterator[None]:
+        """Inside: tensors that may be used in and out of inference mode."""
+        with self.torch.inference_mode(False), self.torch.no_grad():
+            yield
 
     @contextlib.contextmanager
     def active(self) -> Iterator[None]:
@@ -141,7 +195,9 @@ class AppliedEdit:
             self._hidden = self._raw = None
 
     def attach(self) -> list[Any]:
-        """Register the hooks for good and give their handles."""
+        """Change the model for good and give the handles that change it back."""
+        if self.edit.linear and type(self.head) is self.torch.nn.Linear:
+            return [_OtherHead(self.head, *self.folded), self._watch()]
 
         def before(module: Any, inputs: Any, output: Any) -> None:
             self._hidden, self._raw = inputs[0], output
@@ -149,11 +205,8 @@ class AppliedEdit:
         def after(module: Any, arguments: Any, keywords: Any, output: Any) -> Any:
             if self.edit.first_token_only and _goes_on(keywords):
                 return output
-            decoding = keywords.get("use_cache") is True
             with self.torch.no_grad():  # for inference: nothing is trained through an edit
-                output["logits"] = self.edited(
-                    self._hidden, self._raw, output["logits"], fast=decoding
-                )
+                output["logits"] = self.edited(self._hidden, self._raw, output["logits"])
             return output
 
         return [
@@ -161,59 +214,87 @@ class AppliedEdit:
             self.model.register_forward_hook(after, with_kwargs=True),
         ]
 
-    def edited(self, hidden: Any, raw: Any, logits: Any, *, fast: bool = False) -> Any:
+    def _watch(self) -> Any:
+        def look(module: Any, inputs: Any, output: Any) -> None:
+            with self.torch.no_grad():
+                self._note(output["logits"].sum())
+
+        return self.model.register_forward_hook(look)
+
+    def edited(self, hidden: Any, raw: Any, logits: Any) -> Any:
         """Edited logits for states [..., d] and the model's own logits [..., vocabulary].
 
-        `fast` mixes probabilities directly, which floors them at 1e-37: enough to draw from.
+        The own logits are overwritten where nothing is learned through them. A mixture's logits
+        are its log-probabilities up to a constant per row.
         """
         shape = logits.shape
         states = hidden.reshape(-1, hidden.shape[-1]).float()
         own = logits.reshape(-1, shape[-1]).float()
-        alpha = self.alphas(own)
-        low = states @ self.right
-        if self.edit.mixture == "hidden" or (isinstance(alpha, float) and alpha in (0.0, 1.0)):
-            mixed = self._interpolated(low, raw, own, alpha)
-        elif fast:
-            mixed = self._drawn_from(low, raw, own, alpha)
-        else:
-            mixed = self._mixture(low, raw, own, alpha)
-        return mixed.reshape(shape)
+        own = own.clone() if logits.requires_grad else own
+        low, alpha = states @ self.right, self.alphas(own)
+        if self.edit.linear or self.edit.mixture == "hidden":
+            return self._interpolated(low, raw, own, alpha).reshape(shape)
+        if self.device.type != "cpu" or isinstance(alpha, float):
+            return self._mixture(low, raw, own, alpha).reshape(shape)
+        return self._some_rows(low, raw, own, alpha).reshape(shape)
+
+    def _some_rows(self, low: Any, raw: Any, own: Any, alpha: Any) -> Any:
+        """The mixture of those rows alone whose alpha is not 0 (or not a number)."""
+        rows = (alpha != 0).nonzero()[:, 0]
+        if len(rows) > 0.8 * len(alpha):
+            return self._mixture(low, raw, own, alpha)
+        self._note(own.sum())
+        if not len(rows):
+            return own
+        raw = None if self.post is None else raw.reshape(own.shape)[rows]
+        return own.index_copy_(0, rows, self._mixture(low[rows], raw, own[rows], alpha[rows]))
 
     def _edited_logits(self, low: Any, raw: Any, own: Any) -> Any:
         base = own if self.post is None else raw.reshape(own.shape).float()
-        moved = self.torch.addmm(base, low, self.out, alpha=-1)
+        moved = self.torch.addmm(base, low, self.out, alpha=LN2)
         if self.shift is not None:
             moved = moved + self.shift
         return moved if self.post is None else self.post(moved)
 
     def _interpolated(self, low: Any, raw: Any, own: Any, alpha: Any) -> Any:
         """Logits of (1 - alpha) h + alpha h'."""
-        self._note(own)
+        self._note(own.sum())
         base = own if self.post is None else raw.reshape(own.shape).float()
-        scaled = low * (alpha if isinstance(alpha, float) else alpha[:, None])
-        moved = self.torch.addmm(base, scaled, self.out, alpha=-1)
+        weight = alpha if isinstance(alpha, float) else alpha[:, None]
+        moved = self.torch.addmm(base, low * weight, self.out, alpha=LN2)
         if self.shift is not None:
-            moved = moved + self.shift * (alpha if isinstance(alpha, float) else alpha[:, None])
+            moved = moved + self.shift * weight
         return moved if self.post is None else self.post(moved)
 
-    # log p = log[(1 - a) p* + a p_hat] = log p* + log[(1 - a) + a exp(log p_hat - log p*)]
+    # log p = log[(1 - a) p* + a p_hat] = log p* + log[(1 - a) + a e^d / m],
+    # d = (edited - own logit), m = sum p* e^d: one softmax, one exp2, one log2, all in place.
     def _mixture(self, low: Any, raw: Any, own: Any, alpha: Any) -> Any:
-        """Log-probabilities of Eq. 7; exact to rounding, finite wherever the parts are."""
+        """Log-probabilities of Eq. 7, up to a constant per row; overwrites `own`."""
         torch = self.torch
-        moved = self._edited_logits(low, raw, own)
-        norm, moved_norm = own.logsumexp(-1, keepdim=True), moved.logsumexp(-1, keepdim=True)
-        self.broken = self.broken | ~(torch.isfinite(norm) & torch.isfinite(moved_norm)).all()
+        moved, p = self._scratch(own)
+        if self.post is None:
+            torch.mm(low, self.out, out=moved)
+            if self.shift is not None:
+                moved.add_(self.shift, alpha=LOG2E)
+        else:
+            torch.sub(self._edited_logits(low, raw, own), own, out=moved).mul_(LOG2E)
+        torch.softmax(own, -1, out=p)
+        ratio = moved.clamp_(-LARGEST, LARGEST).exp2_()
+        mean = torch.linalg.vecdot(p, ratio)[:, None]
+        self._note(mean)
         weight = alpha if isinstance(alpha, float) else alpha[:, None]
-        ratio = moved.sub_(own).add_(norm - moved_norm).clamp_(-LARGEST, LARGEST).exp_()
-        return ratio.mul_(weight).add_(1 - weight).log_().add_(own).sub_(norm)
+        return own.add_(ratio.mul_(weight / mean).add_(1 - weight).log2_(), alpha=LN2)
 
-    def _drawn_from(self, low: Any, raw: Any, own: Any, alpha: Any) -> Any:
-        """Eq. 7 in few passes over the vocabulary, for decoding."""
-        p, p_hat = own.softmax(-1), self._edited_logits(low, raw, own).softmax(-1)
-        weight = alpha if isinstance(alpha, float) else alpha[:, None]
-        mixed = self.torch.lerp(p, p_hat, weight)
-        self.broken = self.broken | mixed[:, 0].isnan().any()
-        return mixed.clamp_min_(1e-37).log_()
+    def _scratch(self, like: Any) -> tuple[Any, Any]:
+        """Two arrays of this shape, kept between steps: fresh memory costs more than a pass."""
+        if self._kept is None or self._kept[0].shape != like.shape:
+            self._kept = None
+            with self._plainly():
+                made = self.torch.empty_like(like), self.torch.empty_like(like)
+            if like.numel() > KEPT:
+                return made
+            self._kept = made
+        return self._kept
 
     def alphas(self, logits: Any) -> Any:
         """The weight of the edited distribution: a float, or one value per row."""
@@ -223,8 +304,8 @@ class AppliedEdit:
         rule = alpha_eq8 if edit.rule == "eq8" else alpha_released
         return rule(self.torch, logits, self)
 
-    def _note(self, logits: Any) -> None:
-        self.broken = self.broken | ~self.torch.isfinite(logits.sum())
+    def _note(self, value: Any) -> None:
+        self.broken = self.broken | ~self.torch.isfinite(value).all()
 
     def check(self, name: str, dtype: str) -> None:
         """Refuse results that came from logits that were not finite (half precision)."""
@@ -236,48 +317,15 @@ class AppliedEdit:
             )
 
 
-def alpha_eq8(torch: Any, logits: Any, applied: AppliedEdit) -> Any:
-    """alpha_t = sum_V' p*(w) q(w) / sum_V' p*(w), V' = top-k(p*) n S (Liang et al., Eq. 8).
+class _OtherHead:
+    """A handle: the head has other weights until `remove`. Tied input embeddings keep theirs."""
 
-    q is ||proj_B e(w)|| / ||e(w)|| and lies in [0, 1], so alpha does too; 0 when V' is empty.
-    """
-    best, where = top_tokens(torch, logits, min(applied.edit.top, logits.shape[-1]))
-    inside = applied.in_set[where]
-    p = (best - best.max(-1, keepdim=True).values).exp() * inside
-    total = p.sum(-1)
-    value = (p * applied.q[where]).sum(-1) / total.clamp_min(1e-30)
-    return torch.where(inside.any(-1) & (total > 0), value, torch.zeros_like(value)).clamp(0, 1)
+    def __init__(self, head: Any, weight: Any, bias: Any) -> None:
+        self.head, self.own = head, (head.weight, head.bias)
+        head.weight, head.bias = weight, bias
 
-
-def top_tokens(torch: Any, logits: Any, k: int) -> tuple[Any, Any]:
-    """The k largest logits of each row and their places, by way of the maxima of blocks.
-
-    The k largest lie in the k blocks with the largest maxima, so one pass finds the maxima and
-    only k blocks are sorted: several times quicker than `topk` over a whole vocabulary.
-    """
-    rows, size = logits.shape
-    if size < 4 * k * BLOCK or size % BLOCK:
-        best, where = logits.topk(k, dim=-1, sorted=False)
-        return best, where
-    blocks = logits.view(rows, size // BLOCK, BLOCK)
-    picked = blocks.amax(-1).topk(k, dim=-1, sorted=False).indices
-    inside = blocks.gather(1, picked[..., None].expand(-1, -1, BLOCK)).reshape(rows, k * BLOCK)
-    best, at = inside.topk(k, dim=-1, sorted=False)
-    return best, picked.gather(1, at // BLOCK) * BLOCK + at % BLOCK
-
-
-def alpha_released(torch: Any, logits: Any, applied: AppliedEdit) -> Any:
-    """The released rule: signed bias of the nucleus, a dead zone, and a cap.
-
-    bias = sum of p cos over the smallest set of tokens that reaches probability 0.7 (p
-    renormalised); alpha = 0 if -0.1 <= bias <= 0.15, else min(|bias|, 0.4).
-    """
-    ordered, where = logits.sort(dim=-1, descending=True)
-    p = ordered.softmax(-1)
-    p = p * ((p.cumsum(-1) - p) < NUCLEUS)
-    bias = (p * applied.q[where]).sum(-1) / p.sum(-1)
-    quiet = (bias >= DEAD_ZONE[0]) & (bias <= DEAD_ZONE[1])
-    return torch.where(quiet, torch.zeros_like(bias), bias.abs().clamp_max(CAP))
+    def remove(self) -> None:
+        self.head.weight, self.head.bias = self.own
 
 
 def _goes_on(keywords: Any) -> bool:
