@@ -9,7 +9,7 @@ from pathlib import Path
 SOURCE = Path(__file__).resolve().parents[1] / "src" / "evenhand"
 
 GROUND = {"errors", "strict"}
-DATA = GROUND | {"requests", "lexicons"}
+DATA = GROUND | {"requests", "lexicons", "conll"}
 NUMBERS = DATA | {"metrics", "stats", "findings"}
 ASKING = NUMBERS | {"models", "runner", "measures", "names", "contexts", "wordlists", "swaps"}
 ASKING |= {"corpora", "wordsets"}
@@ -24,6 +24,7 @@ ALLOWED = {
     "strict": set(),
     "requests": GROUND,
     "lexicons": GROUND,
+    "conll": GROUND,
     "metrics": GROUND,
     "stats": GROUND,
     "findings": GROUND,

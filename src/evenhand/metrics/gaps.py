@@ -1,0 +1,136 @@
+"""Gaps between groups in the performance of a yes/no classifier.
+
+    precision = TP / (TP + FP)   recall = TP / (TP + FN)   F1 = 2 TP / (2 TP + FP + FN)
+    FPR = FP / (FP + TN)         FNR = FN / (TP + FN)      gap = rate(group A) - rate(group B)
+
+(Kato & Miyao 2024, Sec. 3.4 with precision, recall and F1; Dixon et al. 2018 with FPR and FNR.)
+Ideal gap 0. Examples of a group are n independent draws of four outcomes, so a bootstrap
+replicate is one multinomial draw of four counts, and a permutation of the group labels one
+multivariate hypergeometric draw: both cost nothing at any size.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from evenhand.errors import DataError
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+RATES = ("precision", "recall", "f1", "fpr", "fnr", "accuracy", "positive_rate")
+
+
+def confusion(truth: ArrayLike, predicted: ArrayLike) -> Ints:
+    """Counts TP, FP, FN, TN.
+
+    >>> confusion([1, 1, 0, 0], [1, 0, 1, 0]).tolist()
+    [1, 1, 1, 1]
+    """
+    right, said = np.asarray(truth).astype(bool), np.asarray(predicted).astype(bool)
+    if right.shape != said.shape:
+        raise DataError(f"gaps: {right.shape} labels but {said.shape} predictions.")
+    cells = (right & said, ~right & said, right & ~said, ~right & ~said)
+    return np.asarray([cell.sum() for cell in cells], np.int64)
+
+
+def rates(counts: ArrayLike) -> Floats:
+    """The rates of `RATES` from counts [..., 4] (TP, FP, FN, TN); NaN where undefined.
+
+    >>> rates([1, 1, 1, 1]).tolist()
+    [0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5]
+    """
+    tp, fp, fn, tn = np.moveaxis(np.asarray(counts, np.float64), -1, 0)
+    n = tp + fp + fn + tn
+    tops = np.stack([tp, tp, 2 * tp, fp, fn, tp + tn, tp + fp], axis=-1)
+    bottoms = np.stack([tp + fp, tp + fn, 2 * tp + fp + fn, fp + tn, tp + fn, n, n], axis=-1)
+    return np.divide(tops, bottoms, out=np.full_like(tops, np.nan), where=bottoms > 0)
+
+
+def group_gaps(
+    truth: ArrayLike,
+    predicted: ArrayLike,
+    groups: Sequence[str],
+    first: str,
+    second: str,
+    *,
+    resamples: int = 2_000,
+    seed: int = 0,
+) -> dict[str, Any]:
+    """Rates of two groups and their gaps with 95 % intervals and permutation p.
+
+    Args:
+        truth: 1 for the positive class (hateful), 0 otherwise.
+        predicted: the classifier's 0/1.
+        groups: the group of each example; other values than the two named are left out.
+        first: group A of the gap rate(A) - rate(B).
+        second: group B.
+        resamples: bootstrap samples and label permutations.
+        seed: seed of both.
+
+    Returns:
+        `rates: {group: {n, n_positive, precision, ...}}` and `gaps: [{metric, gap, low, high, p,
+        reason}]`. A rate without a bottom (a group that is absent or has one class only) is NaN
+        with a reason. p is two-sided, (b + 1) / (m + 1); undefined replicates are left out.
+    """
+    names = np.asarray(groups, dtype=object)
+    right, said = np.asarray(truth), np.asarray(predicted)
+    if len(names) != len(right):
+        raise DataError(f"gaps: {len(right)} labels but {len(names)} group names.")
+    counts = np.stack([confusion(right[names == g], said[names == g]) for g in (first, second)])
+    values = rates(counts)
+    rng = np.random.default_rng(seed)
+    drawn = _bootstrap(rng, counts, resamples)
+    null = _permuted(rng, counts, resamples)
+    gaps = []
+    for k, metric in enumerate(RATES):
+        gap = values[0, k] - values[1, k]
+        row = {"metric": metric, "gap": float(gap), **_spread(gap, drawn[:, k], null[:, k])}
+        row["reason"] = _reason(counts, values[:, k], (first, second), metric)
+        gaps.append(row)
+    described = {
+        name: {"n": int(c.sum()), "n_positive": int(c[0] + c[2]), **dict(zip(RATES, map(float, v)))}
+        for name, c, v in zip((first, second), counts, values)
+    }
+    return {"first": first, "second": second, "rates": described, "gaps": gaps}
+
+
+def _bootstrap(rng: np.random.Generator, counts: Ints, resamples: int) -> Floats:
+    if not (counts.sum(axis=1) > 1).all():
+        return np.full((resamples, len(RATES)), np.nan)
+    made = [rates(rng.multinomial(c.sum(), c / c.sum(), size=resamples)) for c in counts]
+    return np.asarray(made[0] - made[1], np.float64)
+
+
+def _permuted(rng: np.random.Generator, counts: Ints, resamples: int) -> Floats:
+    """Gaps after shuffling which example belongs to which group, outcomes kept."""
+    if not (counts.sum(axis=1) > 0).all():
+        return np.full((resamples, len(RATES)), np.nan)
+    total = counts.sum(axis=0)
+    ours = rng.multivariate_hypergeometric(total, int(counts[0].sum()), size=resamples)
+    return np.asarray(rates(ours) - rates(total - ours), np.float64)
+
+
+def _spread(gap: float, drawn: Floats, null: Floats) -> dict[str, float]:
+    drawn, null = drawn[np.isfinite(drawn)], null[np.isfinite(null)]
+    if not np.isfinite(gap) or len(drawn) < 2 or not len(null):
+        return {"low": np.nan, "high": np.nan, "p": np.nan}
+    low, high = np.quantile(drawn, [0.025, 0.975])
+    beyond = (np.abs(null) >= abs(gap) - 1e-12).sum()
+    return {"low": float(low), "high": float(high), "p": float((beyond + 1) / (len(null) + 1))}
+
+
+def _reason(counts: Ints, values: Floats, names: tuple[str, str], metric: str) -> str | None:
+    for count, value, name in zip(counts, values, names):
+        if not count.sum():
+            return f"no example of group '{name}'"
+        if not np.isfinite(value):
+            positive, negative = count[0] + count[2], count[1] + count[3]
+            lacks = (
+                "positive" if not positive else "negative" if not negative else "predicted positive"
+            )
+            return f"group '{name}' has no {lacks} example, so its {metric} is undefined"
+    return None

@@ -1,0 +1,286 @@
+"""End-to-end coreference on static word vectors: train, predict, save, load.
+
+The network is that of Lee et al. 2017 (see `coreference_net`). Vectors are frozen, looked up as
+written and then in lower case; a word without a vector is zeros and is known by its letters only.
+All vectors are divided by one number, the root mean square of the elements over the training
+words, so that embeddings of other length train alike; directions and relative lengths stay.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from evenhand.conll import Document, Span
+from evenhand.errors import DataError, ModelError, need
+from evenhand.metrics.coreference import document_counts, score
+from evenhand.models.vector_files import VectorTable
+from evenhand.train import common
+from evenhand.train import coreference_batches as data
+from evenhand.train import coreference_net as net
+
+FORMAT = 1
+FACTS = "evenhand-coreference.json"
+WEIGHTS = "coreference.safetensors"
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """Settings of a training run. Defaults: one model in about half a minute on a large GPU."""
+
+    epochs: int = 20
+    learning_rate: float = 2e-3
+    tokens: int = 6_000
+    piece: int = 500
+    plans: int = 4
+    dropout: float = 0.2
+    clip: float = 5.0
+    seed: int = 0
+    genre_unknown: float = 0.3
+    width: int = 10
+    hidden: int = 200
+    feed: int = 150
+    deterministic: bool = True
+
+
+@dataclass
+class Prepared:
+    """Training batches; they do not depend on vectors and serve any number of embeddings."""
+
+    words: data.Words
+    plans: list[list[data.Batch]]
+    genres: tuple[str, ...]
+
+
+def prepare(documents: Sequence[Document], recipe: Recipe | None = None) -> Prepared:
+    """Cut documents into `plans` different sets of batches; epochs take turns with them."""
+    recipe = recipe or Recipe()
+    if not any(len(c) > 1 for d in documents for c in d.clusters):
+        raise DataError(
+            "training documents: no cluster has two mentions, so there is nothing to learn. "
+            "Pass CoNLL files whose last column holds coreference brackets."
+        )
+    rng = np.random.default_rng([recipe.seed, 7])
+    words = data.Words()
+    genres = tuple(sorted({d.genre for d in documents}))
+    plans = []
+    for _ in range(min(recipe.plans, recipe.epochs)):
+        pieces = data.cut(documents, words, longest=recipe.piece, rng=rng)
+        plans.append(data.batches(
+            pieces, words, tokens=recipe.tokens, width=recipe.width, genres=genres, rng=rng
+        ))  # fmt: skip
+    return Prepared(words, plans, genres)
+
+
+def look_up(
+    vectors: VectorTable, words: Sequence[str]
+) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.bool_]]:
+    """Rows [n + 1, d] for words numbered from 1 (row 0 and unknown words: zeros); which exist."""
+    index = vectors.index
+    at = np.asarray([index.get(w, index.get(w.lower(), -1)) for w in words], np.int64)
+    out = np.zeros((len(words) + 1, vectors.dimensions), np.float32)
+    known = at >= 0
+    out[1:][known] = np.nan_to_num(np.asarray(vectors.matrix[at[known]], np.float32))
+    return out, known
+
+
+@dataclass
+class CoreferenceModel:
+    """A trained resolver: `predict` gives documents with clusters."""
+
+    layers: Any
+    shape: net.Shape
+    vectors: VectorTable
+    scale: float
+    device: str
+    card: dict[str, Any] = field(default_factory=dict)
+
+    def predict(self, documents: Sequence[Document], *, tokens: int = 12_000) -> list[Document]:
+        """The documents with predicted clusters in place of their own; singletons are dropped."""
+        torch: Any = need("torch", extra="hf", what="coreference")
+        words = data.Words()
+        pieces = data.cut(documents, words, longest=None)
+        groups = data.batches(
+            pieces, words, tokens=tokens, width=self.shape.width, genres=self.shape.genres
+        )
+        rows = torch.from_numpy(look_up(self.vectors, words.spellings())[0] / self.scale)
+        rows = rows.to(self.device)
+        found: list[list[list[Span]]] = [[] for _ in documents]
+        self.layers.eval()
+        with torch.inference_mode():
+            for batch in groups:
+                placed = net.place(torch, batch.arrays, self.shape, self.device)
+                made = net.forward(torch, self.layers, self.shape, placed, rows, 0.0)
+                for (number, _), clusters in zip(batch.origin, decode(made)):
+                    found[number] = clusters
+        return [d.with_clusters(c) for d, c in zip(documents, found)]
+
+    def save(self, out: Path) -> None:
+        """Write weights, shape and provenance into a new folder; vectors are only named."""
+        from safetensors.torch import save_file
+
+        common.require_new(out)
+        out.mkdir(parents=True, exist_ok=True)
+        save_file(
+            {k: v.cpu().contiguous() for k, v in self.layers.state_dict().items()}, out / WEIGHTS
+        )
+        facts = {"format": FORMAT, "scale": self.scale, "shape": asdict(self.shape), **self.card}
+        (out / FACTS).write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8")
+
+
+def decode(made: dict[str, Any]) -> list[list[list[Span]]]:
+    """Clusters of each row: every kept span joins its best antecedent when that scores above 0."""
+    start, wide = made["start"].cpu().numpy(), made["wide"].cpu().numpy()
+    kept, score_ = made["kept"].cpu().numpy(), made["score"].cpu().numpy()
+    candidate = made["candidate"].cpu().numpy()
+    out = []
+    for row in range(len(start)):
+        best = score_[row].argmax(-1)
+        cluster: dict[int, int] = {}
+        groups: list[list[Span]] = []
+        spans = [(int(a), int(a + w + 1)) for a, w in zip(start[row], wide[row])]
+        for i in np.flatnonzero(kept[row]):
+            if score_[row, i, best[i]] <= 0:
+                continue
+            j = int(candidate[row, i, best[i]])
+            if j not in cluster:
+                cluster[j] = len(groups)
+                groups.append([spans[j]])
+            cluster[int(i)] = cluster[j]
+            groups[cluster[j]].append(spans[int(i)])
+        out.append(groups)
+    return out
+
+
+def train_coreference(
+    vectors: VectorTable,
+    train: Sequence[Document],
+    dev: Sequence[Document] = (),
+    seed: int = 0,
+    *,
+    recipe: Recipe | None = None,
+    prepared: Prepared | None = None,
+    device: str | None = None,
+    say: Callable[[str], None] = lambda text: None,
+) -> CoreferenceModel:
+    """Train a resolver on frozen vectors.
+
+    Args:
+        vectors: the embedding.
+        train: documents with clusters; clusters of one mention are neither taught nor punished.
+        dev: documents on which the mean F1 is measured at the end.
+        seed: of initial weights, order and dropout.
+        recipe: other settings; its seed is replaced by `seed` except for the cutting of batches.
+        prepared: `prepare(train, recipe)`, when many embeddings are trained on the same text.
+        device: cpu or cuda; a GPU when present.
+        say: told about each epoch.
+    """
+    recipe = recipe or Recipe()
+    prepared = prepared or prepare(train, recipe)
+    torch, device = common.start(seed, device)
+    if device != "cpu":  # not every GPU kernel has a deterministic form: warn, do not stop
+        torch.use_deterministic_algorithms(recipe.deterministic, warn_only=True)
+    matrix, known = look_up(vectors, prepared.words.spellings())
+    if not known.any():
+        raise DataError(
+            f"{vectors.source}: none of the {len(known)} words of the training documents has a "
+            "vector. Check the language and the case of the vocabulary."
+        )
+    scale = float(np.sqrt(np.mean(matrix[1:][known] ** 2)))
+    shape = net.Shape(
+        vectors.dimensions, recipe.width, recipe.hidden, recipe.feed, genres=prepared.genres
+    )
+    layers = net.build(torch, shape).to(device)
+    rows = torch.from_numpy(matrix / np.float32(scale)).to(device)
+    history = _fit(torch, layers, shape, rows, prepared, recipe, seed, device, say)
+    model = CoreferenceModel(layers, shape, vectors, scale, device)
+    model.card = {
+        "task": "coreference", "vectors": vectors.source, "seed": seed, "recipe": asdict(recipe),
+        "words": len(known), "words_with_vector": int(known.sum()), "loss": history,
+        "train_documents": len(train),
+    }  # fmt: skip
+    if dev:
+        model.card["dev"] = evaluate(model, dev)["scores"]
+    return model
+
+
+def _fit(
+    torch: Any, layers: Any, shape: net.Shape, rows: Any, prepared: Prepared, recipe: Recipe,
+    seed: int, device: str, say: Callable[[str], None],
+) -> list[float]:  # fmt: skip
+    optimizer = torch.optim.Adam(
+        layers.parameters(), lr=recipe.learning_rate, betas=(0.9, 0.98), fused=device != "cpu"
+    )
+    plans = [
+        [net.place(torch, batch.arrays, shape, device) for batch in plan] for plan in prepared.plans
+    ]
+    steps = sum(len(plans[e % len(plans)]) for e in range(recipe.epochs))
+    done, history = 0, []
+    layers.train()
+    for epoch in range(recipe.epochs):
+        plan = plans[epoch % len(plans)]
+        losses = []
+        for at in common.shuffled(len(plan), seed, epoch):
+            batch = dict(plan[at])
+            hidden = torch.rand(batch["genre"].shape, device=device) < recipe.genre_unknown
+            batch["genre"] = batch["genre"].masked_fill(hidden, 0)
+            made = net.forward(torch, layers, shape, batch, rows, recipe.dropout)
+            value = net.loss(torch, made, batch["gold"])
+            optimizer.zero_grad(set_to_none=True)
+            value.backward()
+            torch.nn.utils.clip_grad_norm_(layers.parameters(), recipe.clip)
+            for group in optimizer.param_groups:
+                group["lr"] = recipe.learning_rate * common.linear_schedule(done, steps, 0.05)
+            optimizer.step()
+            losses.append(value.detach())
+            done += 1
+        total = float(torch.stack(losses).mean())
+        history.append(total)
+        say(f"epoch {epoch + 1} of {recipe.epochs}: loss {total:.4f}")
+    return history
+
+
+def evaluate(model: Any, documents: Sequence[Document]) -> dict[str, Any]:
+    """Scores of a system with `predict` on documents; clusters of one mention are left out."""
+    predicted = model.predict(documents)
+    counts = np.stack([
+        document_counts(d.clusters, p.clusters, singletons=False)
+        for d, p in zip(documents, predicted)
+    ])  # fmt: skip
+    return {"scores": score(counts), "counts": counts, "predicted": predicted}
+
+
+def load_coreference(
+    folder: str | Path, vectors: VectorTable, *, device: str | None = None
+) -> CoreferenceModel:
+    """A saved resolver with the vectors it was trained on; nothing is unpickled."""
+    from safetensors.torch import load_file
+
+    folder = Path(folder)
+    try:
+        facts = json.loads((folder / FACTS).read_text(encoding="utf-8"))
+        weights = load_file(folder / WEIGHTS)
+    except (OSError, ValueError) as error:
+        raise ModelError(
+            f"{folder}: not a saved coreference model ({error}). Train one with: "
+            "evenhand train coreference"
+        ) from error
+    if facts.pop("format", None) != FORMAT:
+        raise ModelError(f"{folder}: another format than {FORMAT}. Train it again.")
+    sizes = facts.pop("shape")
+    shape = net.Shape(**{**sizes, "genres": tuple(sizes["genres"])})
+    if vectors.dimensions != shape.dimensions:
+        raise ModelError(
+            f"{folder}: trained on {shape.dimensions}-dimensional vectors ({facts['vectors']}), "
+            f"but {vectors.source} has {vectors.dimensions}. Pass the vectors of the training."
+        )
+    torch, device = common.start(facts["seed"], device)
+    layers = net.build(torch, shape).to(device)
+    layers.load_state_dict(weights)
+    return CoreferenceModel(layers, shape, vectors, facts.pop("scale"), device, facts)
