@@ -86,6 +86,9 @@ def probe(
         Path | None,
         typer.Option(help="underspecified: a directory in UnQover's published format."),
     ] = None,
+    data: Annotated[
+        Path | None, typer.Option(help="Benchmarks: the published file or folder to read.")
+    ] = None,
     as_published: Annotated[
         bool, typer.Option(help="Follow the paper's released code to the digit.")
     ] = False,
@@ -112,6 +115,8 @@ def probe(
         row["file"] = str(pairs)
     if word_lists is not None:
         row["word_lists"] = str(word_lists)
+    if data is not None:
+        row["data"] = str(data)
     suite = parse_suite({"name": name, "probe": [row]}, f"probe {name}", name)
     options = {"dtype": dtype, "device": device}
     place = make_executor(executor, address)

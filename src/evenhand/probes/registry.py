@@ -18,6 +18,10 @@ PROBES = {
     "discovery": "evenhand.probes.discovery:Discovery",
     "generation": "evenhand.probes.generation:Generation",
     "stereoset": "evenhand.probes.stereoset:StereoSet",
+    "crows-pairs": "evenhand.probes.crows_pairs:CrowsPairs",
+    "bbq": "evenhand.probes.bbq:Bbq",
+    "winobias": "evenhand.probes.pronouns:WinoBias",
+    "winogender": "evenhand.probes.pronouns:Winogender",
 }
 
 
