@@ -1,92 +1,194 @@
 """What generation and scoring cost against the released program, on the same contexts.
 
-    SOCIAL_IQA=socialIQa_v1.4_dev_Bethany_0_2191.jsonl python benchmarks/sodapop_cost.py
+    SOCIAL_IQA=socialIQa_v1.4_dev_Bethany_0_2191.jsonl python benchmarks/sodapop_cost.py \\
+        --generator minilm-mlm --chooser minilm-mcq [--causal smollm2-135m] [--out FILE]
 
-Released: n + 10 n^2 + 100 n^3 fills of a text each (k = 3, M = 10), then 1.5 rows per distractor,
-padded to 128 tokens. Here: distinct masks that are needed for what is kept, and one score per
-distinct answer, unpadded. Fills come from a made-up model: only their number matters. Tokens are
-counted as words and punctuation plus the special ones.
+Released (k = 3, M = 10): every masked text is filled by itself, one after the other, repeats and
+all (n + 10 n^2 + 100 n^3 calls), with the vocabulary at every position; then two distractors and
+the right answer make a question, three rows of 128 tokens each, 24 rows at a time, float32.
+Here: distinct masks that are needed for what is kept, the vocabulary at the mask only, and one
+score per distinct answer, in batches of like length. Real models write and real tokenizers count:
+
+    tokens      that go through the trunk, padding included, per kept distractor
+    operations  floating-point, from the shapes: layers, attention, vocabulary head
+    seconds     measured on this machine with the same weights, both ways, samples of the work
 """
 
 from __future__ import annotations
 
 import argparse
-import zlib
+import json
+import os
+import time
+from collections import Counter
 from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
 
-from evenhand.contexts import read_contexts
-from evenhand.models.scripted import ScriptedModel
-from evenhand.probes.discovery_generate import Filler, Generation, generate, split_words
-from evenhand.probes.discovery_published import word_tokens
+import numpy as np
+import sodapop_released as released
+
+from evenhand.contexts import Context, read_contexts
+from evenhand.models.resolver import resolve
+from evenhand.models.transformer import LoadOptions
+from evenhand.probes.discovery_generate import Filler, Generation, generate
+from evenhand.probes.discovery_score import Pool, option_requests, prompt
+from evenhand.requests import Option
 from evenhand.runner.ask import Ask
 
-WORDS = [f"word{i}" for i in range(2_000)]
+RESULTS = Path(__file__).parent / "results"
+NAME = "Tia"
+POOL_NAMES, NAMES = 8, 200
+REPEATS = 2
 
 
-def fills(text: str) -> dict[str, list[float] | list[str]]:
-    start = zlib.crc32(text.encode()) % 1_900
-    return {"fills": WORDS[start : start + 20], "logprobs": [0.0] * 20}
+class Meter:
+    """Counts what a model really computes: rows, tokens with padding, operations, seconds."""
+
+    def __init__(self, model: Any, *, head: bool) -> None:
+        self.model, self.head = model, head
+        self.total: Counter[str] = Counter()
+        self._prepare, self._answer = model.prepare, model.answer
+        model.prepare, model.answer = self.prepare, self.answer
+
+    def prepare(self, requests: Any) -> Any:
+        made = self._prepare(requests)
+        config = self.model.model.config
+        for batch in getattr(made, "batches", made):
+            rows, width = batch.ids.shape
+            heads = rows if self.head else 0
+            self.total["rows"] += rows
+            self.total["tokens"] += rows * width
+            self.total["operations"] += released.operations(config, rows, width, heads)
+        return made
+
+    def answer(self, requests: Any, prepared: Any) -> Any:
+        begun = time.perf_counter()
+        made = self._answer(requests, prepared)
+        self.total["seconds"] += time.perf_counter() - begun
+        return made
 
 
-def length(*texts: str) -> int:
-    return 1 + sum(1 + len(word_tokens(t)) for t in texts)
-
-
-def one_context(filled: Sequence[tuple[str, object]], keep: int) -> dict[str, float]:
-    """Costs of one context and name, both ways."""
-    name, context = filled[0]
+def generation(found: Sequence[Context], model: Any, keep: int) -> tuple[dict[str, Any], list]:
+    """Distractors of one name in every context, and what writing them cost here."""
     settings = Generation(3, 10, keep)
-    filler = Filler(Ask(ScriptedModel({"fill-mask": fills})), settings)
-    kept = len(generate([(name, context)], filler, settings, 0)[0])
-    n = len(split_words(context.answer))
-    fill_length = length(f"{context.context} {context.prompt} {context.answer}")
-    row_length = length(f"{context.context} {context.question}", context.answer)
-    calls = n + 10 * n**2 + 100 * n**3
-    return {
-        "kept": kept,
-        "calls": calls,
-        "fills": filler.asked,
-        "released": calls * fill_length + 1.5 * kept * 128,
-        "here": filler.asked * fill_length + (kept + 1) * row_length,
-        "scoring_released": 1.5 * kept * 128,
-        "scoring_here": (kept + 1) * row_length,
-        "prefix_here": row_length + kept * (len(word_tokens(context.answer)) + 1),
-    }
+    done = []
+    for _ in range(REPEATS if str(model.device).startswith("cuda") else 1):
+        meter = Meter(model, head=True)
+        pools = []
+        for context in found:
+            filler = Filler(Ask(model), settings)
+            filled = context.filled(NAME)
+            pools.append(Pool(0, filled, generate([(NAME, filled)], filler, settings, 0)[0]))
+        model.prepare, model.answer = meter._prepare, meter._answer
+        done.append(dict(meter.total))
+    return min(done, key=lambda total: total["seconds"]), pools
+
+
+def scoring(pools: Sequence[Pool], model: Any, timed: int) -> dict[str, Any]:
+    """One score per distinct answer: counted for all, timed on a sample."""
+    requests = option_requests(pools, model.answers)
+    meter = Meter(model, head=False)
+    for low in range(0, len(requests), 65_536):
+        meter.prepare(requests.make(low, min(low + 65_536, len(requests))))
+    counted = dict(meter.total)
+    model.prepare, model.answer = meter._prepare, meter._answer
+    rows = np.random.default_rng(0).permutation(len(requests))[:timed]
+    every = requests.make(0, len(requests))
+    part = every.take(np.sort(rows))
+    assert isinstance(part, Option)
+    spent = []
+    for _ in range(REPEATS):
+        begun = time.perf_counter()
+        Ask(model)(part)
+        spent.append(time.perf_counter() - begun)
+    counted["seconds"] = min(spent) * len(requests) / len(part)
+    return counted
+
+
+def shared_prompts(pools: Sequence[Pool], model: Any) -> int:
+    """Tokens of a causal chooser, which reads each prompt once."""
+    from evenhand.models.packing import pack
+
+    tokens = 0
+    for pool in pools:
+        begin = model.encode([prompt(pool.filled, model.answers)], special=True)[0]
+        ends = model.encode([f" {d}" for d in (pool.filled.answer, *pool.distractors)],
+                            special=False)  # fmt: skip
+        tokens += sum(len(row) for row in pack([begin + e for e in ends], 4_096))
+    return tokens
+
+
+def compare(before: dict[str, Any], after: dict[str, Any], kept: int) -> dict[str, Any]:
+    """Both ways per kept distractor, and how many times less."""
+    out: dict[str, Any] = {}
+    for unit in ("tokens", "operations", "seconds"):
+        if before.get(unit) and after.get(unit):
+            out[unit] = {
+                "released": before[unit] / kept,
+                "here": after[unit] / kept,
+                "times_less": before[unit] / after[unit],
+            }
+    return out
+
+
+def added(*parts: dict[str, Any]) -> dict[str, Any]:
+    units = [u for u in ("tokens", "operations", "seconds") if all(u in p for p in parts)]
+    return {u: sum(p[u] for p in parts) for u in units}
+
+
+def scaled(part: dict[str, Any], share: float) -> dict[str, Any]:
+    return {k: v * share for k, v in part.items()}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--contexts", default="$SOCIAL_IQA")
+    parser.add_argument("--generator", required=True)
+    parser.add_argument("--chooser", required=True)
+    parser.add_argument("--causal", help="a causal chooser to count tokens for")
     parser.add_argument("--count", type=int, default=50)
     parser.add_argument("--keep", type=int, default=10_000)
-    parser.add_argument("--names", type=int, default=200, help="names that share a common pool")
+    parser.add_argument("--timed", type=int, default=2_000, help="answers to time")
+    parser.add_argument("--out", type=Path)
     arguments = parser.parse_args()
-    found = read_contexts(arguments.contexts, limit=arguments.count)
-    rows = [one_context([("Tia", c.filled("Tia"))], arguments.keep) for c in found]
-    total = {key: sum(row[key] for row in rows) for key in rows[0]}
-    kept = total["kept"]
-    print(f"{len(found)} contexts, one name: {kept:,.0f} distractors kept")
-    print(f"fills: released {total['calls']:,.0f}, here {total['fills']:,.0f} "
-          f"({total['calls'] / total['fills']:.1f} times fewer)")  # fmt: skip
-    fewer = total["released"] / total["here"]
-    print(f"forward tokens per kept distractor: released {total['released'] / kept:.0f}, here "
-          f"{total['here'] / kept:.1f} ({fewer:.1f} times fewer)")  # fmt: skip
-    pooled = (total["here"] - total["scoring_here"]) * 8 / arguments.names
-    common = pooled + total["scoring_here"]
-    print(f"common pool of {arguments.names} names, written for 8 of them: fills per name "
-          f"{total['fills'] * 8 / arguments.names:,.0f} "
-          f"({total['calls'] * arguments.names / (8 * total['fills']):.0f} times fewer), tokens "
-          f"{common / kept:.1f} ({total['released'] / common:.1f} times fewer)")  # fmt: skip
-    shared = pooled + total["prefix_here"]
-    print(f"the same with a causal chooser, which shares the prompt: {shared / kept:.1f} "
-          f"({total['released'] / shared:.1f} times fewer)")  # fmt: skip
-    print("answer words  released calls  here fills  kept")
-    seen = set()
-    for context, row in zip(found, rows):
-        n = len(split_words(context.answer))
-        if n not in seen:
-            seen.add(n)
-            print(f"{n:>12}  {row['calls']:>14,}  {row['fills']:>10,}  {row['kept']:>6,}")
+    found = read_contexts(arguments.contexts, placeholder="Bethany", limit=arguments.count)
+    writer, chooser = resolve(arguments.generator), resolve(arguments.chooser)
+    writing, pools = generation(found, writer, arguments.keep)
+    kept = sum(len(p.distractors) for p in pools)
+    choosing = scoring(pools, chooser, arguments.timed)
+    old_writing = released.generation([p.filled for p in pools], writer)
+    old_choosing = released.scoring(pools, chooser)
+    common = scaled(writing, POOL_NAMES / NAMES)
+    result: dict[str, Any] = {
+        "device": released.device_name(chooser), "dtype": chooser.dtype, "contexts": len(found),
+        "cpus": os.cpu_count(), "kept": kept, "released_calls": old_writing["rows"],
+        "formula_calls": old_writing["formula"], "fills": writing["rows"],
+        "released_rows": old_choosing["rows"], "scores": choosing["rows"],
+        "generator": compare(old_writing, writing, kept),
+        "chooser": compare(old_choosing, choosing, kept),
+        "total": compare(added(old_writing, old_choosing), added(writing, choosing), kept),
+        "generator_common_pool": compare(old_writing, common, kept),
+        "total_common_pool": compare(
+            added(old_writing, old_choosing), added(common, choosing), kept
+        ),
+    }  # fmt: skip
+    if chooser.dtype != "float32":  # seconds with the released precision, too
+        options = LoadOptions(dtype="float32")
+        plain = generation(found, resolve(arguments.generator, options=options), arguments.keep)[0]
+        slow = scoring(pools, resolve(arguments.chooser, options=options), arguments.timed)
+        total = compare(added(old_writing, old_choosing), added(plain, slow), kept)
+        result["total_float32_seconds"] = total["seconds"]
+        result["chooser_float32_seconds"] = compare(old_choosing, slow, kept)["seconds"]
+    if arguments.causal:
+        tokens = {"tokens": shared_prompts(pools, resolve(arguments.causal))}
+        result["causal_chooser"] = compare(old_choosing, tokens, kept)
+        result["total_causal_chooser"] = compare(
+            added(old_writing, old_choosing), added(common, tokens), kept
+        )
+    text = json.dumps(result, indent=1, default=float)
+    print(text)
+    (arguments.out or RESULTS / f"sodapop_cost_{chooser.device}.json").write_text(text + "\n")
 
 
 if __name__ == "__main__":

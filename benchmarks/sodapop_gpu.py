@@ -4,9 +4,10 @@
     python benchmarks/sodapop_gpu.py discover --chooser minilm-mcq --generator minilm-mlm \\
         --contexts socialIQa_v1.4_dev_Bethany_0_2191.jsonl --out DIR
 
-`train` fine-tunes twice with one seed and prints both accuracies and whether the weights are
-equal. `discover` runs eight groups x 25 names over the contexts of the paper whose right answer
-has at most three words, and the one of its single-context study, and keeps findings and tables.
+`train` fine-tunes twice with one seed and says whether accuracies, predictions and weights are
+equal (OUT/sodapop_train.json). `discover` runs eight groups x 25 names over the contexts of the
+paper whose right answer has at most three words, and the one of its single-context study, and keeps
+findings and tables.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import hashlib
 import json
 import shutil
 import time
+from dataclasses import asdict, replace
 from pathlib import Path
 
 
@@ -24,20 +26,58 @@ def train(arguments: argparse.Namespace) -> None:
     from evenhand.train.choice import train as fit
 
     data, out = Path(arguments.data), Path(arguments.out)
-    recipe = Recipe(epochs=arguments.epochs, learning_rate=arguments.rate, limit=arguments.limit)
-    digests = []
+    files = data / "train.jsonl.xz", data / "dev.jsonl"
+    recipe = Recipe(epochs=arguments.epochs, limit=arguments.limit)
+    if arguments.seconds:
+        per_step = step_seconds(arguments.base, files, out)
+        steps = -(-33_410 // recipe.batch)
+        fits = int(arguments.seconds / (steps * per_step))
+        recipe = replace(recipe, epochs=max(2, min(arguments.epochs, fits)))
+        print(f"{per_step * 1000:.1f} ms a step, {recipe.epochs} epochs", flush=True)
+    runs = []
     for number in range(2):
         begun = time.monotonic()
         card = fit(
-            arguments.base, data / "train.jsonl.xz", data / "dev.jsonl", out / f"run{number}",
-            recipe, say=lambda text: print(text, flush=True),
+            arguments.base, *files, out / f"run{number}", recipe,
+            say=lambda text: print(text, flush=True),
         )  # fmt: skip
         raw = (out / f"run{number}" / "model.safetensors").read_bytes()
-        digests.append(hashlib.sha256(raw).hexdigest())
-        seconds = time.monotonic() - begun
-        print(f"run {number}: dev accuracy {card['dev_accuracy']:.4f}, {seconds:.0f} s, "
-              f"weights {digests[-1][:16]}", flush=True)  # fmt: skip
-    print("two runs agree:", digests[0] == digests[1])
+        runs.append({
+            "seconds": round(time.monotonic() - begun, 1),
+            "dev_accuracy": card["dev_accuracy"],
+            "history": card["history"],
+            "predictions_sha256": hashlib.sha256(card["dev_predictions"].encode()).hexdigest(),
+            "weights_sha256": hashlib.sha256(raw).hexdigest(),
+        })  # fmt: skip
+        print(json.dumps(runs[-1]), flush=True)
+    same = {key: runs[0][key] == runs[1][key] for key in runs[0] if key != "seconds"}
+    result = {
+        "device": device(), "base": Path(arguments.base).name, "recipe": asdict(recipe),
+        "train_samples": card["train_samples"], "dev_samples": card["dev_samples"],
+        "runs": runs, "same": same,
+    }  # fmt: skip
+    print("two runs agree:", same)
+    (out / "sodapop_train.json").write_text(json.dumps(result, indent=1) + "\n")
+
+
+def step_seconds(base: str, files: tuple[Path, Path], out: Path) -> float:
+    """Seconds of one step, from two short trainings of 10 and 40 steps."""
+    from evenhand.train.choice import Recipe
+    from evenhand.train.choice import train as fit
+
+    spent = []
+    for number, limit in enumerate((1_280, 1_280, 5_120)):
+        begun = time.monotonic()
+        fit(base, *files, out / f"probe{number}", Recipe(epochs=1, limit=limit))
+        spent.append(time.monotonic() - begun)
+        shutil.rmtree(out / f"probe{number}")
+    return max(0.002, (spent[2] - spent[1]) / 30)
+
+
+def device() -> str:
+    import torch
+
+    return torch.cuda.get_device_name() if torch.cuda.is_available() else "CPU"
 
 
 def discover(arguments: argparse.Namespace) -> None:
@@ -77,9 +117,9 @@ def main() -> None:
     one.add_argument("--base", required=True)
     one.add_argument("--data", required=True)
     one.add_argument("--out", required=True)
-    one.add_argument("--epochs", type=int, default=4)
-    one.add_argument("--rate", type=float, default=1e-4)
+    one.add_argument("--epochs", type=int, default=2)
     one.add_argument("--limit", type=int)
+    one.add_argument("--seconds", type=float, help="fewer epochs if a run would take longer")
     one.set_defaults(work=train)
     two = commands.add_parser("discover")
     for name in ("chooser", "generator", "contexts", "out"):

@@ -68,7 +68,7 @@ def choice(
     data: Annotated[Path, typer.Option("--train", help="Social IQa training file (.jsonl, .xz).")],
     dev: Annotated[Path, typer.Option(help="Social IQa file to measure accuracy on.")],
     out: Annotated[Path, typer.Option(help="Folder of the trained model.")],
-    epochs: Annotated[int, typer.Option(min=1)] = 4,
+    epochs: Annotated[int, typer.Option(min=1)] = 2,
     learning_rate: Annotated[float, typer.Option(help="Peak; BERT-base wants 2e-5.")] = 2e-4,
     batch: Annotated[int, typer.Option(min=1, help="Questions per step.")] = 128,
     precision: Annotated[

@@ -45,7 +45,7 @@ class Recipe:
     GPU. Weights and their updates are float32 always.
     """
 
-    epochs: int = 4
+    epochs: int = 2
     learning_rate: float = 2e-4
     batch: int = 128
     warmup: float = 0.1
