@@ -177,8 +177,18 @@ def plan(
     as_published: bool = False,
     keep_both: bool = False,
 ) -> list[dict[str, Any]]:
-    """Sizes of every sample in both directions: direction, share, affected, kept, lines."""
+    """Sizes of every sample in both directions: direction, share, affected, affected_kept, lines.
+
+    Raises:
+        DataError: no line is affected in either direction.
+    """
     rows = []
+    if not (labels.stereotypical | labels.anti).any():
+        raise DataError(
+            f"{labels.corpus.paths[0]}: no line holds words of a target and of an attribute set "
+            f"together ({labels.counts()}), so there is nothing to balance. Use larger sets "
+            "(evenhand words expand) or more text."
+        )
     for direction in DIRECTIONS:
         affected = affected_lines(labels, direction, keep_both=keep_both)
         numbers = _numbers(affected, seed, as_published)
