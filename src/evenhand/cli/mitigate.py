@@ -11,9 +11,15 @@ from evenhand.cli import output
 
 
 def mitigate(
-    model: Annotated[str, typer.Argument(help="A causal model (evenhand ls models).")],
+    model: Annotated[str, typer.Argument(help="A causal model or vectors (evenhand ls models).")],
     out: Annotated[Path, typer.Option(help="Folder for the mitigation.")],
-    method: Annotated[str, typer.Option(help="inlp, leace, a-inlp or a-subspace.")] = "a-inlp",
+    method: Annotated[
+        str,
+        typer.Option(
+            help="inlp, leace, a-inlp, a-subspace; vectors: attract-repel, hard-projection, "
+            "soft-projection."
+        ),
+    ] = "a-inlp",
     axis: Annotated[str, typer.Option(help="gender or religion.")] = "gender",
     alpha: Annotated[
         str | None, typer.Option(help="0 to 1, or learned; default: chosen by the limit below.")
@@ -43,6 +49,13 @@ def mitigate(
     seed: Annotated[int, typer.Option(help="Seed of every draw.")] = 0,
     dtype: Annotated[str | None, typer.Option(help="float32, bfloat16, float16.")] = None,
     device: Annotated[str | None, typer.Option(help="cpu, cuda, cuda:1.")] = None,
+    direction: Annotated[str, typer.Option(help="Vectors: reduce or increase.")] = "reduce",
+    sets: Annotated[
+        str | None, typer.Option(help="Vectors: a test or a file of word lists; default: by axis.")
+    ] = None,
+    neighbours: Annotated[
+        int, typer.Option(help="Vectors: nearest words added to each word of the sets.")
+    ] = 10,
     json: Annotated[
         str | None,
         typer.Option("--json", help="Write one JSON object to FILE, or to standard output with -."),
@@ -52,6 +65,15 @@ def mitigate(
 
     The folder can be given wherever a model can: evenhand audit DIR
     """
+    if method in ("attract-repel", "hard-projection", "soft-projection"):
+        from evenhand.cli.mitigate_vectors import mitigate_vectors
+
+        mitigate_vectors(
+            model, out, json, export=export, axis=axis, sets=sets, method=method,
+            direction=direction, amount=alpha, neighbours=neighbours, as_published=as_published,
+            seed=seed, device=device,
+        )  # fmt: skip
+        return
     from evenhand.mitigations import autoregressive as job
     from evenhand.mitigations import saved
     from evenhand.mitigations.openings import read_texts
@@ -116,7 +138,8 @@ def _causal(spec: str, dtype: str | None, device: str | None) -> Any:
     if loaded.kind != "causal":
         raise ModelError(
             f"model {spec!r} is of kind {loaded.kind!r}. Accepted: causal language models. "
-            "For features of other models use: evenhand erase FILE.npz"
+            "For word vectors: --method attract-repel. For features of other models use: "
+            "evenhand erase FILE.npz"
         )
     return loaded
 

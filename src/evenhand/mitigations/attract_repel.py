@@ -9,7 +9,8 @@ Only the rows of the words named are trained, a few hundred of 400,000; all othe
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any, Literal
@@ -195,12 +196,13 @@ def train(
     problem = Problem(vectors.matrix[rows].astype(np.float64), entries, settings, device)
     rng = np.random.default_rng(settings.seed)
     losses = []
-    for _ in range(settings.epochs):
-        plan = _plan(rng, pairs, settings)
-        if not plan:
-            break
-        total = sum(problem.step(kind, pairs[kind][at], rng) for kind, at in plan)
-        losses.append(float(total) / sum(len(at) for _, at in plan))
+    with problem.one_thread():
+        for _ in range(settings.epochs):
+            plan = _plan(rng, pairs, settings)
+            if not plan:
+                break
+            total = sum(problem.step(kind, pairs[kind][at], rng) for kind, at in plan)
+            losses.append(float(total) / sum(len(at) for _, at in plan))
     counts = (len(pairs[0]), len(pairs[1]))
     return Trained(rows, problem.vectors(), tuple(losses), *counts, missing)
 
@@ -287,6 +289,16 @@ class Problem:
         states = 2 if settings.optimizer_state == "separate" else 1
         blank = self.torch.full_like(self.weight, settings.accumulator)
         self.sums = [blank.clone() for _ in range(states)]
+
+    @contextmanager
+    def one_thread(self) -> Iterator[None]:
+        """One CPU thread: batches are too small for more, and sums then come out the same."""
+        before = self.torch.get_num_threads()
+        self.torch.set_num_threads(1)
+        try:
+            yield
+        finally:
+            self.torch.set_num_threads(before)
 
     def _tensor(self, array: Any) -> Any:
         return self.torch.as_tensor(np.asarray(array), device=self.device)

@@ -1,0 +1,159 @@
+"""Mitigating word vectors from end to end: the test reads zero, the folder can be opened."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from typer.testing import CliRunner
+
+from evenhand.cli.main import app
+from evenhand.errors import SpecError
+from evenhand.lexicons import WordSets
+from evenhand.mitigations import vectors as job
+from evenhand.models.resolver import resolve
+from evenhand.models.vector_files import VectorTable, open_vectors
+
+pytest.importorskip("torch", reason="needs the hf extra")
+
+SETS = WordSets(
+    "made", *(tuple(f"{key}{k}" for k in range(n)) for key, n in zip("xyab", (8, 8, 3, 3)))
+)
+WORDS = [word for key in "xyab" for word in getattr(SETS, key)] + [
+    f"o{chr(97 + k // 26)}{chr(97 + k % 26)}" for k in range(60)
+]
+
+
+def made(seed: int = 0) -> VectorTable:
+    rng = np.random.default_rng(seed)
+    rows = rng.normal(size=(len(WORDS), 10))
+    rows[:, 0] += [{"x": 1.0, "y": -1.0, "a": 2.0, "b": -2.0, "o": 0.0}[w[0]] for w in WORDS]
+    return VectorTable(pa.array(WORDS), rows.astype(np.float32), "made")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Vectors and word lists as files."""
+    root = tmp_path_factory.mktemp("vectors")
+    table = made()
+    lines = [" ".join([w, *map(str, row)]) for w, row in zip(WORDS, table.matrix.tolist())]
+    (root / "made.txt").write_text("\n".join(lines) + "\n")
+    lists = {"made": {key: list(getattr(SETS, key)) for key in "xyab"}}
+    (root / "sets.json").write_text(json.dumps(lists))
+    return root
+
+
+def test_reduce_stops_where_the_test_reads_zero() -> None:
+    done = job.mitigate(made(), job.Job(SETS, neighbours=0))
+    before, after = done.facts["before"][0], done.facts["after"][0]
+    assert before["effect_size"] > 1
+    assert abs(after["effect_size"]) < 1e-3
+    assert 0 < done.facts["amount"] < 1
+    assert done.facts["touched"] == 22
+    assert done.facts["neighbours_kept"]["untouched"] == 1.0
+
+
+def test_the_whole_change_turns_the_association_round() -> None:
+    done = job.mitigate(made(), job.Job(SETS, neighbours=0, amount=1.0))
+    assert done.facts["after"][0]["effect_size"] < -1
+
+
+@pytest.mark.parametrize("method", job.METHODS)
+def test_increase_makes_it_larger(method: str) -> None:
+    done = job.mitigate(made(), job.Job(SETS, method=method, direction="increase", neighbours=0))
+    assert done.facts["after"][0]["statistic"] > done.facts["before"][0]["statistic"]
+
+
+def test_hard_projection_leaves_no_association_and_soft_half_of_it() -> None:
+    hard = job.mitigate(made(), job.Job(SETS, method="hard-projection"))
+    assert abs(hard.facts["after"][0]["statistic"]) < 1e-5
+    soft = job.mitigate(made(), job.Job(SETS, method="soft-projection"))
+    numbers = [soft.facts[k][0]["statistic"] for k in ("before", "after")]
+    assert 0 < numbers[1] < numbers[0]
+
+
+def test_sets_grow_by_their_nearest_words() -> None:
+    given, grown = (
+        job.mitigate(made(), job.Job(SETS, neighbours=n)).facts["touched"] for n in (0, 3)
+    )
+    assert grown > given
+
+
+def test_published_rules_give_unit_vectors_and_the_whole_change() -> None:
+    done = job.mitigate(made(), job.Job(SETS, neighbours=0, as_published=True))
+    np.testing.assert_allclose(np.linalg.norm(done.vectors.matrix, axis=1), 1, rtol=1e-6)
+    assert done.facts["amount"] == 1.0
+
+
+def test_the_share_is_one_when_zero_is_not_reached_and_none_when_it_leads_away() -> None:
+    table = made()
+    half = job.blend(
+        table, job.mitigate(table, job.Job(SETS, method="hard-projection")).vectors, 0.5
+    )
+    assert job.balanced_amount(table, half, SETS) == 1.0
+    up = job.mitigate(table, job.Job(SETS, direction="increase", neighbours=0)).vectors
+    assert job.balanced_amount(table, up, SETS) == 0.0
+
+
+def run(*arguments: str) -> Any:
+    return CliRunner().invoke(app, ["mitigate", *arguments])
+
+
+def test_from_the_command_line_to_a_folder_that_is_a_model(folder: Path, tmp_path: Path) -> None:
+    out, text = tmp_path / "out", tmp_path / "moved.txt"
+    result = run(
+        str(folder / "made.txt"), "--method", "attract-repel", "--sets", str(folder / "sets.json"),
+        "--neighbours", "0", "--out", str(out), "--export", str(text), "--json", "-",
+    )  # fmt: skip
+    assert result.exit_code == 0, result.output
+    facts = json.loads(result.stdout)
+    assert facts["pairs"] == {"attract": 48, "repel": 48}
+    saved = json.loads((out / job.FACTS).read_text())
+    assert (saved["format"], saved["method"], saved["direction"]) == (1, "attract-repel", "reduce")
+    assert saved["source"].endswith("made.txt")
+    table, again = open_vectors(out), open_vectors(text)
+    np.testing.assert_array_equal(table.matrix, again.matrix)
+    assert table.words.to_pylist() == WORDS
+    assert resolve(str(out)).kind == "vectors"
+    assert resolve(str(out)).fingerprint != resolve(str(folder / "made.txt")).fingerprint
+
+
+def test_the_table_on_the_screen(folder: Path, tmp_path: Path) -> None:
+    result = run(
+        str(folder / "made.txt"), "--method", "hard-projection", "--sets",
+        str(folder / "sets.json"), "--out", str(tmp_path / "o"),
+    )  # fmt: skip
+    assert result.exit_code == 0, result.output
+    assert "16 vectors moved, 100% of the way" in result.stdout.replace("\n", " ")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (
+            ["--direction", "redcue"],
+            "--direction: unknown direction 'redcue'. Did you mean 'reduce'",
+        ),
+        (["--axis", "gendre"], "--axis: unknown axis 'gendre'. Did you mean 'gender'"),
+        (["--alpha", "2"], "--alpha '2.0': accepted is a share from 0 to 1"),
+        (["--alpha", "much"], "--alpha 'much': accepted is a share from 0 to 1"),
+        (["--neighbours", "-1"], "--neighbours '-1'"),
+        (["--sets", "weat6,weat7"], "names 2 tests"),
+    ],
+)
+def test_wrong_options_stop_before_anything_is_read(
+    arguments: list[str], message: str, tmp_path: Path
+) -> None:
+    result = run("nothing.txt", "--method", "attract-repel", "--out", str(tmp_path), *arguments)
+    assert isinstance(result.exception, SpecError)
+    assert message in str(result.exception)
+
+
+def test_a_folder_with_files_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "mine.txt").write_text("kept")
+    with pytest.raises(SpecError, match="the folder is not empty"):
+        job.save(job.mitigate(made(), job.Job(SETS, method="hard-projection")), tmp_path, "made")
