@@ -29,6 +29,8 @@ import numpy as np
 
 from evenhand.errors import DataError
 
+MARKS = ("⟦", "⟧")
+"""Stand around the part of a text whose vector is asked for (`Embed` with `marked`)."""
 MASK = "<mask>"
 """Stands for the mask in request texts; each masked model puts its own token there."""
 
@@ -230,13 +232,17 @@ class Classify(Requests):
 
 @dataclass(frozen=True)
 class Embed(Requests):
-    """One vector per text: a word's row, or the mean of a sentence's token vectors."""
+    """One vector per text: a word's row, or the mean of a sentence's token vectors.
+
+    With `marked`, the mean over the tokens that stand between MARKS, in the context of the rest.
+    """
 
     kind: ClassVar[str] = "embed"
     columns: ClassVar[tuple[str, ...]] = ("text",)
     shared: ClassVar[tuple[str, ...]] = ()
     outputs: ClassVar[Mapping[str, str]] = {"vector": "floats"}
     text: Sequence[str]
+    marked: bool = False
 
 
 TYPES: dict[str, type[Requests]] = {

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from evenhand.errors import ModelError
-from evenhand.models import causal_fill
+from evenhand.models import causal_fill, spans_marked
 from evenhand.models.generation import sample
 from evenhand.models.head import AppliedEdit, HeadEdit
 from evenhand.models.packing import PackedRow, pack
@@ -25,6 +25,7 @@ from evenhand.requests import (
     Column,
     Continuation,
     Divergence,
+    Embed,
     FillMask,
     Generate,
     NextToken,
@@ -58,7 +59,7 @@ class CausalModel(Transformer):
     kind = "causal"
     auto = "AutoModelForCausalLM"
     answers = frozenset(
-        {r.kind for r in (Divergence, NextToken, Continuation, FillMask, Option, Generate)}
+        {r.kind for r in (Divergence, NextToken, Continuation, FillMask, Option, Generate, Embed)}
     )
 
     def __init__(self, source: str, name: str, options: LoadOptions | None = None) -> None:
@@ -133,6 +134,8 @@ class CausalModel(Transformer):
                 return causal_fill.fill(self, requests, prepared)
             if isinstance(requests, Generate):
                 return sample(self, requests)
+            if isinstance(requests, Embed):
+                return {"vector": spans_marked.causal_vectors(self, requests)}
         raise ModelError(f"model {self.name!r} cannot answer {requests.kind!r}.")
 
     def _text_tokens(self, texts: Sequence[str]) -> list[list[int]]:

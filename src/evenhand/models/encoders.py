@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from evenhand.errors import ModelError
+from evenhand.models import spans_marked as marks
 from evenhand.models.device import fetched
 from evenhand.models.packing import by_token_budget
 from evenhand.models.parts import Assembly, Batch, Pool, pair_frame
@@ -162,7 +163,7 @@ class ClassifierModel(EncoderBase):
 
 
 class EncoderModel(EncoderBase):
-    """A plain encoder: the mean of a text's token vectors, padding left out."""
+    """A plain encoder: the mean of a text's token vectors, padding left out, or of those marked."""
 
     kind = "encoder"
     auto = "AutoModel"
@@ -171,6 +172,10 @@ class EncoderModel(EncoderBase):
     def prepare(self, requests: Requests) -> Encoded:
         if not isinstance(requests, Embed):
             raise ModelError(f"model {self.name!r} cannot answer {requests.kind!r}.")
+        if requests.marked:
+            made = marks.encoded(self.tokenizer, requests.text, special=True)
+            self.check_lengths([len(ids) for ids in made["input_ids"]], "text")
+            return made
         return self.encode_texts(requests.text)
 
     def begin(self, requests: Requests, prepared: Any) -> Callable[[], dict[str, Column]]:
@@ -178,6 +183,7 @@ class EncoderModel(EncoderBase):
         return lambda: {"vector": vectors}
 
     def mean_pooled(self, batch: dict[str, Any]) -> Any:
-        hidden = self.model.base_model(**batch)[0].float()
-        weight = batch["attention_mask"][..., None].float()
+        inputs = {name: values for name, values in batch.items() if name != "marked"}
+        hidden = self.model.base_model(**inputs)[0].float()
+        weight = batch.get("marked", batch["attention_mask"])[..., None].float()
         return (hidden * weight).sum(1) / weight.sum(1).clamp_min(1)

@@ -10,6 +10,7 @@ import numpy as np
 
 from evenhand.errors import ModelError
 from evenhand.models.cache import file_digest
+from evenhand.models.spans_marked import unmarked
 from evenhand.models.vector_files import VectorTable, open_vectors
 from evenhand.requests import Column, Embed, Requests
 
@@ -46,12 +47,19 @@ class VectorModel:
         if not isinstance(requests, Embed):
             raise ModelError(f"vectors {self.name!r} cannot answer {requests.kind!r}.")
         out = np.full((len(requests), self.table.dimensions), np.nan, dtype=np.float32)
-        self.table.prefetch(requests.text)
-        for row, word in enumerate(requests.text):
+        words = [_first_marked(t) for t in requests.text] if requests.marked else requests.text
+        self.table.prefetch(words)
+        for row, word in enumerate(words):
             found = self.table.find([word])
             if found.words:
                 out[row] = found.rows[0]
         return {"vector": out}
+
+
+def _first_marked(text: str) -> str:
+    """The first marked part: a static vector is the same wherever it stands."""
+    plain, spans = unmarked(text)
+    return plain[slice(*spans[0])]
 
 
 def _identity(source: str) -> str:
