@@ -56,12 +56,15 @@ class Leace:
         return np.asarray(X - ((X - self.mean) @ self.right) @ self.left.T, np.float64)
 
 
-def leace(features: npt.ArrayLike, labels: npt.ArrayLike) -> Leace:
+def leace(features: npt.ArrayLike, labels: npt.ArrayLike, *, ridge: float = 0.0) -> Leace:
     """Fit LEACE in one step (Belrose et al. 2023, Theorem 4.3).
 
     Args:
         features: [n, d].
         labels: [n], at least two values, used as one-hot columns.
+        ridge: added to the covariance, as a share of the mean variance. The label's covariance
+            still becomes zero (any invertible W does that); the change of x is no longer the
+            least. For fewer examples than dimensions, where the covariance has no inverse.
 
     Returns:
         The map; its rank is classes - 1 unless classes share their mean. Cost: one d x d
@@ -81,6 +84,7 @@ def leace(features: npt.ArrayLike, labels: npt.ArrayLike) -> Leace:
     onehot = (codes[:, None] == np.arange(len(classes))).astype(np.float64)
     cross = centred.T @ (onehot - onehot.mean(axis=0)) / len(X)
     values, vectors = np.linalg.eigh(centred.T @ centred / len(X))
+    values = values + ridge * values.clip(0.0).mean()
     kept = values > TOLERANCE * values[-1]
     root = np.sqrt(values[kept])
     whiten = (vectors[:, kept] / root) @ vectors[:, kept].T

@@ -46,6 +46,7 @@ class Masked:
     pieces: Ints = field(default_factory=_none)
     rows: Ints = field(default_factory=_none)
     inputs: Ints = field(default_factory=_none)
+    fills: list[Fill] = field(default_factory=list)
 
 
 class MaskedModel(EncoderModel):
@@ -210,7 +211,8 @@ class MaskedModel(EncoderModel):
             for inputs, tensors, at in staged:
                 lines = torch.arange(len(inputs), device=self.device)
                 with self.only_positions(lines, at):
-                    use(inputs, self.model(**tensors).logits[0].float())
+                    logits = self.model(**tensors).logits[0].float()
+                use(inputs, logits)
 
     def _fills(self, masked: Masked, top: int) -> dict[str, Column]:
         fills: list[Any] = [None] * len(masked.positions)

@@ -74,15 +74,27 @@ def _resolve(spec: str, kind: str | None, options: LoadOptions | None) -> Model:
 
 def _mitigated(folder: Path, options: LoadOptions | None) -> Model:
     """The model a saved mitigation was fitted for, in its mitigated form."""
+    from evenhand.models import saved_hidden
     from evenhand.models.causal import CausalModel
     from evenhand.models.saved import load_mitigated, read_facts
 
+    facts = read_facts(folder)
+    if facts.get("family") in saved_hidden.FAMILIES:
+        below: Any = resolve(facts["model"]["spec"], kind=_kind_below(facts), options=options)
+        found: Model = saved_hidden.load_mitigated(folder, below)
+        return found
     base = resolve(read_facts(folder)["model"]["spec"], kind="causal", options=options)
     if not isinstance(base, CausalModel):
         raise ModelError(f"{folder}: its model {base.name!r} is not a causal language model.")
     mitigated: Any = load_mitigated(folder, base)
     model: Model = mitigated
     return model
+
+
+def _kind_below(facts: dict[str, Any]) -> str | None:
+    """The kind to load a base with; a base that is a mitigation knows its own."""
+    stacked = (Path(facts["model"]["spec"]) / MITIGATION).is_file()
+    return None if stacked else facts["model"]["kind"]
 
 
 def _locate(spec: str) -> tuple[str, str]:

@@ -46,7 +46,37 @@ def side_by_side(runs: Sequence[Run]) -> dict[str, Any]:
         rows.append(row)
     result = {"runs": [str(r.folder) for r in runs], "names": names, "findings": rows}
     shared = [preferences(runs, label) for label in _labels(runs)]
-    return {**result, "preferences": shared} if shared else result
+    if shared:
+        result["preferences"] = shared
+    return {**result, **paired(runs, names)}
+
+
+def paired(runs: Sequence[Run], names: Sequence[str]) -> dict[str, Any]:
+    """The first run against each later one, item by item; for discovery word by word too.
+
+    Returns:
+        `changes` (one entry per later run: `items`, `findings`, and `discovery` where asked) and
+        `views` (the paper's tables of discovery over all runs).
+    """
+    from evenhand.comparison import discovery, items
+
+    first = runs[0]
+    seed = int(first.facts["work"]["seed"])
+    entries = first.facts["probes"]
+    labels = [k for k, v in entries.items() if v["probe"] == discovery.PROBE]
+    asked = [k for k in labels if all(_asked(r.facts["probes"].get(k)) for r in runs)]
+    changes = []
+    for run, name in zip(runs[1:], names[1:]):
+        made: dict[str, Any] = {"before": names[0], "after": name, "items": [], "discovery": []}
+        made["findings"] = items.finding_changes(first, run)
+        try:
+            made["items"] = items.item_changes(first, run, seed)
+            made["discovery"] = [discovery.paired_words(first, run, k, seed) for k in asked]
+        except RunError as error:  # models whose vocabularies allow other items
+            made["reason"] = str(error)
+        changes.append(made)
+    found = {"views": [discovery.views(runs, names, k) for k in asked]} if asked else {}
+    return {"changes": changes, **found}
 
 
 def _same_questions(runs: Sequence[Run]) -> None:
