@@ -9,7 +9,20 @@ from typing import Annotated
 import typer
 
 from evenhand import __version__
-from evenhand.cli import erase, export, look, measure, mitigate, names, run, train, view
+from evenhand.cli import (
+    corpus,
+    erase,
+    export,
+    look,
+    measure,
+    mitigate,
+    names,
+    run,
+    study,
+    train,
+    view,
+    words,
+)
 from evenhand.errors import EvenhandError
 
 app = typer.Typer(
@@ -39,12 +52,15 @@ COMMANDS: tuple[Callable[..., None], ...] = (
     mitigate.mitigate,
     export.export,
     view.view,
+    study.study,
 )
 for command in COMMANDS:
     app.command()(command)
 app.add_typer(measure.app, name="measure")
 app.add_typer(train.app, name="train")
 app.add_typer(names.app, name="names")
+app.add_typer(corpus.app, name="corpus")
+app.add_typer(words.app, name="words")
 
 
 def _version(wanted: bool) -> None:

@@ -2,7 +2,7 @@
 
     run.json  findings.json  report.html     as of any run
     corpus/                                  cleaned text and the flags of its lines
-    cells/<cell>/vectors.npz                 words and vectors
+    cells/<cell>/vectors/                    words and vectors
     cells/<cell>/<stage>.json                one object of numbers per finished stage
 
 A stage is finished when its file is there; files are written whole or not at all, so a study
@@ -22,6 +22,7 @@ from evenhand.runner.store import replace
 from evenhand.strict import plain
 
 VECTORS = "vectors"
+PREPARING = ("corpus", VECTORS)
 STAGES = ("corpus", VECTORS, "intrinsic", "hate_speech", "coreference")
 
 
@@ -39,13 +40,16 @@ class StudyFolder:
         return self.root / "cells" / name
 
     def vectors(self, name: str) -> Path:
-        return self.cell(name) / "vectors.npz"
+        return self.cell(name) / "vectors"
 
     def result(self, name: str, stage: str) -> Path:
         return self.cell(name) / f"{stage}.json"
 
-    def done(self, name: str, stage: str) -> bool:
-        return self.result(name, stage).is_file()
+    def done(self, name: str, stage: str, settings: Any = None) -> bool:
+        """Whether the stage is finished, with these settings where it has any."""
+        if not self.result(name, stage).is_file():
+            return False
+        return stage in PREPARING or self.read(name, stage).get("settings") == settings
 
     def write(self, name: str, stage: str, values: Mapping[str, Any]) -> None:
         """Keep a stage's numbers; its file says that the stage is finished."""

@@ -32,7 +32,7 @@ class Corpus(Part):
     """The text that vectors are trained on."""
 
     files: tuple[str, ...] = Field(min_length=1)
-    cleaning: Literal["plain", "wikipedia", "tweets"] = "wikipedia"
+    cleaning: Literal["wikipedia", "tweets"] = "wikipedia"
     rare: int | None = None
     """Tokens seen fewer times become <UNK>; None: the cut-off of the cleaning."""
 
@@ -73,23 +73,26 @@ class AttractRepel(Part):
     repel_margins: tuple[float, ...] = (0.0, 1.0)
     batch: int = Field(50, ge=2)
     epochs: int = Field(5, ge=1)
+
+
+class Widening(Part):
+    """Larger word sets for both kinds of change; the metrics keep the sets as they are."""
+
     neighbours: int = Field(10, ge=0)
-    """Each set is widened by so many neighbours of each word (0: as it stands)."""
+    """So many neighbours of each word join its set (0: the set as it stands)."""
+    vectors: str = "glove-6b-50d"
 
 
 class HateSpeech(Part):
     """Training a hate-speech detector on the vectors and comparing groups of texts."""
 
     data: str
-    text: str = "tweet"
-    label: str = "class"
-    hateful: tuple[str, ...] = ("0", "1")
-    groups: tuple[Literal["gender", "dialect"], ...] = ("gender", "dialect")
-    dialect_counts: str | None = None
-    dialect_vocabulary: str | None = None
+    dialect: str | None = None
+    """Folder of the dialect model's count table; without it only gender terms are compared."""
+    gender: bool = True
     repeats: int = Field(1, ge=1)
-    epochs: int = Field(20, ge=1)
-    limit: int | None = None
+    """Detectors trained on each embedding, whose gaps are averaged."""
+    settings: dict[str, float | int | str | bool] = Field(default_factory=dict)
 
 
 class Coreference(Part):
@@ -98,8 +101,8 @@ class Coreference(Part):
     train: tuple[str, ...]
     winobias: str
     repeats: int = Field(1, ge=1)
-    epochs: int = Field(20, ge=1)
-    limit: int | None = None
+    """Models trained on each embedding, whose gaps are averaged."""
+    settings: dict[str, float | int | str | bool] = Field(default_factory=dict)
 
 
 class Correlating(Part):
@@ -121,6 +124,7 @@ class Recipe(Part):
     false_discovery_rate: float = Field(0.05, gt=0, lt=1)
     corpus: Corpus
     training: Training = Training()
+    widening: Widening = Widening()
     balancing: Balancing | None = None
     attract_repel: AttractRepel | None = None
     hate_speech: HateSpeech | None = None
@@ -139,6 +143,16 @@ class Recipe(Part):
         for test in value:
             weat(test)
         return value
+
+    def settings_of(self, stage: str) -> Any:
+        """What a stage's result depends on besides the vectors; a change of it is done anew."""
+        values = self.model_dump(mode="json")
+        return values["tests"] if stage == "intrinsic" else values.get(stage)
+
+    def vectors_of(self) -> dict[str, Any]:
+        """What the embeddings depend on: all but the metrics, tasks and titles."""
+        later = {"name", "title", "tests", "correlation", "false_discovery_rate", *TASKS}
+        return self.model_dump(mode="json", exclude=later)
 
     @property
     def tasks(self) -> tuple[str, ...]:
@@ -196,8 +210,7 @@ def files_of(recipe: Recipe) -> list[str]:
     """Every path that the recipe reads, as written there."""
     paths = list(recipe.corpus.files)
     if recipe.hate_speech:
-        h = recipe.hate_speech
-        paths += [p for p in (h.data, h.dialect_counts, h.dialect_vocabulary) if p]
+        paths += [p for p in (recipe.hate_speech.data, recipe.hate_speech.dialect) if p]
     if recipe.coreference:
         paths += [*recipe.coreference.train, recipe.coreference.winobias]
     return paths

@@ -16,8 +16,8 @@ from evenhand.study import analysis, claims
 from evenhand.study.folder import VECTORS, StudyFolder
 from evenhand.study.grid import Cell, cells
 from evenhand.study.points import INTRINSIC, points_table, runs_table
-from evenhand.study.recipe import Recipe, files_of, place
-from evenhand.study.schedule import Lane, ProcessLane, RayLane, Schedule, Task
+from evenhand.study.recipe import Recipe, files_of, parse_recipe, place
+from evenhand.study.schedule import Lane, OwnLane, ProcessLane, RayLane, Schedule, Task
 
 CORPUS = Task("", "corpus")
 
@@ -30,7 +30,7 @@ class Study:
         stages: which stages to work on now (all when empty); what is missing stays missing, so
             a task that needs a GPU can be done later, or on another machine that sees a copy of
             the folder.
-        jobs: stages at a time on this machine.
+        jobs: stages at a time on this machine, each in a process; 0: in this process.
     """
 
     recipe: Recipe
@@ -85,7 +85,8 @@ class Study:
         return found
 
     def done(self, task: Task) -> bool:
-        return self.place.done(task.cell or "corpus", task.stage)
+        settings = self.recipe.settings_of(task.stage)
+        return self.place.done(task.cell or "corpus", task.stage, settings)
 
     def plan(self) -> list[dict[str, Any]]:
         """Per stage: how many there are and how many are finished."""
@@ -115,18 +116,18 @@ class Study:
                 "started": now(), "environment": environment(), "timings": {},
             }  # fmt: skip
         facts = Run.open(self.folder).facts
-        theirs = {**facts["work"], "data": None}
-        if theirs != {**work, "data": None}:
+        old = parse_recipe(facts["work"].get("recipe") or {}, f"{path}")
+        if old.vectors_of() != self.recipe.vectors_of():
             raise RunError(
-                f"{self.folder}: holds other work (another recipe, or a changed one). Choose "
-                f"another folder with: --out DIR"
+                f"{self.folder}: holds other embeddings (another corpus, training or grid). "
+                f"Choose another folder with: --out DIR"
             )
         return {
             **facts, "work": work, "status": "running", "attempts": int(facts["attempts"]) + 1
         }  # fmt: skip
 
     def identity(self) -> dict[str, Any]:
-        """What must be equal for two attempts to be the same work (the data may move)."""
+        """The whole recipe. Embeddings must be the same in all attempts; tasks may be added."""
         rate = self.recipe.false_discovery_rate
         return {
             "kind": "study",
@@ -154,7 +155,7 @@ class Study:
         outside = [n for n in task.needs if n not in kept]
         for key in outside:
             cell, _, stage = key.rpartition("/")
-            if not self.place.done(cell or "corpus", stage):
+            if not self.place.done(cell or "corpus", stage, self.recipe.settings_of(stage)):
                 raise RunError(
                     f"{self.folder}: stage {task.stage!r} needs {key.strip('/')!r}, which is not "
                     f"finished. Run the study without --stages first."
@@ -168,6 +169,8 @@ class Study:
                 ray.init(address=self.ray_address or "auto", log_to_driver=False)
             self.jobs = max(self.jobs, int(ray.cluster_resources().get("CPU", 1)))
             return lambda task: RayLane(self.folder.resolve(), task, ray)
+        if self.jobs == 0:
+            return lambda task: OwnLane(self.folder, task)
         threads = max(1, (os.cpu_count() or 1) // max(1, self.jobs))
         return lambda task: ProcessLane(self.folder, task, threads)
 
@@ -235,7 +238,7 @@ def run_study(
         recipe: what to do (`load_recipe`).
         out: the folder; one that holds the same study is gone on with.
         data: what `{data}` in the recipe's paths stands for.
-        jobs: stages at a time.
+        jobs: stages at a time, each in a process of its own; 0: one by one in this process.
         stages: only these (`corpus`, `vectors`, `intrinsic`, `hate_speech`, `coreference`).
         progress: told how far the work is.
     """

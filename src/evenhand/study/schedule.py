@@ -17,6 +17,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
+from evenhand.errors import EvenhandError
+
 ATTEMPTS = 2
 PAUSE = 0.1
 
@@ -86,6 +88,25 @@ class ProcessLane:
             self.child.wait(10)
 
 
+class OwnLane:
+    """A task in this process, done at once: for small studies and for looking into one."""
+
+    def __init__(self, folder: Path, task: Task) -> None:
+        from evenhand.study.worker import work
+
+        self.said = ""
+        try:
+            work(str(folder), task.cell, task.stage)
+        except EvenhandError as error:
+            self.said = str(error)
+
+    def poll(self) -> str | None:
+        return self.said
+
+    def stop(self) -> None:
+        """Nothing is under way."""
+
+
 class RayLane:
     """A task on a Ray cluster whose nodes see the folder."""
 
@@ -151,7 +172,8 @@ class Schedule:
                     else:
                         lost.add(key)
                         self.failures.append(Failure(task, said))
-                time.sleep(PAUSE)
+                if working:
+                    time.sleep(PAUSE)
         finally:
             for _, lane in working.values():
                 lane.stop()

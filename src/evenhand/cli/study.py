@@ -1,0 +1,89 @@
+"""The study command: embeddings, metrics, tasks and their correlations in one resumable run."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from evenhand.cli import output
+from evenhand.cli.run import Address, Json, Where
+
+if TYPE_CHECKING:
+    from evenhand.study.running import Study
+
+
+def study(
+    recipe: Annotated[str, typer.Argument(help="Packaged study or TOML file (e.g. kato).")],
+    out: Annotated[
+        Path | None, typer.Option(help="Study folder. One with the same recipe is gone on with.")
+    ] = None,
+    data: Annotated[
+        Path | None, typer.Option(help="What {data} in the recipe's paths stands for.")
+    ] = None,
+    stages: Annotated[
+        str | None,
+        typer.Option(help="Only these now: corpus,vectors,intrinsic,hate_speech,coreference."),
+    ] = None,
+    jobs: Annotated[int, typer.Option(help="Stages at a time (0: in this process).", min=0)] = 1,
+    plan: Annotated[bool, typer.Option(help="Say what would be done, and stop.")] = False,
+    executor: Where = "local",
+    address: Address = None,
+    json: Json = None,
+) -> None:
+    """Do intrinsic metrics predict behaviour? Train, change, measure and correlate embeddings.
+
+    Every stage of every embedding is kept when it is finished: after Ctrl-C, or on another
+    machine with a copy of the folder, the same command goes on with what is missing.
+
+    Example: evenhand study kato --data DIR --out runs/kato --jobs 2
+    """
+    from evenhand.errors import SpecError, unknown
+    from evenhand.study.folder import STAGES
+    from evenhand.study.recipe import load_recipe
+    from evenhand.study.running import Study
+
+    chosen = tuple(s.strip() for s in stages.split(",")) if stages else ()
+    for name in chosen:
+        if name not in STAGES:
+            raise SpecError(unknown("stage", name, STAGES, where="--stages"))
+    made = load_recipe(recipe)
+    folder = out or Path("runs") / f"study-{made.name}"
+    job = Study(made, folder, data, jobs, chosen, ray_address=address, on_ray=executor == "ray")
+    if plan:
+        _plan(job, json)
+        return
+    with _interruptible(recipe, folder, data), output.RichProgress() as progress:
+        job.progress = progress
+        run = job.run()
+    summary = run.facts["probes"]["study"]["summary"]
+    found = [f.as_dict() for f in run.findings]
+    if output.write_json({"run": str(folder), "summary": summary, "findings": found}, json):
+        return
+    output.print_run(run)
+    for line in summary["failures"]:
+        output.console(stderr=True).print(f"Failed: {line}", markup=False)
+    if summary["failures"]:
+        raise typer.Exit(2)
+
+
+def _plan(job: Study, json: str | None) -> None:
+    rows = job.plan()
+    if not output.write_json({"stages": rows}, json):
+        output.print_table(rows, f"study {job.recipe.name}")
+
+
+@contextlib.contextmanager
+def _interruptible(recipe: str, folder: Path, data: Path | None) -> Iterator[None]:
+    """On Ctrl-C: say how to go on, exit 130."""
+    try:
+        yield
+    except KeyboardInterrupt as stop:
+        again = f"evenhand study {recipe} --out {folder}" + (f" --data {data}" if data else "")
+        output.console(stderr=True).print(
+            f"\nInterrupted; finished stages are kept. Go on with: {again}", markup=False
+        )
+        raise typer.Exit(130) from stop

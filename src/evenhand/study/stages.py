@@ -1,0 +1,166 @@
+"""What each stage of a study does: clean and label text, make vectors, measure them.
+
+A stage gets a bench (recipe, folder, data, cell) and gives the numbers to keep. Files it makes
+appear whole, so a stage that was killed leaves nothing behind but a temporary name.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from evenhand.corpora import (
+    BalancedView,
+    Corpus,
+    balanced,
+    clean_corpus,
+    label_corpus,
+    open_corpus,
+    read_labels,
+)
+from evenhand.lexicons.word_sets import WordSets, weat
+from evenhand.measures.association import measure
+from evenhand.mitigations.attract_repel import Settings, attract_repel, pairs_for
+from evenhand.models.vector_files import VectorTable, open_vectors, write_words
+from evenhand.study.folder import StudyFolder
+from evenhand.study.grid import ATTRACT_REPEL, BALANCING, Cell
+from evenhand.study.recipe import Recipe, place
+from evenhand.train.words import Recipe as Training
+from evenhand.train.words import train_words
+from evenhand.wordsets import expand
+
+CLEANED = "text.txt.gz"
+LABELS = "labels"
+MOST_MISSING = 0.5
+"""Share of a set's words that may be missing: small corpora lack many names."""
+
+
+@dataclass(frozen=True)
+class Bench:
+    """All that a stage may look at."""
+
+    recipe: Recipe
+    folder: StudyFolder
+    data: Path | None
+    cell: Cell | None = None
+
+    @property
+    def own(self) -> Cell:
+        assert self.cell is not None, "this stage belongs to a cell"
+        return self.cell
+
+    @property
+    def vectors(self) -> VectorTable:
+        return open_vectors(self.folder.vectors(self.own.name))
+
+
+def prepare_corpus(bench: Bench) -> dict[str, Any]:
+    """Clean the text, widen the word set, and label every line once."""
+    spec, folder = bench.recipe.corpus, bench.folder.corpus
+    folder.mkdir(parents=True, exist_ok=True)
+    files = [place(path, bench.data) for path in spec.files]
+    cleaned = clean_corpus(files, spec.cleaning, folder / CLEANED, least=spec.rare)
+    labels = label_corpus(open_corpus(folder / CLEANED), word_set(bench))
+    if (folder / LABELS).exists():
+        shutil.rmtree(folder / LABELS)
+    labels.save(folder / LABELS)
+    return {"cleaned": asdict(cleaned), "labels": labels.counts()}
+
+
+def word_set(bench: Bench) -> WordSets:
+    """The sets that say what is stereotypical, widened by neighbours where asked."""
+    test = weat(bench.recipe.word_set)
+    grid = bench.recipe.widening
+    if not grid.neighbours:
+        return test
+    return expand(test, grid.vectors, neighbours=grid.neighbours).test
+
+
+def make_vectors(bench: Bench) -> dict[str, Any]:
+    """Train the cell's vectors, or change those of its base."""
+    target = bench.folder.vectors(bench.own.name)
+    draft = target.with_name(f"{target.name}.{os.getpid()}.tmp")
+    shutil.rmtree(draft, ignore_errors=True)
+    try:
+        made = (
+            _pulled(bench, draft) if bench.own.family == ATTRACT_REPEL else _trained(bench, draft)
+        )
+        shutil.rmtree(target, ignore_errors=True)  # left by a stage that was killed
+        draft.rename(target)
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
+    return made
+
+
+def _trained(bench: Bench, out: Path) -> dict[str, Any]:
+    spec, cell = bench.recipe.training, bench.own
+    recipe = Training(
+        algorithm=cell.algorithm, dimensions=spec.dimensions, window=spec.window,
+        epochs=spec.epochs, min_count=spec.min_count, seed=cell.seed,
+    )  # fmt: skip
+    text: Corpus | BalancedView = open_corpus(bench.folder.corpus / CLEANED)
+    if cell.family == BALANCING:
+        assert cell.share is not None
+        labels = read_labels(bench.folder.corpus / LABELS)
+        text = balanced(labels, cell.direction, cell.share, seed=bench.recipe.seed)
+    card = train_words(text, out, recipe)
+    return {name: card[name] for name in ("words", "tokens", "lines", "reproducible")}
+
+
+def _pulled(bench: Bench, out: Path) -> dict[str, Any]:
+    cell, grid = bench.own, bench.recipe.attract_repel
+    assert grid is not None
+    base = open_vectors(bench.folder.vectors(cell.base))
+    attract, repel = pairs_for(word_set(bench), cell.direction)
+    settings = Settings(
+        attract_margin=cell.attract_margin or 0.0, repel_margin=cell.repel_margin or 0.0,
+        regularisation=cell.regularisation or 0.0, batch_size=grid.batch, epochs=grid.epochs,
+        seed=cell.seed,
+    )  # fmt: skip
+    moved = attract_repel(base, attract, repel, settings=settings)
+    out.mkdir(parents=True)
+    write_words(out / "words.parquet", moved.words.to_pylist())
+    np.save(out / "vectors.npy", np.asarray(moved.matrix, np.float32))
+    return {"words": len(moved), "attract_pairs": len(attract), "repel_pairs": len(repel)}
+
+
+def measure_vectors(bench: Bench) -> dict[str, Any]:
+    """WEAT effect size and RNSB of every test."""
+    result = measure(
+        bench.vectors, bench.recipe.tests, max_missing=MOST_MISSING, samples=99, resamples=2
+    )
+    metrics: dict[str, float | None] = {}
+    for row in result["tests"]:
+        metrics[f"weat {row['test']}"] = row["effect_size"]
+        metrics[f"rnsb {row['test']}"] = row["rnsb"]
+    keep = ("test", "statistic", "effect_size", "rnsb", "coverage", "reason")
+    return {"metrics": metrics, "tests": [{k: r[k] for k in keep} for r in result["tests"]]}
+
+
+def hate_speech(bench: Bench) -> dict[str, Any]:
+    """A detector trained on the cell's vectors, and its gaps between groups."""
+    from evenhand.study.tasks import detect_hate_speech
+
+    return detect_hate_speech(bench)
+
+
+def coreference(bench: Bench) -> dict[str, Any]:
+    """A coreference model trained on the cell's vectors, and its WinoBias gaps."""
+    from evenhand.study.tasks import resolve_coreference
+
+    return resolve_coreference(bench)
+
+
+STAGES: dict[str, Callable[[Bench], dict[str, Any]]] = {
+    "corpus": prepare_corpus,
+    "vectors": make_vectors,
+    "intrinsic": measure_vectors,
+    "hate_speech": hate_speech,
+    "coreference": coreference,
+}
