@@ -16,8 +16,9 @@ def mitigate(
     method: Annotated[
         str,
         typer.Option(
-            help="inlp, leace, a-inlp, a-subspace; vectors: attract-repel, hard-projection, "
-            "soft-projection."
+            help="causal: inlp, leace, a-inlp, a-subspace; encoders: inlp, leace, sentence; "
+            "masked: cda, dropout; masked and causal: reweighting; vectors: attract-repel, "
+            "hard-projection, soft-projection."
         ),
     ] = "a-inlp",
     axis: Annotated[str, typer.Option(help="gender or religion.")] = "gender",
@@ -56,6 +57,25 @@ def mitigate(
     neighbours: Annotated[
         int, typer.Option(help="Vectors: nearest words added to each word of the sets.")
     ] = 10,
+    layers: Annotated[str, typer.Option(help="Encoders: last, layer.3, pooler, all, ...")] = "last",
+    pool: Annotated[str | None, typer.Option(help="Encoders: first or mean token state.")] = None,
+    components: Annotated[int | None, typer.Option(help="sentence: how many.")] = None,
+    axis_texts: Annotated[
+        Path | None, typer.Option(help="Encoders: cut counterfactual pairs from this text.")
+    ] = None,
+    steps: Annotated[int, typer.Option(help="cda, dropout: optimiser steps.")] = 500,
+    sides: Annotated[str, typer.Option(help="cda: one or two.")] = "two",
+    decay: Annotated[float, typer.Option(help="reweighting: lambda.")] = 50.0,
+    suite: Annotated[
+        str | None, typer.Option(help="Encoders: suite to prove with; default: a small one.")
+    ] = None,
+    generator: Annotated[
+        str | None, typer.Option(help="Choice: masked model that writes wrong answers.")
+    ] = None,
+    task: Annotated[
+        Path | None, typer.Option(help="Encoders: Social IQa, SQuAD or text,label file.")
+    ] = None,
+    task_limit: Annotated[int | None, typer.Option(min=20, help="First rows of --task.")] = None,
     json: Annotated[
         str | None,
         typer.Option("--json", help="Write one JSON object to FILE, or to standard output with -."),
@@ -65,6 +85,16 @@ def mitigate(
 
     The folder can be given wherever a model can: evenhand audit DIR
     """
+    from evenhand.cli import mitigate_encoders as encoders
+
+    if encoders.belongs_here(model, method):
+        asked = encoders.Asked(
+            model, out, method, axis, layers, pool, rounds, components, classifier, decay,
+            axis_texts, texts, steps, sides, suite, generator, task, task_limit, as_published,
+            seed, dtype, device,
+        )  # fmt: skip
+        encoders.mitigate_encoder(asked, json)
+        return
     if method in ("attract-repel", "hard-projection", "soft-projection"):
         from evenhand.cli.mitigate_vectors import mitigate_vectors
 
@@ -85,7 +115,7 @@ def mitigate(
         offset=not no_offset,
     )  # fmt: skip
     passages = read_texts(texts) if texts else None
-    loaded = _causal(model, dtype, device)
+    loaded = causal(model, dtype, device)
     screen = output.console(stderr=True)
     material = job.collect(loaded, settings, passages, lambda text: screen.print(f"  {text}"))
     screen.print("  judging settings")
@@ -129,7 +159,8 @@ def _share(text: str) -> float:
         ) from None
 
 
-def _causal(spec: str, dtype: str | None, device: str | None) -> Any:
+def causal(spec: str, dtype: str | None, device: str | None) -> Any:
+    """Load a causal model; any other kind is refused."""
     from evenhand.errors import ModelError
     from evenhand.models.resolver import resolve
     from evenhand.models.transformer import LoadOptions

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from evenhand.cli import output, words
+from evenhand.cli import output, train_masked, words
 
 app = typer.Typer(help="Train small models on open data.", no_args_is_help=True)
 
@@ -137,5 +137,6 @@ def regard(
         )
 
 
+app.command()(train_masked.masked)
 # Further kinds of training go here, one command each, in the same shape.
 app.command("words")(words.train)
