@@ -29,6 +29,13 @@ def study(
         typer.Option(help="Only these now: corpus,vectors,intrinsic,hate_speech,coreference."),
     ] = None,
     jobs: Annotated[int, typer.Option(help="Stages at a time (0: in this process).", min=0)] = 1,
+    pack: Annotated[
+        Path | None,
+        typer.Option(help="Write a small copy for coreference on another machine, and stop."),
+    ] = None,
+    bring: Annotated[
+        Path | None, typer.Option(help="First take finished coreference results of such a copy.")
+    ] = None,
     plan: Annotated[bool, typer.Option(help="Say what would be done, and stop.")] = False,
     executor: Where = "local",
     address: Address = None,
@@ -56,6 +63,16 @@ def study(
     if plan:
         _plan(job, json)
         return
+    if pack or bring:
+        from evenhand.study.travel import bring_back, slim_copy
+
+        if pack:
+            copied = slim_copy(made, folder, pack, data)
+            output.console().print(f"{copied} embeddings copied to {pack}", markup=False)
+            return
+        assert bring is not None
+        taken = bring_back(folder, bring)
+        output.console(stderr=True).print(f"{taken} results taken from {bring}", markup=False)
     with _interruptible(recipe, folder, data), output.RichProgress() as progress:
         job.progress = progress
         run = job.run()

@@ -7,7 +7,7 @@ wherever the data lies.
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -98,7 +98,8 @@ class HateSpeech(Part):
 class Coreference(Part):
     """Training a coreference model on the vectors and comparing WinoBias halves."""
 
-    train: tuple[str, ...]
+    train: tuple[str, ...] = Field(min_length=1, max_length=2)
+    """A file of OntoGUM, which is split, and possibly one of LitBank to train on as well."""
     winobias: str
     repeats: int = Field(1, ge=1)
     """Models trained on each embedding, whose gaps are averaged."""
@@ -206,11 +207,13 @@ def place(path: str, data: Path | None) -> Path:
     return found
 
 
-def files_of(recipe: Recipe) -> list[str]:
-    """Every path that the recipe reads, as written there."""
-    paths = list(recipe.corpus.files)
-    if recipe.hate_speech:
+def files_of(recipe: Recipe, stages: Sequence[str] = ()) -> list[str]:
+    """Every path that the recipe reads, as written there; only those of some stages if given."""
+    paths: list[str] = []
+    if not stages or "corpus" in stages:
+        paths += recipe.corpus.files
+    if recipe.hate_speech and (not stages or "hate_speech" in stages):
         paths += [p for p in (recipe.hate_speech.data, recipe.hate_speech.dialect) if p]
-    if recipe.coreference:
+    if recipe.coreference and (not stages or "coreference" in stages):
         paths += [*recipe.coreference.train, recipe.coreference.winobias]
     return paths

@@ -44,7 +44,7 @@ class Study:
 
     def run(self) -> Run:
         """Do what is left, then correlate what is there and write findings and report."""
-        for path in files_of(self.recipe):
+        for path in files_of(self.recipe, self.stages):
             place(path, self.data)  # a missing file is said before hours are spent
         writer = RunWriter(self.folder)
         with writer.held():

@@ -1,0 +1,77 @@
+"""A copy of a study that is small enough to travel to a machine with a GPU.
+
+Coreference looks up only the words of its own files, so a copy with those rows is enough there.
+Numbers are rounded to half precision, which packs them well; the results say so.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterable
+from pathlib import Path
+
+import numpy as np
+
+from evenhand.conll import Document
+from evenhand.errors import RunError
+from evenhand.models.vector_files import open_vectors, write_words
+from evenhand.study.folder import VECTORS, StudyFolder
+from evenhand.study.grid import cells
+from evenhand.study.recipe import Recipe, place
+from evenhand.train.coreference_data import read_corpora, read_winobias
+
+
+def words_of(documents: Iterable[Document]) -> set[str]:
+    """The words of documents as written and in lower case."""
+    found = {word for d in documents for word in d.tokens}
+    return found | {word.lower() for word in found}
+
+
+def slim_copy(recipe: Recipe, folder: Path, out: Path, data: Path | None) -> int:
+    """Copy a study with the vectors of coreference words only; gives the number of cells copied.
+
+    Raises:
+        RunError: the recipe has no coreference task, or no vectors are finished.
+    """
+    spec = recipe.coreference
+    if spec is None:
+        raise RunError(f"study {recipe.name!r} has no [coreference], so nothing needs to travel.")
+    corpora = read_corpora(*(place(path, data) for path in spec.train))
+    documents = [*corpora.train, *corpora.dev, *corpora.test]
+    for part in read_winobias(place(spec.winobias, data)).values():
+        documents += part
+    words = words_of(documents)
+    here, there = StudyFolder(folder), StudyFolder(out)
+    copied = 0
+    for cell in cells(recipe):
+        if here.done(cell.name, VECTORS) and not here.done(
+            cell.name, "coreference", recipe.settings_of("coreference")
+        ):
+            _copy(here, there, cell.name, words)
+            copied += 1
+    if not copied:
+        raise RunError(f"{folder}: no finished vectors wait for coreference.")
+    shutil.copy(folder / "run.json", out / "run.json")
+    return copied
+
+
+def _copy(here: StudyFolder, there: StudyFolder, name: str, words: set[str]) -> None:
+    table = open_vectors(here.vectors(name))
+    all_words = table.words.to_pylist()
+    rows = [i for i, word in enumerate(all_words) if word in words]
+    target = there.vectors(name)
+    target.mkdir(parents=True, exist_ok=True)
+    write_words(target / "words.parquet", [all_words[i] for i in rows])
+    small = np.asarray(table.matrix[rows], np.float16).astype(np.float32)
+    np.save(target / "vectors.npy", small)
+    shutil.copy(here.result(name, VECTORS), there.result(name, VECTORS))
+
+
+def bring_back(folder: Path, copy: Path) -> int:
+    """Take finished coreference results of a copy; gives their number."""
+    found = sorted((copy / "cells").glob("*/coreference.json"))
+    for path in found:
+        target = StudyFolder(folder).cell(path.parent.name)
+        if target.is_dir():
+            shutil.copy(path, target / path.name)
+    return len(found)
