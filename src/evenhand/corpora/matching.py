@@ -74,6 +74,8 @@ class Matcher:
         keys = _hash(np.array(heads, np.uint64), np.array([len(w) for w in words], np.uint64))
         self._table = np.zeros(1 << _BITS, dtype=bool)
         self._table[(keys >> np.uint64(64 - _BITS)).astype(np.intp)] = True
+        self._shapes = np.zeros(256 * 16, dtype=bool)
+        self._shapes[[word[0] * 16 + min(len(word), 15) for word in words]] = True
         self._keys, self._order = np.unique(keys, return_index=True)
         self._lengths = np.array([len(word) for word in words])
         repeated = len(self._keys) < len(keys)  # words of one head and length are compared in full
@@ -87,13 +89,15 @@ class Matcher:
         buffer = block + _PAD
         data = np.frombuffer(buffer, np.uint8)
         white = np.flatnonzero(data[: len(block)] <= 32)
-        if not (proper := _SPACE[data[white]]).all():
-            white = white[proper]
+        kinds = data[white]
+        if not ((kinds == 32) | (kinds == 10)).all():
+            proper = _SPACE[kinds]
+            white, kinds = white[proper], kinds[proper]
         begin = np.empty_like(white)
         begin[0] = 0
         np.add(white[:-1], 1, out=begin[1:])
         length = white - begin
-        newlines = white[data[white] == 10]
+        newlines = white[kinds == 10]
         out = np.zeros(len(newlines), np.uint8)
         if self._phrases:
             filled = np.flatnonzero(length)
@@ -110,14 +114,19 @@ class Matcher:
         self, buffer: bytes, begin: npt.NDArray[np.intp], length: npt.NDArray[np.intp]
     ) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
         """Tokens that are words of a set: their number and the word."""
-        heads = np.ndarray((len(buffer) - 7,), "<u8", buffer, strides=(1,))[begin]
-        keys = _hash(heads & _MASK[np.minimum(length, 8)], length.astype(np.uint64))
-        maybe = np.flatnonzero(self._table[(keys >> np.uint64(64 - _BITS)).astype(np.intp)])
+        shape = np.minimum(length, 15)
+        shape += np.frombuffer(buffer, np.uint8)[begin].astype(np.intp) << 4
+        maybe = np.flatnonzero(self._shapes[shape])
+        heads = np.ndarray((len(buffer) - 7,), "<u8", buffer, strides=(1,))[begin[maybe]]
+        size = length[maybe]
+        keys = _hash(heads & _MASK[np.minimum(size, 8)], size.astype(np.uint64))
+        passed = np.flatnonzero(self._table[(keys >> np.uint64(64 - _BITS)).astype(np.intp)])
+        maybe, keys = maybe[passed], keys[passed]
         if self._in_full:
             return self._compare(buffer, begin, length, maybe)
-        at = np.minimum(np.searchsorted(self._keys, keys[maybe]), len(self._keys) - 1)
+        at = np.minimum(np.searchsorted(self._keys, keys), len(self._keys) - 1)
         word = self._order[at]
-        same = (self._keys[at] == keys[maybe]) & (self._lengths[word] == length[maybe])
+        same = (self._keys[at] == keys) & (self._lengths[word] == length[maybe])
         place, word = maybe[same], word[same]
         long = length[place] > 8
         if not long.any():
