@@ -108,20 +108,73 @@ def test_groups_are_told_from_vectors_only_when_the_vectors_know_them():
     groups = ["a"] * 30 + ["b"] * 30
     noise = rng.normal(size=(60, 5))
     known = noise + 2.0 * (np.arange(60) < 30)[:, None]
-    assert predict_groups(known, groups)["accuracy"] > 0.9
-    assert predict_groups(known, groups)["p"] <= 0.05
-    assert predict_groups(noise, groups)["p"] > 0.05
+    told = predict_groups(known, groups, permutations=39)
+    assert told["accuracy"] > 0.9
+    assert told["low"] <= told["accuracy"] <= told["high"]
+    assert told["p"] == 1 / 40
+    assert 0.4 < told["null_mean"] < 0.6
+    assert predict_groups(noise, groups, permutations=39)["p"] > 0.05
+    with pytest.raises(EvenhandError, match="three or more names"):
+        predict_groups(known, ["a"] * 58 + ["b"] * 2)
 
 
-def test_name_vectors_average_the_same_contexts_for_every_name():
+def embedding(text):
+    """A vector of what is marked: its length, and how many parts are marked."""
+    import re
+
+    parts = re.findall("⟦(.+?)⟧", text)
+    return {"vector": [float(len(parts[0])), float(len(parts))]}
+
+
+def test_the_name_itself_is_embedded_in_the_same_contexts_for_every_name():
     import numpy as np
 
     from evenhand.models.scripted import ScriptedModel
     from evenhand.names.embedding import name_vectors
     from evenhand.runner.ask import Ask
 
-    model = ScriptedModel({"embed": lambda text: {"vector": [float(len(text)), 1.0]}})
-    made = name_vectors(Ask(model), ["Bo", "Tia"], ["{name} sang.", "Yes, {name}."])
-    assert np.allclose(made, [[8.0, 1.0], [9.0, 1.0]])
+    ask = Ask(ScriptedModel({"embed": embedding}))
+    made = name_vectors(ask, ["Bo", "Tia"], ["{name} sang. How is {name}?", "Yes, {name}."])
+    assert np.allclose(made, [[2.0, 1.5], [3.0, 1.5]])
     with pytest.raises(EvenhandError, match="needs {name}"):
-        name_vectors(Ask(model), ["Bo"], ["no place"])
+        name_vectors(ask, ["Bo"], ["no place"])
+
+
+def test_the_study_reports_each_axis_and_a_map():
+    from evenhand.lexicons import groups as find
+    from evenhand.models.scripted import ScriptedModel
+    from evenhand.probes.name_study import NameStudy
+    from evenhand.runner.ask import Ask
+
+    women = set(find(["female"])["female"].terms)
+
+    def knows_gender(text):
+        import re
+        import zlib
+
+        name = re.findall("⟦(.+?)⟧", text)[0]
+        noise = zlib.crc32(name.encode()) / 2**32
+        return {"vector": [3.0 * (name in women) + noise, noise]}
+
+    probe = NameStudy(names=8, context_count=1, permutations=39, folds=4)
+    made = probe.run(Ask(ScriptedModel({"embed": knows_gender})), 0)
+    by = {f.id: f for f in made.findings}
+    assert by["name-study/gender"].value == 1.0
+    assert by["name-study/gender"].q <= 0.05
+    assert "can be told" in by["name-study/gender"].sentence
+    assert by["name-study/race"].q > 0.05
+    assert "was not seen" in by["name-study/race"].sentence
+    assert {"name", "group", "x", "y"} <= set(made.tables["map"].column_names)
+    assert made.tables["map"].num_rows == 64
+
+
+def test_the_study_runs_from_the_command_line_on_a_causal_model(tiny):
+    pytest.importorskip("torch", reason="needs the hf extra")
+    made = CliRunner().invoke(
+        app, ["names", "study", tiny("causal"), "asian_female", "asian_male", "--names", "4",
+              "--count", "2", "--permutations", "19", "--json", "-"],
+    )  # fmt: skip
+    assert made.exit_code == 0, made.output
+    found = json.loads(made.stdout)
+    assert [row["axis"] for row in found["axes"]] == ["gender"]
+    assert found["axes"][0]["names"] == 8

@@ -87,35 +87,47 @@ def lint(
 
 @app.command()
 def study(
-    model: Annotated[str, typer.Argument(help="A masked model or encoder.")],
+    model: Annotated[str, typer.Argument(help="A masked, causal or encoder model, or vectors.")],
     groups: Annotated[list[str] | None, typer.Argument(help="Groups; default: SODAPOP's.")] = None,
     contexts: Annotated[str, typer.Option(help="Contexts to put names into.")] = (
         "discovery_contexts"
     ),
     count: Annotated[int, typer.Option(min=1, help="How many contexts.")] = 12,
-    seed: Annotated[int, typer.Option(help="Seed of the splits.")] = 0,
+    lexicon: Annotated[Path | None, typer.Option(help="An own lexicon file.")] = None,
+    names: Annotated[int | None, typer.Option(min=3, help="Names of each group.")] = None,
+    permutations: Annotated[int, typer.Option(min=19, help="Permuted groups.")] = 99,
+    seed: Annotated[int, typer.Option(help="Seed of folds and permutations.")] = 0,
     json: Json = None,
 ) -> None:
-    """Do a model's vectors know whose name it is: race and gender from name embeddings."""
-    from evenhand.contexts import read_contexts
-    from evenhand.lexicons import groups as find
+    """Do a model's vectors know whose name it is: race and gender from name embeddings.
+
+    The vector of a name is the mean over its own pieces, read in contexts. With a report and a
+    map of the names: evenhand probe name-study MODEL
+    """
     from evenhand.models.resolver import resolve
-    from evenhand.names.embedding import name_vectors, predict_groups
     from evenhand.probes.discovery import GROUPS
+    from evenhand.probes.name_study import NameStudy
     from evenhand.runner.ask import Ask
 
-    found = find(groups or GROUPS)
-    names = [(t, g) for g in found.values() for t in g.terms]
-    texts = [c.context for c in read_contexts(contexts, limit=count)]
-    vectors = name_vectors(Ask(resolve(model)), [t for t, _ in names], texts)
-    axes = list(dict.fromkeys(a for g in found.values() for a in g.axis))
-    rows = [
-        {"axis": axis, **predict_groups(vectors, [g.axis.get(axis, "?") for _, g in names],
-                                        seed=seed)}
-        for axis in axes
-    ]  # fmt: skip
-    if not output.write_json({"model": model, "contexts": len(texts), "axes": rows}, json):
-        output.print_table(rows, "Groups told from name embeddings (held-out names)")
+    probe = NameStudy(
+        groups=tuple(groups or GROUPS), contexts=contexts, context_count=count,
+        lexicon=str(lexicon) if lexicon else None, names=names, permutations=permutations,
+    )  # fmt: skip
+    made = probe.run(Ask(resolve(model)), seed)
+    rows = made.summary["axes"]
+    result = {
+        "model": model,
+        "contexts": made.summary["contexts"],
+        "axes": rows,
+        "map": made.tables["map"].to_pylist(),
+    }
+    if not output.write_json(result, json):
+        shown = ("axis", "accuracy", "low", "high", "train_accuracy", "null_mean", "null_p95", "p",
+                 "names")  # fmt: skip
+        output.print_table(
+            [{c: r[c] for c in shown} for r in rows],
+            "Groups told from the pieces of names (names left out of training)",
+        )
 
 
 def _pieces(model: str) -> Any:

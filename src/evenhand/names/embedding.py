@@ -1,7 +1,8 @@
 """Do a model's vectors know whose name it is? (An et al. 2023, Sec. 2)
 
-Every name is put into the same contexts, the vectors are averaged over contexts, and a logistic
-regression learns the group from two thirds of the names and is tested on the rest.
+Every name is put into the same contexts. Its vector is the mean over contexts of the mean over
+the pieces of the name itself, each read in its context; the rest of the sentence is left out. A
+logistic regression then learns the group of some names and is tested on others.
 """
 
 from __future__ import annotations
@@ -12,64 +13,116 @@ from typing import Any
 import numpy as np
 
 from evenhand.errors import DataError
-from evenhand.requests import Embed, Requests, Scores
+from evenhand.requests import MARKS, Embed, LazyRequests, Requests, Scores
+from evenhand.stats import bootstrap
 
-Ask = Callable[[Requests, str], Scores]
+Ask = Callable[[Requests | LazyRequests, str], Scores]
+SLOT = "{name}"
+
+
+def name_requests(names: Sequence[str], contexts: Sequence[str]) -> Embed:
+    """Every name in every context, marked wherever it stands.
+
+    >>> name_requests(["Bo"], ["{name} sang."]).text
+    ['⟦Bo⟧ sang.']
+    """
+    if not all(SLOT in c for c in contexts):
+        raise DataError("contexts: every context needs {name} where the name stands.")
+    marked = [n.join(MARKS) for n in names]
+    return Embed([c.replace(SLOT, n) for n in marked for c in contexts], marked=True)
 
 
 def name_vectors(ask: Ask, names: Sequence[str], contexts: Sequence[str]) -> np.ndarray:
-    """One vector per name: the mean over contexts of the context's vector with the name in it.
+    """One vector per name: the mean over contexts of the mean over the name's own pieces.
 
-    Contexts hold `{name}`. The contexts are the same for all names, so what differs between two
-    rows is the name. The vector is that of the whole sentence (`Embed`); the paper takes the
-    name's own pieces.
+    Contexts hold `{name}` and are the same for all names. In a causal model a piece sees what
+    stands before it only.
     """
-    if not all("{name}" in c for c in contexts):
-        raise DataError("contexts: every context needs {name} where the name stands.")
-    texts = [c.replace("{name}", n) for n in names for c in contexts]
-    vectors = ask(Embed(texts), "embed names").matrix("vector")
+    vectors = ask(name_requests(names, contexts), "embed names").matrix("vector")
     return np.asarray(vectors.reshape(len(names), len(contexts), -1).mean(axis=1))
 
 
 def predict_groups(
-    vectors: np.ndarray, groups: Sequence[str], *, splits: int = 20, seed: int = 0
+    vectors: np.ndarray,
+    groups: Sequence[str],
+    *,
+    folds: int = 5,
+    permutations: int = 99,
+    seed: int = 0,
 ) -> dict[str, Any]:
-    """Accuracy of a logistic regression on held-out names, against permuted groups.
+    """Cross-validated accuracy of a logistic regression, against permuted groups.
 
-    Two thirds of each group's names train, the rest test, over several random splits; features
-    are standardised on the training part. The null repeats it with permuted groups.
+    Each name is predicted once, by a model that has not seen it; folds keep the groups' shares,
+    features are standardised on the training part. The null does the same with permuted groups:
+    p = (1 + number of permuted accuracies at least as large) / (1 + permutations). The interval is
+    over names.
 
     >>> x = np.array([[0.0], [0.1], [0.2], [0.3], [5.0], [5.1], [5.2], [5.3]])
-    >>> predict_groups(x, list("aaaabbbb"), splits=4)["accuracy"]
+    >>> predict_groups(x, list("aaaabbbb"), permutations=19)["accuracy"]
     1.0
     """
     labels = np.asarray(groups)
     sizes = {g: int((labels == g).sum()) for g in dict.fromkeys(groups)}
     if len(sizes) < 2 or min(sizes.values()) < 3:
         raise DataError(f"groups: {sizes}; two groups of three or more names are needed.")
+    known = ~np.isnan(vectors).any(axis=1)
+    if not known.all():
+        raise DataError(f"{int((~known).sum())} names have no vector in this model.")
+    parts = min(folds, *sizes.values())
     rng = np.random.default_rng(seed)
-    found = [_one_split(vectors, labels, rng) for _ in range(splits)]
-    null = [_one_split(vectors, rng.permutation(labels), rng) for _ in range(max(splits, 19))]
-    observed = float(np.mean(found))
+    right, train = _out_of_fold(vectors, labels, parts, rng)
+    null = np.asarray([
+        _out_of_fold(vectors, rng.permutation(labels), parts, rng)[0].mean()
+        for _ in range(permutations)
+    ])  # fmt: skip
+    observed = float(right.mean())
+    within = bootstrap.interval(right.astype(np.float64), seed=seed)
     return {
         "accuracy": observed,
+        "low": float(within.low),
+        "high": float(within.high),
+        "train_accuracy": train,
         "chance": max(sizes.values()) / len(labels),
-        "null_mean": float(np.mean(null)),
+        "null_mean": float(null.mean()),
         "null_p95": float(np.quantile(null, 0.95)),
-        "p": float((np.sum(np.asarray(null) >= observed) + 1) / (len(null) + 1)),
+        "p": float((np.sum(null >= observed) + 1) / (permutations + 1)),
+        "by_group": {g: float(right[labels == g].mean()) for g in sizes},
         "names": len(labels),
-        "splits": splits,
+        "folds": parts,
+        "permutations": permutations,
     }
 
 
-def _one_split(vectors: np.ndarray, labels: np.ndarray, rng: np.random.Generator) -> float:
+def _out_of_fold(
+    vectors: np.ndarray, labels: np.ndarray, folds: int, rng: np.random.Generator
+) -> tuple[np.ndarray, float]:
+    """Whether each name is predicted rightly by the model that left it out; training accuracy."""
     from sklearn.linear_model import LogisticRegression
 
-    test = np.zeros(len(labels), bool)
+    fold = np.empty(len(labels), np.int64)
     for group in np.unique(labels):
         at = rng.permutation(np.flatnonzero(labels == group))
-        test[at[: max(1, len(at) // 3)]] = True
-    center, spread = vectors[~test].mean(axis=0), vectors[~test].std(axis=0)
-    scaled = (vectors - center) / np.where(spread > 0, spread, 1.0)
-    fit = LogisticRegression(max_iter=1_000, C=0.1).fit(scaled[~test], labels[~test])
-    return float((fit.predict(scaled[test]) == labels[test]).mean())
+        fold[at] = (np.arange(len(at)) + rng.integers(folds)) % folds
+    right = np.zeros(len(labels), bool)
+    train = []
+    for number in range(folds):
+        test = fold == number
+        center, spread = vectors[~test].mean(axis=0), vectors[~test].std(axis=0)
+        scaled = (vectors - center) / np.where(spread > 0, spread, 1.0)
+        fit = LogisticRegression(max_iter=1_000, C=0.1).fit(scaled[~test], labels[~test])
+        right[test] = fit.predict(scaled[test]) == labels[test]
+        train.append(fit.score(scaled[~test], labels[~test]))
+    return right, float(np.mean(train))
+
+
+def on_a_plane(vectors: np.ndarray, seed: int = 0) -> np.ndarray | None:
+    """Names on a plane by t-SNE (perplexity 30 at most), or None when there are too few."""
+    if len(vectors) < 8 or not np.ptp(vectors, axis=0).any():
+        return None
+    from sklearn.manifold import TSNE
+    from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+
+    perplexity = min(30.0, (len(vectors) - 1) / 3)
+    with threadpool_limits(1):
+        fit = TSNE(2, init="random", perplexity=perplexity, random_state=seed)
+        return np.asarray(fit.fit_transform(vectors), np.float64)

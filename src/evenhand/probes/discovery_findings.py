@@ -13,6 +13,7 @@ from evenhand.contexts import Context
 from evenhand.findings import NAN, Finding
 from evenhand.measures.discovery_compare import Settings, compare, group_replicates, rates
 from evenhand.measures.discovery_counts import Shown, WordCounts
+from evenhand.names.embedding import on_a_plane
 from evenhand.probes.base import Measured
 from evenhand.stats.multiple import benjamini_hochberg
 from evenhand.stats.power import detectable_effect
@@ -254,18 +255,11 @@ def _rate_table(counts: WordCounts) -> pa.Table:
 
 def _name_map(counts: WordCounts, seed: int) -> pa.Table:
     """Names on a plane by their success rates: t-SNE as in the paper (perplexity 30 at most)."""
-    values = np.nan_to_num(rates(counts))
     base = {"name": list(counts.names), "group": list(counts.groups)}
-    if len(values) < 8 or not values.shape[1] or not np.ptp(values, axis=0).any():
+    if not len(counts.words):
         return pa.table(base)
-    from sklearn.manifold import TSNE
-    from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
-
-    perplexity = min(30.0, (len(values) - 1) / 3)
-    with threadpool_limits(1):
-        fit = TSNE(2, init="random", perplexity=perplexity, random_state=seed)
-        made = fit.fit_transform(values).astype(np.float64)
-    return pa.table({**base, "x": made[:, 0], "y": made[:, 1]})
+    made = on_a_plane(np.nan_to_num(rates(counts)), seed)
+    return pa.table(base if made is None else {**base, "x": made[:, 0], "y": made[:, 1]})
 
 
 def sample_table(shown: Sequence[Shown], found: Sequence[Context]) -> pa.Table:

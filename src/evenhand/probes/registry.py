@@ -16,12 +16,16 @@ PROBES = {
     "divergence": "evenhand.probes.divergence:Divergence",
     "association": "evenhand.probes.association:Association",
     "discovery": "evenhand.probes.discovery:Discovery",
+    "name-study": "evenhand.probes.name_study:NameStudy",
     "generation": "evenhand.probes.generation:Generation",
     "stereoset": "evenhand.probes.stereoset:StereoSet",
     "crows-pairs": "evenhand.probes.crows_pairs:CrowsPairs",
     "bbq": "evenhand.probes.bbq:Bbq",
     "winobias": "evenhand.probes.pronouns:WinoBias",
     "winogender": "evenhand.probes.pronouns:Winogender",
+    "honest": "evenhand.probes.honest:Honest",
+    "seat": "evenhand.probes.seat:Seat",
+    "ceat": "evenhand.probes.ceat:Ceat",
 }
 
 
