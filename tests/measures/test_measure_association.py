@@ -14,6 +14,7 @@ from evenhand.errors import DataError, ModelError, SpecError
 from evenhand.lexicons import WordSets
 from evenhand.measures import association
 from evenhand.metrics import association as metrics
+from evenhand.metrics import embedding
 from evenhand.models.vector_files import VectorTable, open_vectors, resolve_vectors
 from evenhand.strict import dumps
 
@@ -98,6 +99,51 @@ def test_the_limit_may_be_raised_and_is_inclusive() -> None:
     assert row["n_partitions"] == 28
 
 
+def test_keep_goes_on_with_the_words_there_are() -> None:
+    test = made_test(x=("x0", "x1", "gone", "lost"))
+    kept = one(made(), test, missing="keep")
+    assert kept["reason"] is None
+    assert kept["words_missing"] == ["gone", "lost"]
+    assert kept["effect_size"] == one(made(), test, max_missing=0.5)["effect_size"]
+
+
+def test_balanced_cuts_partners_of_missing_words_first() -> None:
+    test = made_test(x=("x0", "gone", "x2", "x3", "x4"))
+    row = one(made(), test, missing="balanced")
+    # y has six words: y1 stands where x has a missing word, y5 is the last.
+    assert row["words_used"][:8] == ["x0", "x2", "x3", "x4", "y0", "y2", "y3", "y4"]  # type: ignore[index]
+    assert row["coverage"]["y"]["used"] == 4  # type: ignore[index]
+    assert row["n_partitions"] == 70
+    plain = made_test(x=("x0", "x2", "x3", "x4"), y=("y0", "y2", "y3", "y4"))
+    assert row["effect_size"] == one(made(), plain)["effect_size"]
+    assert one(made(), made_test(), missing="balanced") == one(made(), made_test())
+    lost = made_test(x=("x0", "gone", "lost"))
+    assert "limit 20%" in str(one(made(), lost, missing="balanced")["reason"])
+
+
+def test_further_metrics_on_request() -> None:
+    test = WordSets(name="made", **NAMES, social="targets", x_label="one", y_label="two")
+    row = one(made(), test, also=["rnd", "mac", "ect", "ripa"])
+    found = row["others"]
+    assert found["groups"] == ["one", "two"]  # type: ignore[index]
+    x, y, a, b = (made().find(NAMES[key]).rows for key in "xyab")
+    assert found["rnd"]["a"] == pytest.approx(embedding.rnd(x, y, a).value)  # type: ignore[index]
+    assert found["ect"]["b"] == pytest.approx(embedding.ect(x, y, b))  # type: ignore[index]
+    assert found["ripa"]["a"] == pytest.approx(embedding.ripa(x, y, a).value)  # type: ignore[index]
+    both = np.concatenate([x, y])
+    assert found["mac"] == pytest.approx(embedding.mac(both, [a, b]).value)  # type: ignore[index]
+    assert "others" not in one(made(), test)
+
+
+def test_pairs_are_kept_together_when_a_word_is_missing() -> None:
+    test = WordSets(
+        "made", x=("x0", "gone", "x2"), y=("y0", "y1", "y2"), a=NAMES["a"], b=NAMES["b"]
+    )
+    row = one(made(), test, also=["ripa"], missing="keep")
+    x, y, a = (made().find(w).rows for w in (("x0", "x2"), ("y0", "y2"), NAMES["a"]))
+    assert row["others"]["ripa"]["a"] == pytest.approx(embedding.ripa(x, y, a).value)  # type: ignore[index]
+
+
 @pytest.mark.parametrize("key", "xyab")
 def test_an_empty_set_is_a_reason_not_a_crash(key: str) -> None:
     row = one(made(), made_test(**{key: ("gone", "lost")}), max_missing=1.0)
@@ -146,8 +192,25 @@ def test_wrong_options() -> None:
         association.measure(made(), " , ")
     with pytest.raises(SpecError, match="max_missing: '2' is not a share"):
         association.measure(made(), "weat1", max_missing=2)
+    with pytest.raises(SpecError, match="unknown way to treat missing words 'balance'. Did you"):
+        association.measure(made(), "weat1", missing="balance")
+    with pytest.raises(SpecError, match="--also: unknown metric 'mca'. Did you mean 'mac'"):
+        association.measure(made(), "weat1", also=["mca"])
     with pytest.raises(DataError, match="no such file"):
         association.measure("gone.txt", "weat1")
+
+
+@pytest.mark.shared
+def test_files_of_sentence_tests_can_be_read(shared: Path) -> None:
+    folder = shared / "data" / "word_sets" / "seat"
+    found = association.choose_tests(folder / "weat7.jsonl")[0]
+    assert (found.name, found.x_label, found.b_label) == ("weat7", "Math", "FemaleTerms")
+    read = [association.choose_tests(path)[0] for path in sorted(folder.glob("*.jsonl"))]
+    assert len(read) == 50
+    # Word tests of these files agree with the published effect size on the Google News vectors.
+    path = shared / "data" / "embeddings" / "googlenews_w2v_300d_subset.bin.gz"
+    row = association.measure(path, [found], resamples=0)["tests"][0]
+    assert row["effect_size_ddof1"] == pytest.approx(0.9664, abs=1e-4)
 
 
 @pytest.mark.shared

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -9,8 +11,9 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from evenhand import lexicons
+from evenhand.errors import DataError
 from evenhand.metrics import association
-from evenhand.models.vector_files import VectorTable
+from evenhand.models.vector_files import VectorTable, open_vectors
 
 # Effect sizes and signed RNSB of WEAT 1 to 10 on GloVe 6B 50d, with the word lists of WEFE 1.0.1
 # (tests 9 and 10 differ from the paper's lists by one word each).
@@ -22,6 +25,11 @@ RNSB_UNIT = [0.136, 0.271, 0.113, 0.101, 0.061, 0.167, 0.055, 0.058, 0.057, 0.03
 vectors = hnp.arrays(
     np.float64, st.tuples(st.integers(2, 6), st.just(5)), elements=st.floats(-3, 3)
 ).filter(lambda rows: bool((np.linalg.norm(rows, axis=1) > 0.1).all()))
+
+
+@pytest.fixture(scope="module")
+def gnews(shared: Path) -> VectorTable:
+    return open_vectors(shared / "data" / "embeddings" / "googlenews_w2v_300d_subset.bin.gz")
 
 
 def sets(
@@ -135,6 +143,57 @@ def test_kl_form_is_zero_for_equal_probabilities_and_ignores_the_split() -> None
     same = np.tile(x[:1], (3, 1))
     assert association.rnsb(same, same, a, b).kl == pytest.approx(0, abs=1e-15)
     assert association.rnsb(same, same, a, b).signed == pytest.approx(0, abs=1e-15)
+
+
+@pytest.mark.parametrize("k", range(4))
+def test_an_empty_set_is_named(k: int) -> None:
+    parts = sets(0)
+    parts[k] = parts[k][:0]
+    with pytest.raises(DataError, match=f"rnsb: set {'xyab'[k]} has no vectors"):
+        association.rnsb(*parts)
+
+
+def test_one_class_is_refused() -> None:
+    with pytest.raises(DataError, match="3 rows, all of one class"):
+        association.fit_logistic(np.eye(3), [1, 1, 1])
+
+
+# Canonical WEAT 9 and 10 (WEFE's lists differ by a word) on GloVe 6B 50d, and the tests that the
+# Google News subset holds: effect size (ddof 0) and signed RNSB on unit and on raw vectors, from
+# cosines by scipy and liblinear at its default stopping point.
+REFERENCE = [
+    ("glove", "weat9"), ("glove", "weat10"), ("gnews", "weat1"), ("gnews", "weat3"),
+    ("gnews", "weat6"), ("gnews", "weat7"), ("gnews", "weat8"), ("gnews", "weat9_wefe"),
+    ("gnews", "weat10_wefe"),
+]  # fmt: skip
+
+
+@pytest.mark.shared
+@pytest.mark.model
+@pytest.mark.parametrize(("vectors", "test"), REFERENCE)
+def test_real_vectors_against_scipy_and_liblinear(
+    glove: VectorTable, gnews: VectorTable, vectors: str, test: str
+) -> None:
+    distance = pytest.importorskip("scipy.spatial.distance")
+    linear = pytest.importorskip("sklearn.linear_model")
+    words = lexicons.weat(test)
+    table = glove if vectors == "glove" else gnews
+    rows = [table.rows(part)[0].astype(np.float64) for part in (words.x, words.y, words.a, words.b)]
+    cosine = [1 - distance.cdist(np.concatenate(rows[:2]), part, "cosine") for part in rows[2:]]
+    s = cosine[0].mean(axis=1) - cosine[1].mean(axis=1)
+    n = len(rows[0])
+    found = association.weat(*rows)
+    assert found.statistic == pytest.approx(s[:n].sum() - s[n:].sum(), abs=1e-9)
+    wanted = (s[:n].mean() - s[n:].mean()) / s.std()
+    assert found.effect_size == pytest.approx(wanted, abs=1e-9)
+    for normalise in (True, False):
+        made = [association.unit_rows(part) for part in rows] if normalise else rows
+        labels = np.repeat([1, -1], [len(made[2]), len(made[3])])
+        model = linear.LogisticRegression(solver="liblinear", max_iter=10_000)
+        model.fit(np.concatenate(made[2:]), labels)
+        f = [model.predict_proba(part)[:, 0].mean() for part in made[:2]]
+        ours = association.rnsb(*rows, normalise=normalise)
+        assert ours.signed == pytest.approx((f[1] - f[0]) / (f[0] + f[1]), abs=1e-4)
 
 
 @pytest.mark.model

@@ -46,6 +46,10 @@ def association(
     tests: Annotated[str, typer.Option(help="weat1,weat7 or a JSON or TOML file of word lists.")],
     raw_norms: Annotated[bool, typer.Option(help="RNSB on vectors as given.")] = False,
     max_missing: Annotated[float, typer.Option(help="Share of words a set may lack.")] = 0.2,
+    missing: Annotated[
+        str, typer.Option(help="threshold, keep, or balanced (target sets of equal size).")
+    ] = "threshold",
+    also: Annotated[str, typer.Option(help="Further metrics: rnd,mac,ect,ripa.")] = "",
     samples: Annotated[int, typer.Option(min=1, help="Random partitions of a test.")] = 9_999,
     seed: Seed = 0,
     encoding: Annotated[str, typer.Option(help="Encoding of the words in the file.")] = "utf-8",
@@ -55,8 +59,8 @@ def association(
     from evenhand.measures import association as job
 
     result = job.measure(
-        vectors, tests, raw_norms=raw_norms, max_missing=max_missing, samples=samples, seed=seed,
-        encoding=encoding,
+        vectors, tests, raw_norms=raw_norms, max_missing=max_missing, missing=missing,
+        also=_names(also), samples=samples, seed=seed, encoding=encoding,
     )  # fmt: skip
     if not _write(result, json):
         _show_association(result)
@@ -311,6 +315,12 @@ def _show_association(result: dict[str, Any]) -> None:
     for row in result["tests"]:
         if row["reason"]:
             typer.echo(f"{row['test']}: {row['reason']}")
+        for name, value in (row.get("others") or {}).items():
+            if name in ("groups", "ideal"):
+                continue
+            parts = value if isinstance(value, dict) else {"all words": value}
+            numbers = ", ".join(f"{part} {_number(v)}" for part, v in parts.items())
+            typer.echo(f"{row['test']}  {name}: {numbers}  ({' v '.join(row['others']['groups'])})")
 
 
 def _show_correlation(result: dict[str, Any]) -> None:

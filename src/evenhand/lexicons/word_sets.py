@@ -75,7 +75,9 @@ def read_word_sets(path: str | Path) -> dict[str, WordSets]:
     """Read a user's tests from JSON or TOML: one table per test with the lists x, y, a, b.
 
     Labels (`x_label` ...), `social` and `measures` are optional. A lexicon file of kind
-    "word_sets", where the tables stand under `tests`, is read too.
+    "word_sets", where the tables stand under `tests`, is read too, and so is a SEAT file (.jsonl,
+    May et al. 2019: `targ1, targ2, attr1, attr2`, each with `category` and `examples`); its test
+    has the name of the file.
 
     >>> import pathlib, tempfile
     >>> file = pathlib.Path(tempfile.mkdtemp()) / "mine.toml"
@@ -85,6 +87,8 @@ def read_word_sets(path: str | Path) -> dict[str, WordSets]:
     """
     file = Path(path)
     data = _parse(file)
+    if isinstance(data, dict) and "targ1" in data:
+        data = {file.stem: _seat(data)}
     source, tables = str(file), data
     if isinstance(data, dict) and isinstance(data.get("tests"), dict):
         source, tables = str(data.get("source", file)), data["tests"]
@@ -97,8 +101,8 @@ def read_word_sets(path: str | Path) -> dict[str, WordSets]:
 
 def _parse(file: Path) -> Any:
     suffix = file.suffix.lower()
-    if suffix not in (".json", ".toml"):
-        raise DataError(f"{file}: unknown kind of file {suffix!r}. Accepted: .json, .toml.")
+    if suffix not in (".json", ".jsonl", ".toml"):
+        raise DataError(f"{file}: unknown kind of file {suffix!r}. Accepted: .json, .jsonl, .toml.")
     try:
         text = read_text(file)
         return parse_toml(file, text) if suffix == ".toml" else json.loads(text)
@@ -108,6 +112,17 @@ def _parse(file: Path) -> Any:
         raise DataError(
             f"{file}: line {error.lineno}, column {error.colno}: {error.msg}."
         ) from error
+
+
+def _seat(data: Mapping[str, Any]) -> dict[str, Any]:
+    """A SEAT file as a table of lists and labels; repeats of a sentence are left out."""
+    table: dict[str, Any] = {}
+    for key, theirs in zip(_SETS, ("targ1", "targ2", "attr1", "attr2"), strict=True):
+        part = data.get(theirs)
+        if isinstance(part, Mapping) and isinstance(part.get("examples"), list):
+            table[key] = list(dict.fromkeys(part["examples"]))
+            table[f"{key}_label"] = str(part.get("category", key))
+    return table
 
 
 def _word_sets(where: str, name: str, table: object, source: str) -> WordSets:

@@ -1,21 +1,29 @@
 """WEAT and RNSB of word vectors, with exact or seeded p and full coverage.
 
-A test whose words are missing beyond the limit has no numbers and a reason; its coverage is there
-all the same. Nothing is imputed and no set is trimmed to the size of the other.
+What happens when words have no vector is the caller's choice, and coverage is told in any case:
+
+    threshold   no numbers and a reason when a set lacks more than `max_missing` of its words
+    keep        go on with the words there are
+    balanced    as threshold, and the larger target set is cut to the size of the other
+                (Kato & Miyao 2024, Sec. 4.1)
+
+Nothing is imputed.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from evenhand.errors import SpecError
+from evenhand.errors import SpecError, unknown
 from evenhand.lexicons import WordSets, read_word_sets, weat
+from evenhand.measures.association_others import OTHERS, others
 from evenhand.metrics import association as metrics
 from evenhand.models.vector_files import Found, VectorTable, open_vectors, resolve_vectors
 from evenhand.stats.multiple import benjamini_hochberg
@@ -25,6 +33,7 @@ from evenhand.strict import plain
 Floats = npt.NDArray[np.float64]
 
 SETS = ("x", "y", "a", "b")
+MISSING = ("threshold", "keep", "balanced")
 NUMBERS = (
     "statistic", "effect_size", "effect_size_low", "effect_size_high", "effect_size_ddof1",
     "p_right", "p_left", "p_two_sided", "rnsb", "rnsb_kl",
@@ -42,7 +51,7 @@ def choose_tests(tests: str | Path | Iterable[str | WordSets]) -> list[WordSets]
     ['weat7', 'weat8']
     """
     if isinstance(tests, Path) or (
-        isinstance(tests, str) and Path(tests).suffix.lower() in (".json", ".toml")
+        isinstance(tests, str) and Path(tests).suffix.lower() in (".json", ".jsonl", ".toml")
     ):
         return list(read_word_sets(tests).values())
     named = tests.split(",") if isinstance(tests, str) else list(tests)
@@ -64,16 +73,44 @@ def table_of(words: Sequence[str], rows: npt.ArrayLike) -> VectorTable:
     return VectorTable(pa.array(list(words), pa.string()), np.asarray(rows, np.float32))
 
 
+@dataclass(frozen=True, slots=True)
+class Options:
+    """Settings of `measure`; see there."""
+
+    raw_norms: bool = False
+    max_missing: float = 0.2
+    missing: str = "threshold"
+    samples: int = 9_999
+    seed: int = 0
+    resamples: int = 1_000
+    multiword: bool = True
+    also: tuple[str, ...] = ()
+
+    def check(self) -> None:
+        """Refuse what has no meaning."""
+        if not 0 <= self.max_missing <= 1:
+            raise SpecError(f"max_missing: '{self.max_missing}' is not a share. Accepted: 0 to 1.")
+        if self.missing not in MISSING:
+            raise SpecError(
+                unknown("way to treat missing words", self.missing, MISSING, where="--missing")
+            )
+        for name in self.also:
+            if name not in OTHERS:
+                raise SpecError(unknown("metric", name, OTHERS, where="--also"))
+
+
 def measure(
     vectors: VectorTable | str | Path,
     tests: str | Path | Iterable[str | WordSets],
     *,
     raw_norms: bool = False,
     max_missing: float = 0.2,
+    missing: str = "threshold",
     samples: int = 9_999,
     seed: int = 0,
     resamples: int = 1_000,
     multiword: bool = True,
+    also: Sequence[str] = (),
     encoding: str = "utf-8",
 ) -> dict[str, Any]:
     """WEAT and RNSB of each test.
@@ -83,10 +120,12 @@ def measure(
         tests: names, a file, or word sets.
         raw_norms: fit RNSB on the vectors as given rather than on unit vectors.
         max_missing: the share of words that any of the four sets may lack.
+        missing: "threshold", "keep" or "balanced"; see the top of this module.
         samples: random partitions when there are more than 200,000, else all are listed.
         seed: seed of partitions and intervals.
         resamples: of the interval of the effect size, in which all four sets are samples.
         multiword: whether a term of several words may be the mean of its words.
+        also: further metrics: "rnd", "mac", "ect", "ripa"; they come as `others` of each row.
         encoding: of the words in a vector file.
 
     Returns:
@@ -94,67 +133,87 @@ def measure(
         `effect_size_ddof1, p_right, p_left, p_two_sided, q, p_method, n_partitions, rnsb, rnsb_kl,
         words_used, words_missing, coverage, reason`.
     """
-    if not 0 <= max_missing <= 1:
-        raise SpecError(f"max_missing: '{max_missing}' is not a share. Accepted: 0 to 1.")
+    options = Options(
+        raw_norms, max_missing, missing, samples, seed, resamples, multiword, tuple(also)
+    )
+    options.check()
     if not isinstance(vectors, VectorTable):
         vectors = open_vectors(resolve_vectors(vectors), encoding=encoding)
     chosen = choose_tests(tests)
     vectors.prefetch([word for test in chosen for key in SETS for word in getattr(test, key)])
-    rows = [
-        _one(vectors, test, raw_norms, max_missing, samples, seed, resamples, multiword)
-        for test in chosen
-    ]
+    rows = [_one(vectors, test, options) for test in chosen]
     q = benjamini_hochberg([row["p_two_sided"] for row in rows])
     for row, value in zip(rows, q, strict=True):
         row["q"] = value
     settings = {
-        "raw_norms": raw_norms, "max_missing": max_missing, "samples": samples, "seed": seed,
-        "resamples": resamples, "multiword": multiword,
+        "raw_norms": raw_norms, "max_missing": max_missing, "missing": missing,
+        "samples": samples, "seed": seed, "resamples": resamples, "multiword": multiword,
     }  # fmt: skip
     words = {"source": vectors.source, "n_words": len(vectors), "dimensions": vectors.dimensions}
-    ordered = [{key: row[key] for key in KEYS} for row in rows]
+    keys = (*KEYS, "others") if also else KEYS
+    ordered = [{key: row[key] for key in keys} for row in rows]
     return dict(
         plain({"measure": "association", "vectors": words, "tests": ordered, "settings": settings})
     )
 
 
-def _one(
-    vectors: VectorTable,
-    test: WordSets,
-    raw_norms: bool,
-    max_missing: float,
-    samples: int,
-    seed: int,
-    resamples: int,
-    multiword: bool,
-) -> dict[str, Any]:
-    found = {key: vectors.find(getattr(test, key), multiword=multiword) for key in SETS}
+def _one(vectors: VectorTable, test: WordSets, options: Options) -> dict[str, Any]:
+    found = {key: vectors.find(getattr(test, key), multiword=options.multiword) for key in SETS}
     row: dict[str, Any] = {"test": test.name}
     row |= {f"{key}_label": getattr(test, f"{key}_label") for key in SETS}
     row |= dict.fromkeys(NUMBERS, math.nan)
     row |= {"p_method": None, "n_partitions": None, "coverage": _coverage(test, found)}
-    row["words_used"] = [word for key in SETS for word in found[key].words]
     row["words_missing"] = [word for key in SETS for word in found[key].missing]
-    row["reason"] = _reason(test, found, max_missing)
+    row["reason"] = _reason(test, found, 1.0 if options.missing == "keep" else options.max_missing)
+    if options.missing == "balanced":
+        found |= balance(test, found)
+        for key in ("x", "y"):
+            row["coverage"][key]["used"] = len(found[key].words)
+    row["words_used"] = [word for key in SETS for word in found[key].words]
+    row["others"] = None
     if row["reason"]:
         return row
     x, y, a, b = (found[key].rows for key in SETS)
     result = metrics.weat(x, y, a, b)
-    chance = two_sample(result.s_x, result.s_y, samples=samples, seed=seed)
-    rnsb = metrics.rnsb(x, y, a, b, normalise=not raw_norms)
+    chance = two_sample(result.s_x, result.s_y, samples=options.samples, seed=options.seed)
+    rnsb = metrics.rnsb(x, y, a, b, normalise=not options.raw_norms)
     row |= {
         name: getattr(result, name) for name in ("statistic", "effect_size", "effect_size_ddof1")
     }
     row |= {name: getattr(chance, name) for name in ("p_right", "p_left", "p_two_sided")}
     row |= {"p_method": chance.method, "n_partitions": chance.n_partitions}
     row |= {"rnsb": rnsb.signed, "rnsb_kl": rnsb.kl}
-    low, high = _interval(x, y, a, b, resamples=resamples, seed=seed)
+    low, high = _interval(x, y, a, b, resamples=options.resamples, seed=options.seed)
     row |= {"effect_size_low": low, "effect_size_high": high}
+    if options.also:
+        row["others"] = others(vectors, test, found, options.also)
     if math.isnan(result.effect_size):
         row["reason"] = "all target words have the same association: no effect size"
-    elif math.isnan(low):
+    elif math.isnan(low) and options.resamples > 1:
         row["reason"] = "a set has one word: no interval"
     return row
+
+
+def balance(test: WordSets, found: dict[str, Found]) -> dict[str, Found]:
+    """Both target sets at the size of the smaller one.
+
+    From the larger set go first the words that stand where the other set has a missing word (lists
+    are often made of pairs), then words from its end.
+    """
+    n = min(len(found["x"].words), len(found["y"].words))
+    out = {}
+    for key, other in (("x", "y"), ("y", "x")):
+        part = found[key]
+        surplus = len(part.words) - n
+        listed, partners = getattr(test, key), getattr(test, other)
+        lost = {w for w, p in zip(listed, partners, strict=False) if p in found[other].missing}
+        order = [k for k, w in enumerate(part.words) if w in lost]
+        order += [k for k in reversed(range(len(part.words))) if k not in order]
+        drop = set(order[:surplus])
+        kept = [k for k in range(len(part.words)) if k not in drop]
+        words = tuple(part.words[k] for k in kept)
+        out[key] = Found(words, part.rows[kept], part.missing, part.lowered)
+    return out
 
 
 def _coverage(test: WordSets, found: dict[str, Found]) -> dict[str, Any]:

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from evenhand.errors import DataError
+
 Floats = npt.NDArray[np.float64]
 
 
@@ -115,6 +117,11 @@ def fit_logistic(
     x = np.atleast_2d(np.asarray(rows, np.float64))
     x = np.hstack([x, np.ones((len(x), 1))])
     y = np.asarray(labels, np.float64)
+    if not (y == 1).any() or not (y == -1).any():
+        raise DataError(
+            f"logistic regression: {len(y)} rows, all of one class. Accepted: at least one row "
+            "of each class (+1 and -1); for RNSB, a word with a vector in each attribute set."
+        )
     kernel = x @ x.T
     alpha = np.zeros(len(x))
 
@@ -171,6 +178,9 @@ def rnsb(
     0.1979
     """
     prepare = unit_rows if normalise else lambda v: np.atleast_2d(np.asarray(v, np.float64))
+    for name, part in (("x", x), ("y", y), ("a", a), ("b", b)):
+        if not len(np.asarray(part)):
+            raise DataError(f"rnsb: set {name} has no vectors. Accepted: one word or more.")
     rows_a, rows_b, rows_x, rows_y = (prepare(rows) for rows in (a, b, x, y))
     labels = np.concatenate([np.ones(len(rows_a)), -np.ones(len(rows_b))])
     weights = fit_logistic(np.concatenate([rows_a, rows_b]), labels)
