@@ -1,0 +1,145 @@
+"""Association tests through a model: words, and words in sentences (SEAT)."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import numpy as np
+import pytest
+from pydantic import ValidationError
+
+from evenhand.lexicons import weat
+from evenhand.metrics import association as metrics
+from evenhand.probes.association import BLEACHED, Association
+from evenhand.requests import Embed, Scores
+
+TEST = weat("weat7")
+
+
+class Made:
+    """A model whose vector of a text is a fixed random one, leaning by the words in it."""
+
+    answers = frozenset({Embed.kind})
+
+    def __init__(self, lean: float = 1.0, unknown: tuple[str, ...] = ()) -> None:
+        self.lean, self.unknown = lean, unknown
+        self.asked: list[str] = []
+
+    def __call__(self, requests: Any, label: str = "") -> Scores:
+        self.asked = list(requests.text)
+        return Scores({"vector": np.stack([self.vector(text) for text in self.asked])})
+
+    def helper(self, name: str) -> Any:
+        raise NotImplementedError
+
+    def vector(self, text: str) -> np.ndarray:
+        rng = np.random.default_rng(list(text.encode()))
+        row = rng.normal(size=16)
+        tokens = set(text.strip(".").split())
+        if tokens & set(self.unknown):
+            return np.full(16, np.nan)
+        for key, side in (("x", 1.0), ("y", -1.0), ("a", 2.0), ("b", -2.0)):
+            if tokens & set(getattr(TEST, key)):
+                row[0] += side * self.lean
+        return row
+
+
+def by_hand(model: Made, texts: Any) -> list[np.ndarray]:
+    return [
+        np.stack([metrics.unit_rows([model.vector(t) for t in texts(word)]).mean(axis=0)
+                  for word in getattr(TEST, key)])
+        for key in "xyab"
+    ]  # fmt: skip
+
+
+def test_words_alone_are_asked_as_they_are() -> None:
+    model = Made()
+    found = Association(tests=("weat7",)).run(model, 0).findings[0]
+    assert model.asked[0] == TEST.x[0]
+    parts = by_hand(model, lambda w: [w])
+    assert found.value == pytest.approx(metrics.weat(*parts).effect_size, abs=1e-6)
+    assert found.id == "association/weat7"
+
+
+def test_a_words_vector_is_the_mean_of_its_sentences() -> None:
+    model = Made()
+    probe = Association(tests=("weat7",), templates=("bleached",))
+    measured = probe.run(model, 0)
+    found = measured.findings[0]
+    assert model.asked[:4] == [text.replace("{}", TEST.x[0]) for text in BLEACHED]
+    parts = by_hand(model, lambda w: [t.replace("{}", w) for t in BLEACHED])
+    assert found.value == pytest.approx(metrics.weat(*parts).effect_size, abs=1e-6)
+    assert found.id == "association/sentences/weat7"
+    assert found.method == "exact permutation of math and arts words in 4 sentences each, two-sided"
+    assert measured.summary["sentences"] == 32 * 4
+
+
+def test_published_rules_count_every_sentence() -> None:
+    model = Made(lean=0.2)
+    options = {"tests": ("weat7",), "templates": ("This is {}.", "That is {}.")}
+    found = Association(**options, as_published=True).run(model, 0).findings[0]
+    rows = [
+        [model.vector(t.replace("{}", w)) for w in getattr(TEST, key) for t in options["templates"]]
+        for key in "xyab"
+    ]
+    assert found.value == pytest.approx(metrics.weat(*rows).effect_size, abs=1e-6)
+    assert found.n == 64
+    assert "sentences (2 sentences a word)" in found.method
+
+
+def test_sentences_of_one_word_are_not_independent() -> None:
+    """Without any lean, words still differ: counting sentences finds something far too often."""
+    small = {True: 0, False: 0}
+    for published, shift in itertools.product((True, False), range(14)):
+        model = Made(lean=0.0)
+        same = model.vector
+
+        def fixed(text: str, same: Any = same, shift: int = shift) -> np.ndarray:
+            word = text.strip(".").split()[-1]
+            return np.asarray(same(f"{word}{shift}") + 0.05 * same(text))
+
+        model.vector = fixed  # type: ignore[method-assign]
+        probe = Association(tests=("weat7",), templates=("bleached",), as_published=published)
+        small[published] += probe.run(model, 0).findings[0].p < 0.05
+    assert small[False] <= 3
+    assert small[True] >= small[False] + 3
+
+
+def test_missing_words_and_ways_to_treat_them() -> None:
+    model = Made(unknown=("math", "algebra"))
+    found = Association(tests=("weat7",), templates=("bleached",)).run(model, 0).findings[0]
+    assert np.isnan(found.value)
+    assert found.reason.startswith("set x: 2 of 8 words have no vector")
+    probe = Association(
+        tests=("weat7",), templates=("bleached",), missing="balanced", max_missing=0.5
+    )
+    found = probe.run(model, 0).findings[0]
+    assert found.n == 6 + 6 + 8 + 8
+
+
+def test_wrong_settings() -> None:
+    with pytest.raises(ValidationError, match="needs {} once"):
+        Association(templates=("This is it.",))
+    with pytest.raises(ValidationError, match="'some' is unknown. Accepted: threshold, keep"):
+        Association(missing="some")
+
+
+def test_preview_counts_sentences() -> None:
+    probe = Association(tests=("weat7",), templates=("bleached",))
+    assert len(probe.preview(frozenset({Embed.kind}), 0).requests) == 32 * 4
+
+
+@pytest.mark.shared
+@pytest.mark.model
+def test_a_real_encoder_leans_as_expected(minilm: dict[str, str], tmp_path: Any) -> None:
+    pytest.importorskip("transformers", reason="needs the hf extra")
+    from evenhand.models.resolver import resolve
+    from evenhand.runner.ask import Ask
+
+    ask = Ask(resolve(minilm["masked"]), tmp_path)
+    probe = Association(tests=("weat1",), templates=("This is {}.",))
+    flowers = probe.run(ask, 0).findings[0]
+    assert flowers.value > 0.5
+    assert flowers.p < 0.05
+    assert flowers.coverage == 1.0
