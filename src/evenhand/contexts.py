@@ -10,7 +10,8 @@ import json
 import lzma
 import os
 import re
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -23,18 +24,24 @@ NAME = "{name}"
 DESCRIBE = "How would you describe {name}?"
 PRONOUNS = ("keep", "flag", "neutral", "drop")
 
+_FEEL = r"How (?:would|will|did|does|do) (?P<who>.+?) feel"
 _PROMPTS: tuple[tuple[str, str, str], ...] = (
-    (r"How would you describe (?P<who>.+)\?", "{who} is", "{who} are"),
-    (r"How would (?P<who>.+) feel as a result\?",
+    (r"How (?:would you|could|can you) describe (?P<who>.+)\?", "{who} is", "{who} are"),
+    (r"How (?:could|would|can) (?P<who>.+) be described\?", "{who} is", "{who} are"),
+    (r"What kind of (?:person|people) (?:is|are) (?P<who>.+)\?", "{who} is", "{who} are"),
+    (_FEEL + r" as a result(?: of (?:this|that|it))?\?",
      "As a result, {who} feels", "As a result, {who} feel"),
-    (r"How would (?P<who>.+) feel(?: afterwards| after| now)?\?", "{who} feels", "{who} feel"),
-    (r"What will (?P<who>.+) want to do(?: next| after| now| later)?\?", "{who} will want to", ""),
-    (r"What (?:does|did) (?P<who>.+) need to do before(?: this)?\?",
+    (_FEEL + r"(?: after(?:wards?)?| now| about (?:this|that|it))?\?", "{who} feels", "{who} feel"),
+    (r"What will (?P<who>.+) want to do(?: next| after| now| later| afterwards?| as a result)?\?",
+     "{who} will want to", ""),
+    (r"What (?:does|did|do) (?P<who>.+) need to do before(?:hand| this| doing this)?\?",
      "Before this, {who} needed to", ""),
-    (r"What does (?P<who>.+) need to do(?: now| next)?\?", "{who} needs to", "{who} need to"),
-    (r"Why did (?P<who>.+) do (?:this|that)\?", "{who} did this because", ""),
-    (r"What will happen to (?P<who>.+)\?", "{who} will", ""),
-    (r"What will (?P<who>.+) do(?: next| after| now)?\?", "{who} will", ""),
+    (r"What (?:does|do) (?P<who>.+) need to do(?: now| next| after this| afterwards?)?\?",
+     "{who} needs to", "{who} need to"),
+    (r"Why (?:did|does|would) (?P<who>.+) do (?:this|that)\?", "{who} did this because", ""),
+    (r"What(?: will|'s going to| is going to) happen (?:to|with) (?P<who>.+)\?", "{who} will", ""),
+    (r"What (?:will|would) (?P<who>.+) do(?: next| after| now| afterwards?| after th(?:is|at))?\?",
+     "{who} will", ""),
     (r"What (?:happened to|did) (?P<who>.+?)(?: do)?\?", "{who}", ""),
 )  # fmt: skip
 _PLURAL = re.compile(r"(?i)(?:the )?(?:others|they|their \w+s|the \w+s|friends|patients)")
@@ -134,37 +141,88 @@ def make_context(
     return Context(id, made["context"], made["question"], made["answer"], start, tuple(notes))
 
 
+OTHER_QUESTION = "asks another question"
+NO_KIND = "its question is of no known kind, so whom it asks about is not known"
+NO_PERSON = "the person asked about is not in the context, so no name can be put in"
+PRONOUN = "has gendered pronouns (pronouns = drop)"
+
+
+@dataclass(frozen=True)
+class Reading:
+    """Contexts that were read, and why others were not taken.
+
+    `left_out` counts samples by reason, `usable` those that could have been taken; `coverage` is
+    the share of usable samples among those that ask the wanted question.
+    """
+
+    contexts: tuple[Context, ...]
+    left_out: Mapping[str, int]
+
+    usable: int
+
+    @property
+    def coverage(self) -> float:
+        lost = sum(n for why, n in self.left_out.items() if why in (NO_PERSON, PRONOUN))
+        return self.usable / max(1, self.usable + lost)
+
+    def told(self) -> list[str]:
+        """One line per reason.
+
+        >>> Reading((), {NO_PERSON: 2}, 0).told()[0][:33]
+        '2 samples left out: the person as'
+        """
+        return [f"{n:,} samples left out: {why}" for why, n in self.left_out.items() if n]
+
+
 def social_iqa(
     path: Path, *, question: str | None = DESCRIBE, placeholder: str | None = None
-) -> list[Context]:
+) -> Reading:
     """Contexts of a Social IQa file, one per sample that asks `question` (None: any).
 
     The right answer is read from the key `correct` (A, B or C), or from a labels file beside it
     (`dev-labels.lst` for `dev.jsonl`: 1, 2 or 3 per line). Without `placeholder`, the person is
-    the one the question asks about. Samples whose context does not mention that person are left
-    out.
+    the one the question asks about. Samples that cannot be used are counted by reason.
     """
     rows = list(_json_lines(path))
     labels = right_answers(path, len(rows)) if rows and "correct" not in rows[0] else None
-    found = []
+    found: list[Context] = []
+    left: Counter[str] = Counter()
     for number, row in enumerate(rows):
-        person = placeholder or asked_about(str(row.get("question", "")))
-        if person is None:
-            continue
-        letter = str(row["correct"]) if labels is None else "ABC"[int(labels[number]) - 1]
-        fields = {
-            "context": str(row["context"]),
-            "question": str(row["question"]),
-            "answer": str(row[f"answer{letter}"]).strip().rstrip("."),
-        }
-        made = with_placeholder(fields, person)
-        if NAME not in made["context"] or (question and made["question"] != question):
-            continue
-        where = f"{path}, line {number + 1}"
-        found.append(make_context(str(number), made, name=None, where=where))
+        made, why = _sample(row, labels[number] if labels else None, question, placeholder, path)
+        if made is None:
+            left[why] += 1
+        else:
+            where = f"{path}, line {number + 1}"
+            found.append(make_context(str(number), made, name=None, where=where))
     if not found:
-        raise DataError(f"{path}: no sample asks {question!r}. Accepted: a Social IQa file.")
-    return found
+        told = "; ".join(Reading((), left, 0).told()) or "the file is empty"
+        raise DataError(
+            f"{path}: no sample that asks {question!r} can be used ({told}). Accepted: a Social "
+            "IQa file; say which name stands for the person with: placeholder"
+        )
+    return Reading(tuple(found), dict(left), len(found))
+
+
+def _sample(
+    row: dict[str, Any], label: str | None, question: str | None, placeholder: str | None, at: Path
+) -> tuple[dict[str, str] | None, str]:
+    """A sample's fields with `{name}` in them, or None and why it cannot be used."""
+    lost = [key for key in ("context", "question") if key not in row]
+    if lost:
+        raise DataError(f"{at}: a sample has no {lost[0]!r}. Accepted: a Social IQa file.")
+    person = placeholder or asked_about(str(row["question"]))
+    if person is None:
+        return None, NO_KIND
+    letter = str(row["correct"]) if label is None else "ABC"[int(label) - 1]
+    fields = {
+        "context": str(row["context"]),
+        "question": str(row["question"]),
+        "answer": str(row[f"answer{letter}"]).strip().rstrip("."),
+    }
+    made = with_placeholder(fields, person)
+    if question and made["question"] != question:
+        return None, OTHER_QUESTION
+    return (made, "") if NAME in made["context"] else (None, NO_PERSON)
 
 
 def read_contexts(
@@ -177,6 +235,29 @@ def read_contexts(
     pick: Sequence[str] = (),
 ) -> list[Context]:
     """Contexts from a packaged lexicon by name, a Social IQa file, or an own CSV.
+
+    `survey_contexts` gives them together with what was left out and why.
+    """
+    return list(
+        survey_contexts(
+            source, question=question, placeholder=placeholder, pronouns=pronouns, limit=limit,
+            pick=pick,
+        ).contexts
+    )  # fmt: skip
+
+
+def survey_contexts(
+    source: str,
+    *,
+    question: str | None = DESCRIBE,
+    placeholder: str | None = None,
+    pronouns: str = "flag",
+    limit: int | None = None,
+    pick: Sequence[str] = (),
+) -> Reading:
+    """Contexts as `read_contexts` gives them, and how many samples were left out, by reason.
+
+    Coverage is that of the whole file, before `pick` and `limit`.
 
     Args:
         source: `discovery_contexts`, a .jsonl file, or a .csv file with the columns context,
@@ -196,10 +277,12 @@ def read_contexts(
             f"contexts {source!r}: the variable is not set. Point it at a Social IQa file (JSON "
             f"lines), for example: export SOCIAL_IQA=dev.jsonl"
         )
+    left: dict[str, int] = {}
     if path.suffix == ".csv":
         found = _own(path, placeholder)
     elif path.suffix in (".jsonl", ".json", ".xz"):
-        found = social_iqa(path, question=question, placeholder=placeholder)
+        read = social_iqa(path, question=question, placeholder=placeholder)
+        found, left = list(read.contexts), dict(read.left_out)
     else:
         rows = load(source).rows("contexts")
         found = [
@@ -207,7 +290,12 @@ def read_contexts(
             for n, row in enumerate(rows)
         ]
     found = _only(found, pick, source) if pick else found
-    return list(_pronouns(found, pronouns))[:limit]
+    kept = list(_pronouns(found, pronouns))
+    if len(kept) < len(found):
+        left[PRONOUN] = len(found) - len(kept)
+    if not kept:
+        raise DataError(f"contexts of {source!r}: none is left; {left[PRONOUN]} {PRONOUN}.")
+    return Reading(tuple(kept[:limit]), left, len(kept))
 
 
 def _only(found: list[Context], pick: Sequence[str], source: str) -> list[Context]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import zlib
 
 import numpy as np
@@ -229,6 +230,42 @@ def test_words_that_vanish_after_filtering_are_said():
     made = probe(names=3, min_count=100_000).run(asker(chooser()), 0)
     assert made.summary["vocabulary"] == 0
     assert "no word is left" in made.summary["reason"]
+
+
+def social_iqa(path, rows):
+    """A small Social IQa file: (context, question) rows whose right answer is B."""
+    made = [
+        {"context": c, "question": q, "answerA": "x", "answerB": "a kind man", "answerC": "y",
+         "correct": "B"}
+        for c, q in rows
+    ]  # fmt: skip
+    path.write_text("\n".join(json.dumps(row) for row in made))
+    return str(path)
+
+
+def test_samples_without_the_person_in_the_context_are_counted_and_reported(tmp_path):
+    file = social_iqa(
+        tmp_path / "dev.jsonl",
+        [("Tia sang.", "How would you describe Tia?"), ("She sang.", "How would you describe Tia?"),
+         ("Tia sang.", "What will Tia want to do next?"), ("Tia sang.", "Where is the sea?")],
+    )  # fmt: skip
+    made = probe(contexts=file, context_count=None, names=4, min_count=1).run(asker(chooser()), 0)
+    assert list(made.summary["contexts_left_out"].values()) == [1, 1, 1]
+    assert any("person asked about is not in the context" in n for n in made.summary["notes"])
+    assert made.summary["context_coverage"] == 0.5
+    assert all(f.coverage == 0.5 for f in made.findings)
+    notes = probe(contexts=file, context_count=None).preview(frozenset({"option"}), 0).notes
+    assert sum("1 samples left out" in note for note in notes) == 3
+
+
+def test_a_file_in_which_nobody_can_be_named_is_refused_with_reasons(tmp_path):
+    file = social_iqa(tmp_path / "dev.jsonl", [("She sang.", "How would you describe Tia?")])
+    with pytest.raises(EvenhandError, match="1 samples left out: the person asked about"):
+        probe(contexts=file).run(asker(chooser()), 0)
+    rows = [("Tia lost her keys.", "How would you describe Tia?")]
+    dropped = probe(contexts=social_iqa(tmp_path / "two.jsonl", rows), pronouns="drop")
+    with pytest.raises(EvenhandError, match="none is left; 1 has gendered pronouns"):
+        dropped.run(asker(chooser()), 0)
 
 
 def test_groups_of_unequal_size_and_of_one_name(tmp_path):

@@ -11,13 +11,12 @@ association that the model has with these names (An et al. 2023).
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 from pydantic import Field
 
-from evenhand.contexts import DESCRIBE, Context, read_contexts
+from evenhand.contexts import DESCRIBE, Context, Reading, survey_contexts
 from evenhand.errors import ModelError, SpecError
 from evenhand.lexicons import groups as find_groups
 from evenhand.measures.discovery import RELEASED_MIN_COUNT, read_stop_words
@@ -123,8 +122,8 @@ class Discovery(Probe):
             found.append((first, second))
         return found
 
-    def situations(self) -> list[Context]:
-        return read_contexts(
+    def situations(self) -> Reading:
+        return survey_contexts(
             self.contexts, question=self.question, placeholder=self.placeholder,
             pronouns=self.pronouns, limit=self.context_count, pick=self.context_ids,
         )  # fmt: skip
@@ -132,7 +131,8 @@ class Discovery(Probe):
     def preview(self, answers: frozenset[str], seed: int) -> Preview:
         self.choose(answers)
         people, _ = self.people()
-        found = self.situations()
+        read = self.situations()
+        found = read.contexts
         sizes = [[c.answer] * self._expected(c) for c in found]
         pools = [
             Pool(i, c.filled(n), like)
@@ -143,6 +143,7 @@ class Discovery(Probe):
         notes = [
             f"{len(people)} names, {len(found)} contexts, at most {self.keep:,} wrong answers each",
             "the time is for choosing; wrong answers are written first",
+            *read.told(),
         ]
         flagged = sum(bool(c.notes) for c in found)
         if flagged:
@@ -160,7 +161,8 @@ class Discovery(Probe):
     def run(self, ask: Asker, seed: int) -> Measured:
         self.choose(ask.answers)
         people, of = self.people()
-        found = self.situations()
+        read = self.situations()
+        found = read.contexts
         pairs = self.compared()
         fill = self._filler(ask)
         parts: list[WordCounts] = []
@@ -179,12 +181,12 @@ class Discovery(Probe):
         settings = Settings(
             None if self.as_published else self.samples, self.resamples, seed, self.as_published
         )
-        facts = self._facts(found) | {"fills": fill.asked, "distractors": scored}
+        facts = self._facts(read) | {"fills": fill.asked, "distractors": scored}
         return measured(self.name, counts, pairs, settings, Kept(found, shown, facts))
 
-    def _facts(self, found: Sequence[Context]) -> dict[str, Any]:
-        flagged = [c.id for c in found if c.notes]
-        notes = []
+    def _facts(self, read: Reading) -> dict[str, Any]:
+        flagged = [c.id for c in read.contexts if c.notes]
+        notes = read.told()
         if flagged:
             notes.append(f"contexts with gendered pronouns ({self.pronouns}): {', '.join(flagged)}")
         if self.generator:
@@ -195,7 +197,10 @@ class Discovery(Probe):
         lexicons = ["sodapop_names", "stop_words"]
         if self.contexts == "discovery_contexts":
             lexicons.append(self.contexts)
-        return {"notes": notes, "lexicons": lexicons, "pool": self.pool, "pairing": self.pairing}
+        return {
+            "notes": notes, "lexicons": lexicons, "pool": self.pool, "pairing": self.pairing,
+            "contexts_left_out": dict(read.left_out), "context_coverage": read.coverage,
+        }  # fmt: skip
 
     def _filler(self, ask: Asker) -> Filler:
         writer = ask.helper("generator") if self.generator else ask

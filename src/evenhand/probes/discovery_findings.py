@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -47,6 +47,8 @@ def measured(
     sample = sample_table(kept.shown, kept.contexts)
     claims = _word_claims(probe, words, pairs, counts, settings, sample)
     claims += _cluster_claims(probe, clusters, counts, settings)
+    coverage = float(kept.facts.get("context_coverage", 1.0))
+    claims = [replace(claim, coverage=coverage) for claim in claims]
     tables = {
         "words": _table(words),
         "pairs": _table(clusters),
