@@ -95,7 +95,13 @@ def expand(
         if row["status"] == "added" and row["set"] not in home[row["neighbour"]]:
             row["status"] = "clash"
     grown = {s: tuple(dict.fromkeys([*getattr(start, s), *_added(rows, s)])) for s in SETS}
-    return Expansion(replace(start, **grown), start, tuple(rows), missing, tuple(shared))
+    return Expansion(
+        replace(start, x=grown["x"], y=grown["y"], a=grown["a"], b=grown["b"]),
+        start,
+        tuple(rows),
+        missing,
+        tuple(shared),
+    )
 
 
 def expand_tests(
@@ -147,7 +153,7 @@ def _lowered(test: WordSets, *, strict: bool) -> WordSets:
                     f"test {test.name!r}: {both[0]!r} is in set {one!r} and in set {other!r}. "
                     "Take it out of one of them before the sets are expanded."
                 )
-    return replace(test, **sets)
+    return replace(test, x=sets["x"], y=sets["y"], a=sets["a"], b=sets["b"])
 
 
 def _missing(test: WordSets, near: Near) -> tuple[str, ...]:
