@@ -177,19 +177,45 @@ def rnsb(
     >>> round(rnsb(x=[axes[0]], y=[axes[1]], a=[axes[0]], b=[axes[1]]).signed, 4)
     0.1979
     """
-    prepare = unit_rows if normalise else lambda v: np.atleast_2d(np.asarray(v, np.float64))
-    for name, part in (("x", x), ("y", y), ("a", a), ("b", b)):
+    for name, part in (("x", x), ("y", y)):
         if not len(np.asarray(part)):
             raise DataError(f"rnsb: set {name} has no vectors. Accepted: one word or more.")
-    rows_a, rows_b, rows_x, rows_y = (prepare(rows) for rows in (a, b, x, y))
-    labels = np.concatenate([np.ones(len(rows_a)), -np.ones(len(rows_b))])
-    weights = fit_logistic(np.concatenate([rows_a, rows_b]), labels)
-    p_x, p_y = (_below(rows @ weights[:-1] + weights[-1]) for rows in (rows_x, rows_y))
+    p = second_probabilities(
+        np.concatenate([np.atleast_2d(np.asarray(part, np.float64)) for part in (x, y)]),
+        a, b, normalise=normalise,
+    )  # fmt: skip
+    p_x, p_y = p[: len(np.atleast_2d(np.asarray(x)))], p[len(np.atleast_2d(np.asarray(x))) :]
     f_x, f_y = float(p_x.mean()), float(p_y.mean())
-    share = np.concatenate([p_x, p_y])
+    return Rnsb(p_x=p_x, p_y=p_y, signed=(f_y - f_x) / (f_x + f_y), kl=uneven(p))
+
+
+def second_probabilities(
+    words: npt.ArrayLike, a: npt.ArrayLike, b: npt.ArrayLike, *, normalise: bool = True
+) -> Floats:
+    """P(b | word) of a logistic classifier of a against b, one per row of `words`.
+
+    >>> second_probabilities([[1.0, 1.0]], [[1.0, 0.0]], [[0.0, 1.0]]).tolist()
+    [0.5]
+    """
+    for name, part in (("a", a), ("b", b)):
+        if not len(np.asarray(part)):
+            raise DataError(f"rnsb: set {name} has no vectors. Accepted: one word or more.")
+    prepare = unit_rows if normalise else lambda v: np.atleast_2d(np.asarray(v, np.float64))
+    rows, first, second = (prepare(part) for part in (words, a, b))
+    labels = np.concatenate([np.ones(len(first)), -np.ones(len(second))])
+    weights = fit_logistic(np.concatenate([first, second]), labels)
+    return _below(rows @ weights[:-1] + weights[-1])
+
+
+def uneven(probabilities: npt.ArrayLike) -> float:
+    """KL(p / sum p || uniform) in nats (Sweeney & Najafian 2019, Eq. 2); 0: all equal.
+
+    >>> uneven([0.3, 0.3])
+    0.0
+    """
+    share = np.asarray(probabilities, np.float64)
     share = share / share.sum()
-    kl = float(np.maximum((share * np.log(share * len(share))).sum(), 0.0))
-    return Rnsb(p_x=p_x, p_y=p_y, signed=(f_y - f_x) / (f_x + f_y), kl=kl)
+    return float(np.maximum((share * np.log(share * len(share))).sum(), 0.0))
 
 
 def _below(margin: Floats) -> Floats:
