@@ -9,7 +9,9 @@ import pyarrow as pa
 import pytest
 
 from evenhand.errors import EvenhandError
-from evenhand.measures.traits import TRAITS, orderings, read_alignments, read_human
+from evenhand.measures import trait_suggestions as suggestions
+from evenhand.measures.trait_suggestions import suggest
+from evenhand.measures.traits import TRAITS, discovered, orderings, read_alignments, read_human
 from evenhand.measures.validity import SCALES, read_sheet, write_sheet
 
 
@@ -38,6 +40,68 @@ def test_unknown_traits_are_refused(tmp_path):
     path.write_text("word,trait,annotator\nkind,nice,1\n")
     with pytest.raises(EvenhandError, match="'nice' is no end of an ABC trait"):
         orderings(["kind"], [], read_alignments(path))
+
+
+@pytest.fixture
+def vectors():
+    """Two traits have vectors; cold and warm are far apart, dishonest and sincere nearly alike."""
+    from evenhand.measures.association import table_of
+
+    return table_of(
+        ["kind", "icy", "warm", "cold", "dishonest", "sincere", "low", "status", "high"],
+        [[1, 0.1, 0], [0.1, 1, 0], [1, 0, 0], [0, 1, 0], [0.3, 0.3, 1], [0.31, 0.3, 1],
+         [-1, 0, 1], [0, 0, 1], [1, -1, 1]],
+    )  # fmt: skip
+
+
+def test_suggestions_are_the_nearest_ends_by_cosine_one_per_trait(vectors):
+    import numpy as np
+
+    rows = suggest(["kind", "icy", "absent"], vectors, top=3)
+    best = {r["word"]: r for r in reversed(rows)}
+    assert best["kind"]["suggestion"] == "warm"
+    assert best["icy"]["suggestion"] == "cold"
+    kind, warm, cold = (np.array(v) / np.linalg.norm(v) for v in ([1, 0.1, 0], [1, 0, 0],
+                                                                  [0, 1, 0]))  # fmt: skip
+    assert best["kind"]["cosine"] == pytest.approx(kind @ warm, abs=1e-6)
+    assert best["kind"]["margin"] == pytest.approx(kind @ warm - kind @ cold, abs=1e-6)
+    of_kind = [r["suggestion"] for r in rows if r["word"] == "kind"]
+    assert len(of_kind) == 3  # "low status" is the mean of its words
+    assert not {"warm", "cold"} <= set(of_kind)
+    lost = best["absent"]
+    assert (lost["suggestion"], lost["note"]) == ("", "no vector for this word")
+    near = next(r for r in rows if r["word"] == "kind" and "sincere" in (r["suggestion"],
+                                                                         r["opposite"]))  # fmt: skip
+    assert near["note"] == "unclear which end"
+
+
+def test_suggestions_count_only_when_people_write_them_into_the_sheet(vectors, tmp_path):
+    path = tmp_path / "sheet.csv"
+    suggestions.write_sheet(suggest(["kind", "icy"], vectors, top=1), path)
+    assert read_alignments(path) == []
+    assert all(r["n"] == 0 for r in orderings(["kind"], ["icy"], read_alignments(path)))
+    with path.open() as file:
+        rows = list(csv.DictReader(file))
+    assert [r["suggestion"] for r in rows] == ["cold", "warm"]
+    assert "group" not in rows[0]
+    rows[1]["trait"] = rows[1]["suggestion"]  # somebody accepts one
+    with path.open("w", newline="") as file:
+        writer = csv.DictWriter(file, list(rows[0]))
+        writer.writeheader()
+        writer.writerows(rows)
+    assert read_alignments(path) == [("1", "kind", "warm")]
+
+
+def test_words_of_a_pair_are_taken_in_either_order_and_unknown_groups_refused():
+    rows = [{"group_a": "x", "group_b": "y", "word": "kind", "d": 0.1, "q": 0.01},
+            {"group_a": "x", "group_b": "y", "word": "icy", "d": -0.1, "q": 0.04},
+            {"group_a": "x", "group_b": "y", "word": "odd", "d": 0.3, "q": 0.2}]  # fmt: skip
+    assert discovered(rows, "x", "y") == (["kind"], ["icy"])
+    assert discovered(rows, "y", "x") == (["icy"], ["kind"])
+    with pytest.raises(
+        EvenhandError, match="'x' and 'z' are not compared in this run. Known: x, y"
+    ):
+        discovered(rows, "x", "z")
 
 
 @pytest.mark.shared

@@ -7,10 +7,13 @@ from typing import Annotated, Any
 
 import typer
 
+from evenhand.cli import measure_benchmarks
+
 app = typer.Typer(
     help="Numbers with intervals from scores or vectors that already exist.",
     no_args_is_help=True,
 )
+measure_benchmarks.register(app)
 
 Json = Annotated[
     str | None,
@@ -166,22 +169,54 @@ def traits(
     rate: Annotated[float, typer.Option(help="Words with q up to this.")] = 0.05,
     json: Json = None,
 ) -> None:
-    """Compare discovered words with people's stereotypes: the 16 ABC traits (SODAPOP, Sec. 5)."""
+    """Compare discovered words with people's stereotypes: the 16 ABC traits (SODAPOP, Sec. 5).
+
+    A sheet for people to map words on: evenhand measure suggest-traits
+    """
     from evenhand.cli.measure_discovery import show_traits
     from evenhand.measures import traits as job
     from evenhand.record import Run
 
     rows = Run.open(run).table("discovery", "words").to_pylist()
-    here = [r for r in rows if (r["group_a"], r["group_b"]) == (group_a, group_b)]
-    found = [r for r in here if r["q"] is not None and r["q"] <= rate]
+    a, b = job.discovered(rows, group_a, group_b, rate)
     scores = job.read_human(human, human_a or group_a, human_b or group_b) if human else None
-    a, b = ([r["word"] for r in found if (r["d"] > 0) == up] for up in (True, False))
     result = {
         "words_a": a, "words_b": b,
         "traits": job.orderings(a, b, job.read_alignments(words), scores),
     }  # fmt: skip
     if not _write(result, json):
         show_traits(result, group_a, group_b)
+
+
+@app.command(name="suggest-traits")
+def suggest_traits(
+    run: Annotated[Path, typer.Argument(help="A run with a discovery probe.")],
+    group_a: Annotated[str, typer.Option(help="The first group.")],
+    group_b: Annotated[str, typer.Option(help="The second group.")],
+    vectors: Annotated[str, typer.Option(help="A vector file or folder.")] = "glove-6b-50d",
+    top: Annotated[int, typer.Option(min=1, max=16, help="Suggestions for a word.")] = 3,
+    rate: Annotated[float, typer.Option(help="Words with q up to this.")] = 0.05,
+    sheet: Annotated[Path | None, typer.Option(help="Write a CSV for people to fill in.")] = None,
+    json: Json = None,
+) -> None:
+    """Suggest ABC traits for discovered words, by nearness in word vectors.
+
+    Suggestions are no verdicts: the sheet's column `trait` is empty, and only what people write
+    there counts in: evenhand measure traits RUN --words SHEET
+    """
+    from evenhand.cli.measure_discovery import show_suggestions
+    from evenhand.measures import trait_suggestions as job
+    from evenhand.measures.traits import discovered
+    from evenhand.record import Run
+
+    rows = Run.open(run).table("discovery", "words").to_pylist()
+    words = [w for side in discovered(rows, group_a, group_b, rate) for w in side]
+    found = job.suggest(words, vectors, top=top)
+    if sheet is not None:
+        job.write_sheet(found, sheet)
+        typer.echo(f"Written: {sheet} (people fill in trait; empty rows do not count)", err=True)
+    if not _write({"verdict": False, "vectors": vectors, "suggestions": found}, json):
+        show_suggestions(found, vectors)
 
 
 @app.command()

@@ -60,3 +60,23 @@ def show_traits(result: dict[str, Any], a: str, b: str) -> None:
     ]  # fmt: skip
     title = f"{a} ({len(result['words_a'])} words) against {b} ({len(result['words_b'])} words)"
     _print(title, ["trait", "D", "model", "people", "agrees"], rows)
+
+
+def show_suggestions(rows: list[dict[str, Any]], vectors: str) -> None:
+    """Suggested traits, said to be suggestions."""
+    from evenhand.cli.measure import _number, _print
+
+    if not rows:
+        typer.echo("No word differs between these groups, so there is nothing to suggest.")
+        return
+    _print(
+        f"Suggestions from {vectors}: for people to accept or not, no verdicts",
+        ["word", "perhaps", "cosine", "rather than", "margin", "note"],
+        [
+            [
+                r["word"], r["suggestion"] or "-", _number(r["cosine"], ".2f"),
+                r["opposite"] or "-", _number(r["margin"], ".2f"), r["note"],
+            ]
+            for r in rows
+        ],
+    )  # fmt: skip

@@ -7,7 +7,7 @@ low end.
     D_t = [C(A, t) - C(A, not t)] - [C(B, t) - C(B, not t)]
 
 D_t > 0: group A is put above B on the trait. Nothing maps: not available. Words are never mapped
-automatically; the table comes from people.
+automatically; the table comes from people (`trait_suggestions` can prepare a sheet for them).
 """
 
 from __future__ import annotations
@@ -95,6 +95,31 @@ def orderings(
 
 def _order(value: float) -> str:
     return "≻" if value > 0 else "≺" if value < 0 else "="
+
+
+def discovered(
+    rows: Sequence[Mapping[str, Any]], group_a: str, group_b: str, rate: float = 0.05
+) -> tuple[list[str], list[str]]:
+    """Words with q up to `rate` that lean to A, and to B, from a run's table of words.
+
+    >>> rows = [{"group_a": "x", "group_b": "y", "word": "kind", "d": 0.1, "q": 0.01}]
+    >>> discovered(rows, "y", "x")
+    ([], ['kind'])
+    """
+    pairs = {(r["group_a"], r["group_b"]) for r in rows}
+    turned = (group_a, group_b) not in pairs
+    if turned and (group_b, group_a) not in pairs:
+        known = ", ".join(sorted({g for pair in pairs for g in pair}))
+        raise DataError(
+            f"groups {group_a!r} and {group_b!r} are not compared in this run. Known: {known}."
+        )
+    pair = (group_b, group_a) if turned else (group_a, group_b)
+    found = [
+        r for r in rows
+        if (r["group_a"], r["group_b"]) == pair and r["q"] is not None and r["q"] <= rate
+    ]  # fmt: skip
+    first, second = ([r["word"] for r in found if (r["d"] > 0) == up] for up in (True, False))
+    return (second, first) if turned else (first, second)
 
 
 def read_alignments(path: Path) -> list[tuple[str, str, str]]:
