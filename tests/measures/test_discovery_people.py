@@ -70,8 +70,7 @@ def test_suggestions_are_the_nearest_ends_by_cosine_one_per_trait(vectors):
     assert not {"warm", "cold"} <= set(of_kind)
     lost = best["absent"]
     assert (lost["suggestion"], lost["note"]) == ("", "no vector for this word")
-    near = next(r for r in rows if r["word"] == "kind" and "sincere" in (r["suggestion"],
-                                                                         r["opposite"]))  # fmt: skip
+    near = next(r for r in rows if "sincere" in (r["suggestion"], r["opposite"]))
     assert near["note"] == "unclear which end"
 
 
@@ -98,9 +97,7 @@ def test_words_of_a_pair_are_taken_in_either_order_and_unknown_groups_refused():
             {"group_a": "x", "group_b": "y", "word": "odd", "d": 0.3, "q": 0.2}]  # fmt: skip
     assert discovered(rows, "x", "y") == (["kind"], ["icy"])
     assert discovered(rows, "y", "x") == (["icy"], ["kind"])
-    with pytest.raises(
-        EvenhandError, match="'x' and 'z' are not compared in this run. Known: x, y"
-    ):
+    with pytest.raises(EvenhandError, match="'x' and 'z' are not compared in this run"):
         discovered(rows, "x", "z")
 
 
