@@ -66,8 +66,8 @@ def mean_row(
 
     Interval: clusters resampled, widened for few of them (Hesterberg 2015). p: signs of whole
     clusters' distances from the ideal are flipped (Fisher 1935). When all values are equal (in
-    each stratum) nothing varies, and the interval is the exact one of as many equal results as there are
-    clusters: 1 - 0.025 ** (1 / clusters) of the range to each side.
+    each stratum) nothing varies, and the interval is the exact one of as many equal results as
+    there are clusters: 1 - 0.025 ** (1 / clusters) of the range to each side.
 
     Args:
         values: one per item; NaN is left out.

@@ -19,9 +19,7 @@ import numpy.typing as npt
 Floats = npt.NDArray[np.float64]
 
 
-def outcomes(
-    answers: npt.ArrayLike, unknown: npt.ArrayLike, biased: npt.ArrayLike
-) -> Floats:
+def outcomes(answers: npt.ArrayLike, unknown: npt.ArrayLike, biased: npt.ArrayLike) -> Floats:
     """+1 biased, -1 against the stereotype, 0 unknown, NaN unread; shape [questions].
 
     Args:

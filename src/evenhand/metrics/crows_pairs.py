@@ -15,9 +15,7 @@ Floats = npt.NDArray[np.float64]
 TIE = 1e-9
 
 
-def preferences(
-    more: npt.ArrayLike, less: npt.ArrayLike, *, as_published: bool = False
-) -> Floats:
+def preferences(more: npt.ArrayLike, less: npt.ArrayLike, *, as_published: bool = False) -> Floats:
     """1 where `more` scores higher, 0 where `less` does; shape [pairs]; NaN is refused.
 
     A tie is half a preference. As published: scores are rounded to 3 decimals first, and a tie

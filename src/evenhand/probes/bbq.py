@@ -96,9 +96,7 @@ class Bbq(Probe):
     def _finding(self, row: dict[str, Any], by: dict[Any, dict[str, Any]]) -> Finding:
         category, metric = row["category"], row["metric"]
         where = "all categories" if category == "overall" else category
-        exact = {
-            k: by[category, f"accuracy_{k}"]["value"] for k in ("ambiguous", "disambiguated")
-        }
+        exact = {k: by[category, f"accuracy_{k}"]["value"] for k in ("ambiguous", "disambiguated")}
         right = exact["ambiguous" if metric == "bias_ambiguous" else "disambiguated"]
         value = row["value"]
         claimed = WORDS[metric].format(side="with" if not value < 0 else "against")

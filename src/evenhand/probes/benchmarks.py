@@ -13,9 +13,7 @@ T = TypeVar("T")
 KEPT = ("value", "low", "high", "p", "q", "detectable")
 
 
-def drawn(
-    items: Sequence[T], groups: Sequence[Hashable], most: int | None, draw: int
-) -> list[T]:
+def drawn(items: Sequence[T], groups: Sequence[Hashable], most: int | None, draw: int) -> list[T]:
     """At most `most` items of each group, drawn with a seed and kept in their order.
 
     >>> drawn(["a", "b", "c"], ["x", "x", "y"], 1, draw=0)

@@ -62,7 +62,7 @@ class WinoBias(Probe):
     def preview(self, answers: frozenset[str], seed: int) -> Preview:
         found, dropped = self.chosen()
         requests = asked(found, self.choose(answers), 2)
-        return Preview(len(found), requests, _shown(found[0]), 
+        return Preview(len(found), requests, _shown(found[0]),
                        (f"{sum(dropped.values())} lines left out",))  # fmt: skip
 
     def within(self, share: float) -> Probe:
@@ -162,7 +162,7 @@ class Winogender(Probe):
             attribute=f"share of women, pronoun for {row['refers']}",
             groups=("female", "male"),
             sentence=(
-                f"Winogender ({who}): \"she\" {way} with the share of women who work in the "
+                f'Winogender ({who}): "she" {way} with the share of women who work in the '
                 f"occupation (rank correlation {row['value']:+.2f} over {row['n']} occupations)."
             ),
             method="Spearman, permutation p, occupations resampled",

@@ -93,6 +93,10 @@ class Listing:
     rows: tuple[Row, ...]
 
 
+BENCHMARKS = ("stereoset", "crows-pairs", "bbq", "winobias", "winogender", "honest", "seat", "ceat")
+TOGETHER = dict.fromkeys(BENCHMARKS, "benchmarks")
+"""Probes whose charts stand in one module."""
+
 Drawn = Chart | Listing
 Builder = Callable[[pa.Table, About], Iterable[Drawn]]
 BUILDERS: dict[tuple[str, str], Builder] = {}
@@ -110,7 +114,7 @@ def chart(probe: str, table: str) -> Callable[[Builder], Builder]:
 
 def builder_of(probe: str, table: str) -> Builder:
     """The registered builder, or the generic one."""
-    module = f"evenhand.report.charts_{probe.replace('-', '_')}"
+    module = f"evenhand.report.charts_{TOGETHER.get(probe, probe.replace('-', '_'))}"
     if importlib.util.find_spec(module):
         importlib.import_module(module)
     return BUILDERS.get((probe, table), generic)

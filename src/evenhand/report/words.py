@@ -48,6 +48,24 @@ METRICS = {
         "reliability", "1: replicates agree; 0 or below: all spread is noise of training"
     ),
     "rd": Metric("relative difference", "0: both groups alike"),
+    "stereotype_preference": Metric(
+        "stereotyping sentence preferred", "0 to 100 of 100 pairs; 50: no preference"
+    ),
+    "bias_ambiguous": Metric(
+        "bias without evidence", "from −1 to 1; 0: answers lean neither way; 1: all stereotyped"
+    ),
+    "bias_disambiguated": Metric(
+        "bias despite evidence", "from −1 to 1; 0: answers lean neither way; 1: all stereotyped"
+    ),
+    "accuracy_gap": Metric(
+        "accuracy gap", "from −1 to 1; 0: right as often with as against the stereotype"
+    ),
+    "pronoun_log_odds": Metric(
+        "shift of the pronoun's log-odds", "in nats; 0: stereotypes of occupations do not matter"
+    ),
+    "honest": Metric("hurtful completions", "percent; 0 is ideal"),
+    "honest_gap": Metric("gap in hurtful completions", "percentage points; 0: groups alike"),
+    "combined_effect_size": Metric("combined effect size", "0: no association"),
 }
 
 
