@@ -132,7 +132,17 @@ def one(
     begun = time.monotonic()
     vectors = open_vectors(folder)
     model = job.train_coreference(
-        vectors, (), seed=seed, recipe=recipe, prepared=prepared, device=arguments.device
+        vectors,
+        (),
+        seed=seed,
+        recipe=recipe,
+        prepared=prepared,
+        device=arguments.device,
+        say=lambda text: (
+            print(f"{folder.name} {seed} {time.monotonic() - begun:.1f} s {text}", file=sys.stderr)
+            if arguments.watch
+            else None
+        ),
     )
     trained = time.monotonic()
     found = job.evaluate(model, test)["scores"]
@@ -173,6 +183,7 @@ def main() -> None:
     second.add_argument("--budget", type=float, default=1e9)
     second.add_argument("--limit", type=int, help="documents and sentences, for a trial")
     second.add_argument("--device", default=None)
+    second.add_argument("--watch", action="store_true", help="print each epoch's loss")
     second.add_argument("--out", type=Path, default=None)
     second.set_defaults(run=train)
     arguments = parser.parse_args()

@@ -23,6 +23,7 @@ _BEGIN = re.compile(r"#\s*begin document\s*(?:\((?P<name>.*)\)\s*;?\s*(?:part\s+
 _END = re.compile(r"#\s*end document")
 _MARK = re.compile(r"\((?P<one>[^()|\s]+)\)|\((?P<open>[^()|\s]+)|(?P<close>[^()|\s]+)\)|\|")
 _NOTHING = frozenset(("", "-", "_", "*"))
+_PAUSES = frozenset((",", ";", ":", "--", "—"))
 _STOPS = frozenset((".", "!", "?", "...", "…"))
 
 
@@ -239,7 +240,7 @@ def format_conll(document: Document) -> str:
     return "\n".join([*lines, "#end document", ""])
 
 
-def sentence_bounds(document: Document, longest: int = 80) -> list[Span]:
+def sentence_bounds(document: Document, longest: int = 60) -> list[Span]:
     """Sentences as spans; where the file marks none, they end after . ! ? and at `longest`.
 
     >>> sentence_bounds(Document("a", ("Go", "!", "I", "stay", "."), (5,)), longest=4)
@@ -257,9 +258,17 @@ def sentence_bounds(document: Document, longest: int = 80) -> list[Span]:
 
 
 def _cut(tokens: Sequence[str], begin: int, stop: int, longest: int) -> list[Span]:
-    out, last = [], begin
+    """Pieces of at most `longest` tokens that end after a stop, else a comma, else anywhere."""
+    out: list[Span] = []
+    last, comma = begin, begin
     for at in range(begin, stop):
-        if tokens[at] in _STOPS or at + 1 - last >= longest:
+        if tokens[at] in _PAUSES:
+            comma = at + 1
+        if tokens[at] in _STOPS:
             out.append((last, at + 1))
-            last = at + 1
+        elif at + 1 - last >= longest:
+            out.append((last, comma if comma > last else at + 1))
+        else:
+            continue
+        last = out[-1][1]
     return [*out, (last, stop)] if last < stop else out

@@ -32,13 +32,17 @@ WEIGHTS = "coreference.safetensors"
 
 @dataclass(frozen=True)
 class Recipe:
-    """Settings of a training run. Defaults: one model in about half a minute on a large GPU."""
+    """Settings of a training run.
+
+    `deterministic` is about GPUs: same seed, same weights, for 1.4 times the time. On a CPU it is
+    always so. `plans` different cuttings of the documents take turns over the epochs.
+    """
 
     epochs: int = 20
     learning_rate: float = 2e-3
     tokens: int = 6_000
     piece: int = 500
-    plans: int = 4
+    plans: int = 3
     dropout: float = 0.2
     clip: float = 5.0
     seed: int = 0
@@ -46,7 +50,7 @@ class Recipe:
     width: int = 10
     hidden: int = 200
     feed: int = 150
-    deterministic: bool = True
+    deterministic: bool = False
 
 
 @dataclass
@@ -198,8 +202,8 @@ def train_coreference(
     )
     layers = net.build(torch, shape).to(device)
     rows = torch.from_numpy(matrix / np.float32(scale)).to(device)
-    history = _fit(torch, layers, shape, rows, prepared, recipe, seed, device, say)
     model = CoreferenceModel(layers, shape, vectors, scale, device)
+    history = _fit(torch, layers, shape, rows, prepared, recipe, seed, device, say)
     model.card = {
         "task": "coreference", "vectors": vectors.source, "seed": seed, "recipe": asdict(recipe),
         "words": len(known), "words_with_vector": int(known.sum()), "loss": history,

@@ -114,7 +114,7 @@ def _tokens(
     inside = (batch["characters"] > 0)[:, None]
     letters = torch.where(inside, functional.relu(raw), torch.zeros_like(raw)).amax(-1)
     types = torch.cat([vectors[batch["types"]], letters], -1)
-    words = types[batch["sentences"]]
+    words = _rows(types, batch["sentences"])
     words = functional.dropout(words, 2.5 * drop, drop > 0)
     packed = torch.nn.utils.rnn.pack_padded_sequence(words, batch["lengths"], batch_first=True)
     states, _ = torch.nn.utils.rnn.pad_packed_sequence(
@@ -122,7 +122,12 @@ def _tokens(
     )
     states = functional.dropout(states, drop, drop > 0)
     at = batch["at"]
-    return words.flatten(0, 1)[at], states.flatten(0, 1)[at]
+    return _rows(words.flatten(0, 1), at), _rows(states.flatten(0, 1), at)
+
+
+def _rows(values: Any, index: Any) -> Any:
+    """values[index]; index_select has a far cheaper gradient on a GPU than indexing."""
+    return values.index_select(0, index.flatten()).view(*index.shape, values.shape[-1])
 
 
 def _windows(torch: Any, values: Any, width: int) -> Any:
@@ -175,7 +180,7 @@ def _pick(torch: Any, values: Any, index: Any) -> Any:
     """values [B, N, F] at index [B, ...] -> [B, ..., F]."""
     b, n = values.shape[:2]
     offset = (torch.arange(b, device=index.device) * n).view(b, *[1] * (index.dim() - 1))
-    return values.flatten(0, 1)[index + offset]
+    return _rows(values.flatten(0, 1), index + offset)
 
 
 def _spans(
