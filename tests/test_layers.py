@@ -40,6 +40,7 @@ ALLOWED = {
     "scorers": ASKING,
     "probes": NUMBERS | {"measures", "names", "contexts", "wordlists", "swaps", "scorers"},
     "mitigations": ASKING | {"scorers"},
+    "wefe": NUMBERS | {"models"},
     "train": ASKING | {"scorers"},
     "suite": WORK,
     "record": NUMBERS | {"runner"},
