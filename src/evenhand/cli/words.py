@@ -165,21 +165,13 @@ def train(
 
     The folder is ready for: evenhand measure association --vectors OUT --tests weat7
     """
-    from evenhand import corpora
-    from evenhand.cli.corpus import opened
-    from evenhand.errors import SpecError
     from evenhand.train.words import Recipe, train_words
 
     recipe = Recipe(
         algorithm, dimensions, window, min_count, epochs=epochs, buckets=buckets, seed=seed,
         workers=workers,
     )  # fmt: skip
-    if (balance is None) != (share is None):
-        raise SpecError("train words: --balance and --share go together, e.g. --balance reduce "
-                        "--share 0.3")  # fmt: skip
-    text: Any = corpora.open_corpus(corpus) if balance is None else None
-    if balance is not None and share is not None:
-        text = corpora.balanced(opened(corpus, sets, fold), balance, share, seed=seed)
+    text = _view(corpus, sets, fold, balance, share, seed)
     with output.RichProgress() as progress:
         made = train_words(
             text, out, recipe, formats=format or (), also=also or (), progress=progress
@@ -189,6 +181,24 @@ def train(
             f"{made['words']} words from {made['lines']} lines, {made['tokens']} tokens: {out}",
             markup=False,
         )
+
+
+def _view(
+    paths: list[Path], sets: str | None, fold: bool, balance: str | None, share: float | None,
+    seed: int,
+) -> Any:  # fmt: skip
+    """The whole corpus, or the balanced sample that was asked for."""
+    from evenhand import corpora
+    from evenhand.cli.corpus import opened
+    from evenhand.errors import SpecError
+
+    if balance is None and share is None:
+        return corpora.open_corpus(paths)
+    if balance is None or share is None:
+        raise SpecError(
+            "train words: --balance and --share go together, e.g. --balance reduce --share 0.3"
+        )
+    return corpora.balanced(opened(paths, sets, fold), balance, share, seed=seed)
 
 
 def _read(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import tempfile
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -73,16 +73,7 @@ def clean_corpus(
     target.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=".clean-", dir=target.parent) as folder:
         draft = Path(folder) / "tokens.txt"
-        with open(draft, "w", encoding="utf-8", newline="\n") as held:
-            lines = 0
-            for text in _texts(corpus, kind, dropped):
-                line = cut(text)
-                if kind == "wikipedia":
-                    line = [token.lower() for token in line]
-                if line:
-                    counts.update(line)
-                    held.write(" ".join(line) + "\n")
-                    lines += 1
+        lines = _write_tokens(_texts(corpus, kind, dropped), cut, kind, draft, counts)
         if not lines:
             raise DataError(_nothing(corpus, dropped))
         unknown_tokens = _replace_rare(
@@ -93,6 +84,27 @@ def clean_corpus(
     return Cleaned(
         str(target), kind, lines, sum(counts.values()), kept, unknown_tokens, dict(dropped)
     )
+
+
+def _write_tokens(
+    texts: Iterable[str],
+    cut: Callable[[str], list[str]],
+    kind: str,
+    draft: Path,
+    counts: Counter[str],
+) -> int:
+    """Write the tokens of every text, count them, and give the number of lines."""
+    lines = 0
+    with open(draft, "w", encoding="utf-8", newline="\n") as held:
+        for text in texts:
+            line = cut(text)
+            if kind == "wikipedia":
+                line = [token.lower() for token in line]
+            if line:
+                counts.update(line)
+                held.write(" ".join(line) + "\n")
+                lines += 1
+    return lines
 
 
 def _texts(corpus: Corpus, kind: str, dropped: Counter[str]) -> Iterator[str]:

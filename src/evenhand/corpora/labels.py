@@ -122,8 +122,12 @@ def label_corpus(
     return Labels(flags, corpus, named, corpus.fingerprint, fold)
 
 
-def read_labels(folder: str | Path) -> Labels:
+def read_labels(folder: str | Path, *, corpus: Corpus | None = None) -> Labels:
     """Open labels that were saved; the flags are memory-mapped.
+
+    Args:
+        folder: where `save` put them.
+        corpus: the labelled files, when they have moved since.
 
     Raises:
         DataError: not a folder of labels, or the corpus has changed since.
@@ -139,7 +143,7 @@ def read_labels(folder: str | Path) -> Labels:
         ) from error
     if card.get("format") != FORMAT or flags.dtype != np.uint8 or flags.ndim != 1:
         raise DataError(f"{place}: labels of another format ({card.get('format')!r}).")
-    corpus = open_corpus(card["corpus"])
+    corpus = corpus or open_corpus(card["corpus"])
     if corpus.fingerprint != card["corpus_fingerprint"]:
         raise DataError(
             f"{place}: the corpus has changed since it was labelled. Label it again with: "
