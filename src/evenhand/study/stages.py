@@ -35,6 +35,7 @@ from evenhand.train.words import Recipe as Training
 from evenhand.train.words import train_words
 from evenhand.wordsets import expand
 
+SIDES = ("x", "y", "a", "b")
 CLEANED = "text.txt.gz"
 LABELS = "labels"
 MOST_MISSING = 0.5
@@ -66,20 +67,27 @@ def prepare_corpus(bench: Bench) -> dict[str, Any]:
     folder.mkdir(parents=True, exist_ok=True)
     files = [place(path, bench.data) for path in spec.files]
     cleaned = clean_corpus(files, spec.cleaning, folder / CLEANED, least=spec.rare)
-    labels = label_corpus(open_corpus(folder / CLEANED), word_set(bench))
+    sets = widened(bench.recipe)
+    labels = label_corpus(open_corpus(folder / CLEANED), sets)
     if (folder / LABELS).exists():
         shutil.rmtree(folder / LABELS)
     labels.save(folder / LABELS)
-    return {"cleaned": asdict(cleaned), "labels": labels.counts()}
+    words = {side: list(getattr(sets, side)) for side in SIDES}
+    return {"cleaned": asdict(cleaned), "labels": labels.counts(), "word_set": words}
 
 
 def word_set(bench: Bench) -> WordSets:
-    """The sets that say what is stereotypical, widened by neighbours where asked."""
-    test = weat(bench.recipe.word_set)
-    grid = bench.recipe.widening
-    if not grid.neighbours:
+    """The sets that say what is stereotypical, as the corpus stage left them."""
+    kept = bench.folder.read("corpus", "corpus")["word_set"]
+    return WordSets(bench.recipe.word_set, **{side: tuple(kept[side]) for side in SIDES})
+
+
+def widened(recipe: Recipe) -> WordSets:
+    """The recipe's sets with the neighbours of their words, where asked."""
+    test = weat(recipe.word_set)
+    if not recipe.widening.neighbours:
         return test
-    return expand(test, grid.vectors, neighbours=grid.neighbours).test
+    return expand(test, recipe.widening.vectors, neighbours=recipe.widening.neighbours).test
 
 
 def make_vectors(bench: Bench) -> dict[str, Any]:
@@ -104,10 +112,11 @@ def _trained(bench: Bench, out: Path) -> dict[str, Any]:
         algorithm=cell.algorithm, dimensions=spec.dimensions, window=spec.window,
         epochs=spec.epochs, min_count=spec.min_count, seed=cell.seed,
     )  # fmt: skip
-    text: Corpus | BalancedView = open_corpus(bench.folder.corpus / CLEANED)
+    corpus = open_corpus(bench.folder.corpus / CLEANED)
+    text: Corpus | BalancedView = corpus
     if cell.family == BALANCING:
         assert cell.share is not None
-        labels = read_labels(bench.folder.corpus / LABELS)
+        labels = read_labels(bench.folder.corpus / LABELS, corpus=corpus)
         text = balanced(labels, cell.direction, cell.share, seed=bench.recipe.seed)
     card = train_words(text, out, recipe)
     return {name: card[name] for name in ("words", "tokens", "lines", "reproducible")}

@@ -13,7 +13,10 @@ from evenhand.measures.coreference import winobias_gaps
 from evenhand.study.recipe import place
 from evenhand.study.stages import Bench
 from evenhand.train import coreference as coref
+from evenhand.train import hate_speech as hate
 from evenhand.train.coreference_data import Corpora, read_corpora, read_winobias
+from evenhand.train.hate_speech_data import Tweets, gender_groups, read_labelled, split
+from evenhand.wordsets import read_dialect_model
 
 REPEAT = 1_000
 """Seeds of repeated trainings on one embedding lie so far apart."""
@@ -36,6 +39,49 @@ def averaged(rows: Sequence[Mapping[str, float | None]]) -> dict[str, float | No
         known = [v for v in values if v is not None and np.isfinite(v)]
         out[name] = float(np.mean(known)) if len(known) == len(values) else None
     return out
+
+
+Groups = dict[str, tuple[tuple[str, ...], str, str]]
+"""Divisions of the test texts: the group of each text, and the two that are compared."""
+
+
+def detect_hate_speech(bench: Bench) -> dict[str, Any]:
+    """Train detectors on the cell's vectors; gaps between groups of texts, and overall F1."""
+    spec = bench.recipe.hate_speech
+    assert spec is not None
+    dialect = place(spec.dialect, bench.data) if spec.dialect else None
+    (train, dev, test), groups = _tweets(place(spec.data, bench.data), dialect, spec.gender)
+    recipe = hate.Recipe(**spec.settings)  # type: ignore[arg-type]
+    rows = []
+    for seed in seeds(bench, spec.repeats):
+        model = hate.train_hate_speech(bench.vectors, train, dev, seed, recipe=recipe)
+        row: dict[str, float | None] = {}
+        for name, (labels, first, second) in groups.items():
+            found = hate.hate_speech_gaps(model, test, labels, first, second, resamples=2)
+            row |= {f"{name} {g['metric']} gap": g["gap"] for g in found["gaps"]}
+            row["overall f1"] = found["all"]["f1"]
+        rows.append(row)
+    metrics = averaged(rows)
+    return {"quality": metrics.pop("overall f1", None), "metrics": metrics, "runs": rows}
+
+
+@lru_cache(maxsize=2)
+def _tweets(
+    path: Path, dialect: Path | None, gender: bool
+) -> tuple[tuple[Tweets, Tweets, Tweets], Groups]:
+    """Texts in their three parts, and the groups of the test part. Read once per process."""
+    file = path
+    if path.is_dir():
+        file = next(iter(sorted(path.glob("labeled_data*"))), path)
+    parts = split(read_labelled(file))
+    groups: Groups = {}
+    if gender:
+        groups["gender"] = (gender_groups(parts[2]), "male", "female")
+    if dialect is not None:
+        labels = read_dialect_model(dialect).labels(parts[2].tokens)
+        named = tuple(label or "unknown" for label in labels)
+        groups["dialect"] = (named, "white", "african_american")
+    return parts, groups
 
 
 def resolve_coreference(bench: Bench) -> dict[str, Any]:
