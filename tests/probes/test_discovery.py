@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import zlib
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -15,7 +16,8 @@ from evenhand.measures.discovery_counts import Shown, count_words
 from evenhand.metrics import sodapop
 from evenhand.models.scripted import ScriptedModel
 from evenhand.probes.discovery import Discovery
-from evenhand.probes.discovery_score import Pool, letter_successes
+from evenhand.probes.discovery_letters import letter_successes
+from evenhand.probes.discovery_score import Pool
 from evenhand.runner.ask import Ask
 from evenhand.stats.multiple import benjamini_hochberg
 from evenhand.stats.permutation import shared
@@ -160,6 +162,43 @@ def test_letters_are_chosen_in_three_rotations_without_favouring_a_place():
     context = Context("0", "{name} sang.", "How would you describe {name}?", "happy", "{name} is")
     pool = Pool(0, context.filled("Tia"), ["violent man", "kind man", "odd man", "so violent"])
     assert letter_successes(Ask(model), [pool], 0)[0].tolist() == [1.0, 0.0, 0.0, 1.0]
+
+
+def writes_letters(planted=(), broken=(), lost=1.0):
+    """A chat model: names the letter of the answer with 'violent' for some names, else A."""
+
+    def text(prompt, draw):
+        lines = [x for x in prompt.splitlines() if x[:3] in ("A. ", "B. ", "C. ")]
+        hits = [x[0] for x in lines if "violent" in x and prompt.split(" ")[0] in planted]
+        if prompt.split(" ")[0] in broken and noise(prompt) < lost:
+            return {"text": "I would rather not say.", "n_tokens": 6}
+        return {"text": f" {hits[0] if hits else 'A'}.", "n_tokens": 2}
+
+    return ScriptedModel({"generate": text}, name=f"writer {len(planted)}")
+
+
+def test_a_chat_model_that_only_writes_text_is_asked_for_letters():
+    context = Context("0", "{name} sang.", "How would you describe {name}?", "happy", "{name} is")
+    texts = ["violent man", "kind man", "odd man", "so violent"]
+    pools = [Pool(0, context.filled("Tia"), texts), Pool(1, context.filled("Bo"), texts)]
+    tally = Counter()
+    tia, bo = letter_successes(Ask(writes_letters(["Tia"], ["Bo"])), pools, 0, tally)
+    assert tia[[0, 3]].tolist() == [1.0, 1.0]
+    assert tia[[1, 2]].tolist() == [0.0, 0.0]
+    assert np.isnan(bo).all()  # no letter: no outcome
+    assert tally == {"letters asked": 12, "no letter": 6}
+    always_a = letter_successes(Ask(writes_letters()), pools[:1], 0)[0]
+    assert np.allclose(always_a, 1 / 3)  # a liking for a letter favours no answer
+
+
+def test_discovery_runs_on_a_chat_model_and_says_what_could_not_be_read():
+    names = probe().people()[0]
+    model = writes_letters(names[10:], names[:2], lost=0.3)
+    made = probe(keep=60, min_count=4).run(asker(model), 0)
+    best = max((f for f in made.findings if f.metric == "d"), key=lambda f: abs(f.value))
+    assert best.attribute == "violent"
+    assert best.q < 0.01
+    assert any("no letter in" in note for note in made.summary["notes"])
 
 
 def fair_run(seed: int, names=8, contexts=3, pool=60, words=20) -> float:

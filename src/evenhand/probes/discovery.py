@@ -11,6 +11,8 @@ association that the model has with these names (An et al. 2023).
 from __future__ import annotations
 
 import itertools
+import os
+from collections import Counter
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -25,9 +27,10 @@ from evenhand.measures.discovery_counts import Shown, WordCounts, count_words, m
 from evenhand.probes.base import Asker, Measured, Preview, Probe
 from evenhand.probes.discovery_findings import Kept, measured
 from evenhand.probes.discovery_generate import Filler, Generation, generate
+from evenhand.probes.discovery_letters import letter_prompts, letter_requests, letter_successes
 from evenhand.probes.discovery_published import neighbours, shuffled
-from evenhand.probes.discovery_score import Pool, letter_successes, option_requests, successes
-from evenhand.requests import FillMask, Option
+from evenhand.probes.discovery_score import Pool, option_requests, successes
+from evenhand.requests import FillMask, Generate, LazyRequests, Option, Requests
 
 GROUPS = tuple(
     f"{race}_{gender}"
@@ -43,7 +46,7 @@ class Discovery(Probe):
     name: ClassVar[str] = "discovery"
     title: ClassVar[str] = "Which words mislead the model for one group's names?"
     paper: ClassVar[str] = "An et al. 2023 (SODAPOP)"
-    needs: ClassVar[tuple[str, ...]] = (Option.kind,)
+    needs: ClassVar[tuple[str, ...]] = (Option.kind, Generate.kind)
     detects: ClassVar[str] = "words that the model takes for an answer more readily for some names"
 
     groups: tuple[str, ...] = GROUPS
@@ -83,7 +86,8 @@ class Discovery(Probe):
     """Rivals of a wrong answer: the right one and a random other (`random`, the paper), the
     average over all others (`expected`), or the right one alone (`solo`)."""
     choosing: Literal["scores", "letters"] = "scores"
-    """`letters`: the model picks a letter, each question in its three rotations."""
+    """`letters`: the model picks a letter, each question in its three rotations. A model that only
+    writes text is asked so in any case."""
     count: Literal["indicator", "occurrence"] = "indicator"
     stop_words: str = "nltk"
     min_count: int = Field(50, ge=1)
@@ -92,7 +96,14 @@ class Discovery(Probe):
     resamples: int = Field(1_000, ge=50)
 
     def helpers(self) -> dict[str, str]:
-        return {"generator": self.generator} if self.generator else {}
+        if not self.generator:
+            return {}
+        if self.generator.startswith("$") and self.generator[1:] not in os.environ:
+            raise SpecError(
+                f"generator: {self.generator!r} is not set. Name the masked language model that "
+                f"writes wrong answers with: export {self.generator[1:]}=MODEL"
+            )
+        return {"generator": os.path.expandvars(self.generator)}
 
     def within(self, share: float) -> Discovery:
         return self.model_copy(update={"keep": max(50, int(self.keep * share))})
@@ -139,7 +150,11 @@ class Discovery(Probe):
             for c, like in zip(found, sizes)
             for i, n in enumerate(people)
         ]
-        requests = option_requests(pools, answers, as_published=self.as_published)
+        requests: Requests | LazyRequests
+        if self._picks_letters(answers):
+            requests = letter_requests(letter_prompts(pools, seed)[0], answers)
+        else:
+            requests = option_requests(pools, answers, as_published=self.as_published)
         notes = [
             f"{len(people)} names, {len(found)} contexts, at most {self.keep:,} wrong answers each",
             "the time is for choosing; wrong answers are written first",
@@ -168,9 +183,10 @@ class Discovery(Probe):
         parts: list[WordCounts] = []
         shown: list[Shown] = []
         scored = 0
+        tally: Counter[str] = Counter()
         for context in found:
             pools = self._pools(context, people, of, fill, seed)
-            won = self._won(ask, pools, seed)
+            won = self._won(ask, pools, seed, tally)
             rows = _shown(context, people, of, pools, won)
             scored += len(rows)
             parts.append(self._count(rows))
@@ -182,6 +198,9 @@ class Discovery(Probe):
             None if self.as_published else self.samples, self.resamples, seed, self.as_published
         )
         facts = self._facts(read) | {"fills": fill.asked, "distractors": scored}
+        if tally["letters asked"]:
+            lost, asked = tally["no letter"], tally["letters asked"]
+            facts["notes"].append(f"no letter in {lost:,} of {asked:,} texts; these are left out")
         return measured(self.name, counts, pairs, settings, Kept(found, shown, facts))
 
     def _facts(self, read: Reading) -> dict[str, Any]:
@@ -237,9 +256,14 @@ class Discovery(Probe):
             union = [union[i] for i in sorted(rng.choice(len(union), self.keep, replace=False))]
         return [Pool(i, f, union) for i, f in enumerate(filled)]
 
-    def _won(self, ask: Asker, pools: list[Pool], seed: int) -> list[np.ndarray]:
-        if self.choosing == "letters":
-            return letter_successes(ask, pools, seed)
+    def _picks_letters(self, answers: frozenset[str]) -> bool:
+        return self.choosing == "letters" or Option.kind not in answers
+
+    def _won(
+        self, ask: Asker, pools: list[Pool], seed: int, tally: Counter[str]
+    ) -> list[np.ndarray]:
+        if self._picks_letters(ask.answers):
+            return letter_successes(ask, pools, seed, tally)
         pairing = "random" if self.as_published else self.pairing
         return successes(ask, pools, pairing=pairing, seed=seed, as_published=self.as_published)
 

@@ -17,11 +17,6 @@ from evenhand.probes.base import Asker
 from evenhand.requests import Continuation, LazyRequests, Option
 
 LM_PROMPT = "{context}\nQuestion: {question}\nAnswer:"
-LETTERS = ("A", "B", "C")
-LETTER_PROMPT = (
-    "{context}\nQuestion: {question}\nA. {first}\nB. {second}\nC. {third}\n"
-    "The letter of the best answer:"
-)
 
 
 @dataclass(frozen=True)
@@ -113,40 +108,3 @@ def partners(order: np.ndarray) -> np.ndarray:
     if even < len(order):
         found[order[-1]] = order[0]
     return found
-
-
-def letter_successes(ask: Asker, pools: Sequence[Pool], seed: int) -> list[np.ndarray]:
-    """Success of every distractor when a chat model picks a letter.
-
-    Distractors are paired at random; each three-choice question is shown in its three rotations,
-    so that every answer stands once behind every letter, and scores are added over them.
-    """
-    prompts: list[str] = []
-    triples: list[tuple[int, int, int]] = []
-    for number, pool in enumerate(pools):
-        order = np.random.default_rng([seed, number, pool.name]).permutation(len(pool.distractors))
-        for pair in range(0, len(order) - len(order) % 2, 2):
-            one, two = int(order[pair]), int(order[pair + 1])
-            triples.append((number, one, two))
-            texts = [pool.filled.answer, pool.distractors[one], pool.distractors[two]]
-            for turn in range(3):
-                first, second, third = texts[turn:] + texts[:turn]
-                prompts.append(
-                    LETTER_PROMPT.format(
-                        context=pool.filled.context, question=pool.filled.question,
-                        first=first, second=second, third=third,
-                    )
-                )  # fmt: skip
-    rows = Option([p for p in prompts for _ in LETTERS], [c for _ in prompts for c in LETTERS])
-    logits = np.asarray(ask(rows, "choose letters")["logit"]).reshape(-1, 3, 3)
-    logits = logits - logits.mean(axis=2, keepdims=True)
-    # In turn t the answer behind letter l is number (l + t) mod 3.
-    by_answer = np.zeros((len(triples), 3))
-    for turn in range(3):
-        for letter in range(3):
-            by_answer[:, (letter + turn) % 3] += logits[:, turn, letter]
-    out = [np.full(len(pool.distractors), np.nan) for pool in pools]
-    for (number, one, two), scores in zip(triples, by_answer):
-        best = int(np.argmax(scores))
-        out[number][one], out[number][two] = float(best == 1), float(best == 2)
-    return out

@@ -31,17 +31,17 @@ class NameStudy(Probe):
 
     groups: tuple[str, ...] = GROUPS
     """Groups of names: of the lexicons, or of `lexicon`."""
-    names: int | None = Field(None, ge=3)
+    names: int | None = Field(default=None, ge=3)
     """How many names of each group, the first ones; all when not given."""
     lexicon: str | None = None
     """An own lexicon file with further groups."""
     contexts: str = "discovery_contexts"
     """A packaged lexicon, a Social IQa file (JSON lines) or an own CSV."""
-    context_count: int | None = Field(12, ge=1)
+    context_count: int | None = Field(default=12, ge=1)
     question: str | None = DESCRIBE
     placeholder: str | None = None
-    folds: int = Field(5, ge=2)
-    permutations: int = Field(99, ge=19)
+    folds: int = Field(default=5, ge=2)
+    permutations: int = Field(default=99, ge=19)
 
     def people(self) -> list[tuple[str, Group]]:
         """Names, each with its group."""
