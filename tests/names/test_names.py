@@ -51,6 +51,19 @@ def test_tables_fill_in_what_others_lack(tmp_path):
     assert [n.name for n in groups["black_female"]] == ["Tia"]
 
 
+def test_census_percentages_give_race_and_gender(tmp_path):
+    table = tmp_path / "census.csv"
+    table.write_text(
+        "name,rank,count,pctwhite,pctblack,pctapi,pcthispanic,pctmale,pctfemale\n"
+        "NGUYET,1,900,1.0,0.5,97.5,1.0,2.0,98.0\nJOSE,2,5000,4,1,5,(S),99,1\n"
+    )
+    names = read_names([table])
+    assert names["Nguyet"].race["asian"] == pytest.approx(0.975)
+    assert names["Nguyet"].female == 0.98
+    assert names["Jose"].race["hispanic"] == 0.0  # a suppressed cell
+    assert [n.name for n in select(names)["asian_female"]] == ["Nguyet"]
+
+
 def test_the_lexicon_written_is_one_that_probes_read(tables, tmp_path):
     from evenhand.lexicons import groups as find
 
