@@ -125,8 +125,8 @@ class Association(Probe):
         return [text.replace("{}", word) for word in words for text in self.sentences]
 
     def _sentence_sets(self, test: WordSets) -> WordSets:
-        lists = {key: tuple(self._texts(list(getattr(test, key)))) for key in SETS}
-        return replace(test, **lists)
+        x, y, a, b = (tuple(self._texts(list(getattr(test, key)))) for key in SETS)
+        return replace(test, x=x, y=y, a=a, b=b)
 
     def _claim(self, row: dict[str, Any], test: WordSets) -> Finding:
         size = NAN if row["effect_size"] is None else float(row["effect_size"])
@@ -173,7 +173,8 @@ class Association(Probe):
 
 def _means(vectors: npt.NDArray[np.float64], width: int) -> npt.NDArray[np.float64]:
     """Mean of the unit vectors of each word's sentences."""
-    return unit_rows(vectors).reshape(-1, width, vectors.shape[1]).mean(axis=1)
+    parts = unit_rows(vectors).reshape(-1, width, vectors.shape[1])
+    return np.asarray(parts.mean(axis=1), np.float64)
 
 
 def _words(sets: list[WordSets]) -> list[str]:

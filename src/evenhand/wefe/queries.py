@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -66,7 +67,7 @@ class Results:
     def to_pandas(self) -> Any:
         """A DataFrame, models by queries."""
         try:
-            import pandas
+            pandas = importlib.import_module("pandas")
         except ImportError as error:
             raise MissingExtra(
                 "to_pandas() needs 'pandas', which is not installed. Install it with: "
