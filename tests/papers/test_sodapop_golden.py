@@ -84,6 +84,11 @@ def test_every_question_about_the_person_becomes_a_prompt(shared):
         ("How would Others feel as a result?", "As a result, Others feel"),
         ("Why did {name} do this?", "{name} did this because"),
         ("What will happen to {name}?", "{name} will"),
+        ("What's going to happen to {name}?", "{name} will"),
+        ("How would Others feel as a result of this?", "As a result, Others feel"),
+        ("How would {name} feel after?", "{name} feels"),
+        ("What does {name} need to do after this?", "{name} needs to"),
+        ("What kind of person is {name}?", "{name} is"),
         ("Where is {name}?", "Where is {name}?"),
     ],
 )
