@@ -5,10 +5,10 @@
     python benchmarks/mitigated_decoding.py --device cuda --dtype bfloat16 --out benchmarks/results
 
 Decoding time does not depend on the values of the weights, so random ones of the right shape do.
-Plain and edited runs take turns within one process, in another order each round, and every step is
-timed, so that a busy machine disturbs all alike. Prints one row per (batch, rank, edit): median
-seconds of a step, overhead with a 95 % interval over rounds, overhead in processor time (which
-other work on the machine hardly moves), and how much the plain rounds vary.
+Within one `generate`, plain and edited steps take turns in random order and every step is timed, so
+that whatever else the machine does disturbs all alike. Prints one row per (batch, rank, edit):
+median seconds of a step, median overhead against the plain step of the same turn with a 95 %
+interval over turns, and the same in processor time.
 """
 
 from __future__ import annotations
@@ -57,59 +57,92 @@ def edits(width: int, vocabulary: int, rank: int) -> dict[str, HeadEdit]:
     }
 
 
-def timed(model: Any, ids: Any, tokens: int, applied: AppliedEdit | None) -> tuple[Any, float]:
-    """Seconds of every step but the first, and processor seconds of the whole call."""
-    handles = applied.attach() if applied else []
-    at: list[float] = []
+class Turns:
+    """A stopping criterion that times each step and changes the edit for the next one."""
 
-    def note(input_ids: Any, scores: Any, **_: Any) -> Any:
-        at.append(time.perf_counter())
+    def __init__(self, kinds: dict[Any, AppliedEdit | None], turns: int, cuda: bool) -> None:
+        rng = np.random.default_rng(0)
+        self.kinds, self.cuda = kinds, cuda
+        self.order = [k for _ in range(turns) for k in rng.permutation(len(kinds))]
+        self.seconds = np.zeros((turns, len(kinds), 2))
+        self.step = -1
+        self.handles: list[Any] = []
+
+    def __call__(self, input_ids: Any, scores: Any, **_: Any) -> Any:
+        if self.cuda:
+            torch.cuda.synchronize()
+        now = time.perf_counter(), time.process_time()
+        if self.step >= 0:
+            turn, kind = self.step // len(self.kinds), self.order[self.step]
+            self.seconds[turn, kind] = np.subtract(now, self.begun)
+        self.close()
+        self.step += 1
+        if self.step < len(self.order):
+            applied = list(self.kinds.values())[self.order[self.step]]
+            self.handles = applied.attach() if applied else []
+        self.begun = time.perf_counter(), time.process_time()
         return torch.zeros(len(input_ids), dtype=torch.bool, device=input_ids.device)
 
-    if ids.is_cuda:
-        torch.cuda.synchronize()
-    begun = time.process_time()
+    def close(self) -> None:
+        for handle in self.handles:
+            handle.remove()
+        self.handles = []
+
+
+def run(model: Any, ids: Any, kinds: dict[Any, AppliedEdit | None], turns: int) -> Any:
+    """Seconds and processor seconds [turns, kinds, 2] of one `generate`."""
+    timer = Turns(kinds, turns, ids.is_cuda)
+    tokens = turns * len(kinds) + 1
     model.generate(
         input_ids=ids, attention_mask=torch.ones_like(ids), do_sample=False, pad_token_id=0,
-        min_new_tokens=tokens, max_new_tokens=tokens, stopping_criteria=[note],
+        min_new_tokens=tokens, max_new_tokens=tokens, stopping_criteria=[timer],
     )  # fmt: skip
-    if ids.is_cuda:
-        torch.cuda.synchronize()
-    spent = time.process_time() - begun
-    for handle in handles:
-        handle.remove()
-    return np.diff(at), spent
+    timer.close()
+    return timer.seconds
 
 
 def compare(model: Any, ids: Any, kinds: dict[Any, AppliedEdit | None], args: Any) -> list[Any]:
-    """Overheads of every kind against the kind None, all taking turns."""
-    names = list(kinds)
-    for name in names:
-        timed(model, ids, 4, kinds[name])
-    steps: dict[Any, list[Any]] = {name: [] for name in names}
-    cpu: dict[Any, list[float]] = {name: [] for name in names}
-    for turn in range(args.repeats):
-        for name in np.roll(np.arange(len(names)), turn):
-            seconds, processor = timed(model, ids, args.tokens, kinds[names[name]])
-            steps[names[name]].append(np.median(seconds))
-            cpu[names[name]].append(processor)
+    """Overheads of every kind against the kind None."""
+    run(model, ids, kinds, 3)
+    found = np.concatenate([run(model, ids, kinds, args.tokens) for _ in range(args.repeats)])
+    ratios = found / found[:, :1] - 1
     rng = np.random.default_rng(0)
-    drawn = rng.integers(0, args.repeats, (2_000, args.repeats))
-    plain, rows = np.asarray(steps[None]), []
-    for name in names[1:]:
-        mine = np.asarray(steps[name])
-        over = np.median(mine[drawn], axis=1) / np.median(plain[drawn], axis=1) - 1
+    drawn = np.median(ratios[rng.integers(0, len(found), (1_000, len(found))), :, 0], axis=1)
+    rows = []
+    for i, name in enumerate(kinds):
+        if name is None:
+            continue
         rows.append({
-            "batch": len(ids), "rank": name[0], "edit": name[1],
-            "plain_step_s": float(np.median(plain)), "step_s": float(np.median(mine)),
-            "overhead": float(np.median(mine) / np.median(plain) - 1),
-            "low": float(np.quantile(over, 0.025)), "high": float(np.quantile(over, 0.975)),
-            "overhead_best": float(mine.min() / plain.min() - 1),
-            "overhead_processor": float(np.median(cpu[name]) / np.median(cpu[None]) - 1),
-            "plain_spread": float(plain.max() / plain.min() - 1),
+            "batch": len(ids), "rank": name[0], "edit": name[1], "turns": len(found),
+            "plain_step_s": float(np.median(found[:, 0, 0])),
+            "step_s": float(np.median(found[:, i, 0])),
+            "overhead": float(np.median(ratios[:, i, 0])),
+            "low": float(np.quantile(drawn[:, i], 0.025)),
+            "high": float(np.quantile(drawn[:, i], 0.975)),
+            "overhead_of_medians": float(
+                np.median(found[:, i, 0]) / np.median(found[:, 0, 0]) - 1
+            ),
+            "overhead_processor": float(np.median(ratios[:, i, 1])),
         })  # fmt: skip
         print(json.dumps(rows[-1]), flush=True)
     return rows
+
+
+def check(model: Any, ids: Any, edits_: dict[Any, AppliedEdit | None]) -> float:
+    """Largest difference between logits of recorded and of ordinary steps (CUDA)."""
+    worst = 0.0
+    for applied in edits_.values():
+        if applied is None or applied.replays is None or applied.edit.linear:
+            continue
+        states = torch.randn(len(ids), 1, model.config.hidden_size, device=ids.device)
+        own = model.get_output_embeddings()(states.to(model.dtype))
+        for _ in range(3):
+            got = applied.edited(states, own, own.clone())
+        rows = own.reshape(len(ids), -1).float()
+        right = applied.on_rows(states[:, 0].float(), None, rows)
+        worst = max(worst, float((got[:, 0] - right).abs().max()))
+        print(applied.edit.rule, "recorded:", applied.replays.made.get(len(ids)) is not None)
+    return worst
 
 
 def main() -> None:
@@ -120,7 +153,7 @@ def main() -> None:
     parser.add_argument("--layers", type=int, default=30)
     parser.add_argument("--batches", type=int, nargs="+", default=[1, 64])
     parser.add_argument("--ranks", type=int, nargs="+", default=[16, 64, 240])
-    parser.add_argument("--tokens", type=int, default=64)
+    parser.add_argument("--tokens", type=int, default=64, help="of each kind")
     parser.add_argument("--repeats", type=int, default=10)
     parser.add_argument("--kinds", nargs="+", default=["projection", "mixture", "learned"])
     parser.add_argument("--out", type=Path)
@@ -136,6 +169,8 @@ def main() -> None:
                 for kind, edit in edits(width, vocabulary, rank).items():
                     if kind in args.kinds and (kind != "projection" or rank == args.ranks[0]):
                         kinds[rank, kind] = AppliedEdit(torch, model, edit)
+            if ids.is_cuda:
+                print("recorded against ordinary steps:", check(model, ids, kinds), flush=True)
             rows += compare(model, ids, kinds, args)
     facts = {
         "device": torch.cuda.get_device_name() if ids.is_cuda else platform.machine(),

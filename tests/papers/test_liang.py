@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from evenhand.lexicons.contexts import definitional_sets
-from evenhand.mitigations.autoregressive import token_sensitivity
-from evenhand.mitigations.subspace import model_subspace
+from evenhand.mitigations.subspace import model_subspace, tokens_of
 from evenhand.models.head import HeadEdit
 from evenhand.requests import Divergence, Generate
 
@@ -102,7 +101,8 @@ def test_learned_alpha_of_equation_8_and_of_the_released_rule(smollm2: Any, refe
     cosine = E @ direction / np.linalg.norm(E, axis=1)
     space = model_subspace(smollm2, "gender")
     np.testing.assert_allclose(space.basis[:, 0], direction, atol=1e-6)
-    q, signed, inside = token_sensitivity(smollm2, space, 1_000)
+    found = tokens_of(smollm2, "gender", count=1_000)
+    q, signed, inside = found.q, found.cosine, found.chosen
     np.testing.assert_allclose(signed, cosine, atol=1e-6)
     order = np.argsort(-cosine)
     assert set(np.flatnonzero(inside)) == {*order[:500], *order[-500:]}

@@ -47,6 +47,17 @@ def mitigate(
     export: Annotated[
         Path | None, typer.Option(help="Also save plain weights with the edit folded in.")
     ] = None,
+    vectors: Annotated[
+        str | None,
+        typer.Option(help="Word vectors for the bias-sensitive tokens; default: the model's own."),
+    ] = None,
+    tokens: Annotated[int, typer.Option(min=2, help="How many bias-sensitive tokens.")] = 1_000,
+    stereoset: Annotated[
+        Path | None, typer.Option(help="StereoSet's gold file: add it to the trade-off.")
+    ] = None,
+    stereoset_examples: Annotated[
+        int, typer.Option(min=2, help="Examples to draw of each of its splits.")
+    ] = 120,
     seed: Annotated[int, typer.Option(help="Seed of every draw.")] = 0,
     dtype: Annotated[str | None, typer.Option(help="float32, bfloat16, float16.")] = None,
     device: Annotated[str | None, typer.Option(help="cpu, cuda, cuda:1.")] = None,
@@ -112,7 +123,7 @@ def mitigate(
         method=method, axis=axis, classifier=classifier, rounds=rounds,
         alpha=_alpha(alpha), max_increase=_share(max_perplexity_increase), mixture=mixture,
         as_published=as_published, first_token_only=first_token_only, seed=seed,
-        offset=not no_offset,
+        offset=not no_offset, vectors=vectors or "", tokens=tokens,
     )  # fmt: skip
     passages = read_texts(texts) if texts else None
     loaded = causal(model, dtype, device)
@@ -126,6 +137,9 @@ def mitigate(
         "before": fitted.before.as_dict(), "after": fitted.chosen.as_dict(), **fitted.facts,
         "points": [p.as_dict() for p in fitted.points],
     }  # fmt: skip
+    if stereoset is not None:
+        screen.print("  StereoSet under every setting")
+        result["stereoset"] = _stereoset(loaded, material, fitted, stereoset, stereoset_examples)
     result["report"] = str(_report(result, fitted, loaded, out / "run"))
     if export is not None:
         result["export"] = str(export)
@@ -200,22 +214,24 @@ def _show(result: dict[str, Any]) -> None:
     out.print(f"Use it:    evenhand audit {result['folder']}", markup=False)
 
 
+def _stereoset(loaded: Any, material: Any, fitted: Any, file: Path, count: int) -> Any:
+    """StereoSet for all settings that were judged, and where the learned alpha lies."""
+    from evenhand.mitigations import autoregressive, stereo
+
+    settings = fitted.settings
+    examples = stereo.examples_of(file, settings.axis, count, settings.seed)
+    increases = {(p.rounds, p.alpha): p.increase for p in fitted.points}
+    tried = autoregressive.candidates(loaded, material, settings)
+    rows = stereo.sweep(loaded, tried, increases, examples, settings.seed)
+    return {"n": len(examples), **stereo.learned_against_fixed(rows), "rows": rows}
+
+
 def _report(result: dict[str, Any], fitted: Any, loaded: Any, folder: Path) -> Path:
     """A run folder with every point that was judged, so that report and viewer can show it."""
-    import pyarrow as pa
-
+    from evenhand.cli.pages import write_page
     from evenhand.findings import Finding
-    from evenhand.record import Run, RunWriter, environment, now
-    from evenhand.report.build import render
 
     fall, after = result["reduction"], result["after"]
-    suite = {"name": "tradeoff", "title": "What a mitigation buys and costs",
-             "false_discovery_rate": 0.05, "probe": []}  # fmt: skip
-    entry = {
-        "probe": "tradeoff", "title": "What does the mitigation buy, and what does it cost?",
-        "paper": "Liang et al. 2021", "model": loaded.name, "as_published": False,
-        "settings": result["settings"], "counts": {}, "summary": {"reduction": fall},
-    }  # fmt: skip
     claim = Finding(
         id="tradeoff/reduction", probe="tradeoff", metric="relative_fall", value=fall["value"],
         low=fall["low"], high=fall["high"], n=result["held_out_pairs"], attribute=result["axis"],
@@ -226,18 +242,12 @@ def _report(result: dict[str, Any], fitted: Any, loaded: Any, folder: Path) -> P
         ),
         method="mean squared Hellinger of held-out pairs; bootstrap over prompts",
     )  # fmt: skip
-    writer = RunWriter(folder)
     points = [fitted.before.as_dict(), *(p.as_dict() for p in fitted.points)]
-    table = pa.Table.from_pylist([{**p, "alpha": str(p["alpha"])} for p in points])
-    writer.table("tradeoff", "points", table)
-    writer.table("tradeoff", "items", table)
-    writer.findings([claim])
-    models = {result["model"]: {**loaded.describe(), "fingerprint": loaded.fingerprint}}
-    writer.facts({
-        "status": "finished", "models": models, "probes": {"tradeoff": entry}, "attempts": 1,
-        "work": {"model": result["model"], "as": None, "dtype": None, "seed": 0, "suite": suite},
-        "started": now(), "finished": now(), "environment": environment(), "timings": {},
-        "shards": {"total": 0, "scored_by_attempt": {}},
-    })  # fmt: skip
-    writer.page(render(Run.open(folder)))
-    return folder / "report.html"
+    tables = {"points": [{**p, "alpha": str(p["alpha"])} for p in points]}
+    if "stereoset" in result:
+        tables["stereoset"] = [{**r, "alpha": str(r["alpha"])} for r in result["stereoset"]["rows"]]
+    return write_page(
+        folder, loaded, result["model"], probe="tradeoff",
+        title="What does the mitigation buy, and what does it cost?", findings=[claim],
+        settings=result["settings"], tables=tables, summary={"reduction": fall},
+    )  # fmt: skip

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from evenhand.errors import DataError
+from evenhand.measures.tables import read_table
 from evenhand.stats import bootstrap
 
 SCALES = ("clarity", "content", "fairness")
@@ -44,6 +45,64 @@ def write_sheets(
                 out.writerow((codes[i], texts[i]["text"], "", "", ""))
     key = {code: {k: v for k, v in row.items() if k != "text"} for code, row in zip(codes, texts)}
     (folder / "key.json").write_text(json.dumps(key, indent=1) + "\n", encoding="utf-8")
+
+
+def read_texts(
+    sources: Sequence[Path], *, pairs: int = 50, seed: int = 0
+) -> list[dict[str, str]]:  # fmt: skip
+    """Texts to rate, in whole pairs: from tables, or from run folders of the generation probe.
+
+    Args:
+        sources: tables with the columns model, pair, side and text, or run folders. In a run
+            two texts are a pair when axis, prompt and draw are the same and the group differs.
+        pairs: how many pairs to draw of each model, at most; the same ones for all models.
+        seed: of the draw.
+    """
+    rows = [row for source in sources for row in _texts_of(source)]
+    sides: dict[tuple[str, str], list[dict[str, str]]] = {}
+    for row in rows:
+        sides.setdefault((row["model"], row["pair"]), []).append(row)
+    whole = [key for key, found in sides.items() if len({r["side"] for r in found}) >= 2]
+    if not whole:
+        raise DataError(
+            f"{', '.join(map(str, sources))}: no pair with two sides. Accepted: rows of one model "
+            "and pair with different values in 'side'."
+        )
+    names = list(dict.fromkeys(pair for _, pair in whole))
+    drawn = np.random.default_rng(seed).permutation(len(names))[:pairs]
+    kept = {names[i] for i in drawn}
+    return [row for key in whole if key[1] in kept for row in sides[key][:2]]
+
+
+def _texts_of(source: Path) -> list[dict[str, str]]:
+    if (source / "run.json").is_file():
+        return _texts_of_run(source)
+    table = read_table(source, text=("model", "pair", "side", "text"))
+    table.require(("model", "pair", "side", "text"))
+    columns = [list(table.labels(name)) for name in ("model", "pair", "side", "text")]
+    return [dict(zip(("model", "pair", "side", "text"), row)) for row in zip(*columns)]
+
+
+def _texts_of_run(folder: Path) -> list[dict[str, str]]:
+    import pyarrow.parquet as pq
+
+    facts = json.loads((folder / "run.json").read_text(encoding="utf-8"))
+    found = [k for k, v in facts.get("probes", {}).items() if v.get("probe") == "generation"]
+    if not found:
+        raise DataError(
+            f"{folder}: this run holds no sampled texts. Make some with: evenhand probe generation"
+        )
+    entry = facts["probes"][found[0]]
+    items = pq.read_table(folder / "probes" / found[0] / "items.parquet").to_pylist()
+    return [
+        {
+            "model": str(entry["model"]),
+            "pair": f"{row['axis']}/{row['key']}/{row['draw']}",
+            "side": str(row["group"]),
+            "text": f"{row['text']}{row['continuation']}",
+        }
+        for row in items
+    ]
 
 
 def read_sheets(folder: Path) -> list[dict[str, Any]]:

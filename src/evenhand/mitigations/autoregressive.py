@@ -25,13 +25,7 @@ from evenhand.mitigations.leace import leace
 from evenhand.mitigations.nullspace import inlp
 from evenhand.mitigations.openings import Openings, held_out, mined, openings, own_texts
 from evenhand.mitigations.pairs import erase_pairs
-from evenhand.mitigations.subspace import (
-    SENSITIVE,
-    Subspace,
-    model_subspace,
-    sensitive_tokens,
-    sensitivities,
-)
+from evenhand.mitigations.subspace import SENSITIVE, model_subspace, tokens_of
 from evenhand.mitigations.tradeoff import (
     ALPHAS,
     Bench,
@@ -44,6 +38,7 @@ from evenhand.mitigations.tradeoff import (
     reduction,
 )
 from evenhand.models.head import HeadEdit
+from evenhand.models.vector_files import open_vectors, resolve_vectors
 
 Floats = npt.NDArray[np.float64]
 METHODS = ("inlp", "leace", "a-inlp", "a-subspace")
@@ -67,6 +62,7 @@ class Settings:
         sets: how many matched sets of openings to fit on.
         offset: keep the mean state in place; without it plain weights can be exported.
         components, top, tokens: of the bias subspace, of top-k, of the set S (Eq. 8).
+        vectors: word vectors that the subspace is taken from; "" for the model's own embeddings.
     """
 
     method: str = "a-inlp"
@@ -82,6 +78,7 @@ class Settings:
     components: int | None = None
     top: int = 50
     tokens: int = SENSITIVE
+    vectors: str = ""
     offset: bool = True
     seed: int = 0
 
@@ -222,20 +219,16 @@ def _alpha_rule(model: Any, settings: Settings) -> HeadEdit:
         return HeadEdit(empty, empty, alpha=1.0, **common)
     if isinstance(settings.alpha, (int, float)):
         return HeadEdit(empty, empty, alpha=float(settings.alpha), **common)
-    space = model_subspace(model, settings.axis, settings.components)
-    q, cosine, inside = token_sensitivity(model, space, settings.tokens)
+    table = open_vectors(resolve_vectors(settings.vectors)) if settings.vectors else None
+    found = tokens_of(
+        model, settings.axis, vectors=table, components=settings.components, count=settings.tokens,
+        released=settings.as_published,
+    )  # fmt: skip
     rule = "released" if settings.as_published else "eq8"
     return HeadEdit(
-        empty, empty, rule=rule, top=settings.top, sensitive=inside,
-        sensitivity=(cosine if rule == "released" else q).astype(np.float32), **common,
+        empty, empty, rule=rule, top=settings.top, sensitive=found.chosen,
+        sensitivity=(found.cosine if rule == "released" else found.q).astype(np.float32), **common,
     )  # fmt: skip
-
-
-def token_sensitivity(model: Any, space: Subspace, count: int) -> tuple[Floats, Floats, Any]:
-    """q and signed cosine of every token, and the set S."""
-    weight = model.model.get_output_embeddings().weight.detach().float().cpu().numpy()
-    q, cosine = sensitivities(weight, space.basis)
-    return q, cosine, sensitive_tokens(q, cosine, count, one_side=space.basis.shape[1] > 1)
 
 
 def fit(model: Any, material: Material, settings: Settings) -> Fitted:

@@ -1,4 +1,4 @@
-"""Bias subspace and bias-sensitive tokens of a model's output embeddings.
+"""Bias subspace and bias-sensitive tokens, from word vectors or a model's output embeddings.
 
 Sets of words that differ only in the group (woman/man, synagogue/church/mosque) are centred set
 by set; the first principal components of what is left span the subspace B (Liang et al. 2021,
@@ -6,7 +6,7 @@ Sec. 4.1; Bolukbasi et al. 2016). A token's sensitivity is how much of its embed
 
     q(w) = ||B'e(w)|| / ||e(w)||   in [0, 1]   (|cosine| for one component)
 
-Deviates: the paper writes an inner product, which has neither a sign nor a bound.
+Deviates: the paper writes an inner product (`projections`), which has neither a sign nor a bound.
 """
 
 from __future__ import annotations
@@ -20,10 +20,12 @@ import numpy.typing as npt
 
 from evenhand.errors import ModelError, SpecError
 from evenhand.lexicons.contexts import definitional_sets
+from evenhand.models.vector_files import VectorTable
 
 Floats = npt.NDArray[np.float64]
 COMPONENTS = {"gender": 1, "religion": 2}
 SENSITIVE = 1_000
+RELEASED_NEIGHBOURS, RELEASED_COSINES = 2_500, (-0.25, 0.24)  # women, men
 
 
 @dataclass(frozen=True)
@@ -99,6 +101,71 @@ def model_subspace(model: Any, axis: str, components: int | None = None) -> Subs
     return Subspace(basis, tuple(used), tuple(missing), tuple(pieced), tuple(share.tolist()))
 
 
+def vector_subspace(vectors: VectorTable, axis: str, components: int | None = None) -> Subspace:
+    """The bias subspace of word vectors, such as GloVe (the paper's better choice)."""
+    found = vectors.find([w for words in definitional_sets(axis) for w in words])
+    known = dict(zip(found.words, found.rows.astype(np.float64)))
+    used = [words for words in definitional_sets(axis) if all(w in known for w in words)]
+    if len(used) < 2:
+        raise ModelError(
+            f"{vectors.source}: only {len(used)} definitional sets of {axis!r} have vectors "
+            f"(missing: {', '.join(found.missing[:8])}), so there is no subspace. Use the model's "
+            "own embeddings, or: --vectors glove-6b-50d"
+        )
+    sets = [np.stack([known[w] for w in words]) for words in used]
+    basis, share = bias_subspace(sets, components or COMPONENTS.get(axis, 1))
+    return Subspace(basis, tuple(used), found.missing, (), tuple(share.tolist()))
+
+
+def words_of_tokens(model: Any) -> list[str]:
+    """The word each token stands for: letters alone at the start of a word, else nothing.
+
+    Pieces from the middle of a word ("man" in "command") have no word vector of their own.
+    """
+    size = int(model.model.get_output_embeddings().weight.shape[0])
+    names = model.tokenizer.convert_ids_to_tokens(list(range(min(size, len(model.tokenizer)))))
+    marks = ("\u0120", "\u2581")
+    marked = any(str(n).startswith(marks) for n in names)
+    out = []
+    for name in names:
+        text = str(name or "")
+        bare = text.lstrip("".join(marks))
+        starts = text.startswith(marks) or not marked
+        out.append(bare if starts and len(bare) > 1 and bare.isalpha() else "")
+    return out + [""] * (size - len(out))
+
+
+def token_vectors(model: Any, vectors: VectorTable) -> Floats:
+    """The word vector of each token [vocabulary, d]; zeros where a token is no known word."""
+    words = words_of_tokens(model)
+    out = np.zeros((len(words), vectors.dimensions))
+    for row, at in enumerate(vectors.places(words, multiword=False)):
+        if at:
+            out[row] = vectors.matrix[at[0]]
+    return out
+
+
+def projections(embeddings: npt.ArrayLike, basis: Floats) -> Floats:
+    """The paper's projection value, sum over components of b'e(w): no bound, sign of the basis.
+
+    >>> projections([[3.0, 4.0]], np.eye(2)).tolist()
+    [7.0]
+    """
+    return np.asarray((np.asarray(embeddings, np.float64) @ basis).sum(axis=1))
+
+
+def released_tokens(cosine: Floats) -> Any:
+    """The released rule: 2,500 nearest on each side, kept above .24 (men) or .25 (women).
+
+    >>> released_tokens(np.array([0.5, 0.1, -0.3, 0.245])).tolist()
+    [True, False, True, True]
+    """
+    order = np.argsort(-cosine, kind="stable")
+    near = np.zeros(len(cosine), bool)
+    near[order[:RELEASED_NEIGHBOURS]] = near[order[-RELEASED_NEIGHBOURS:]] = True
+    return near & ((cosine > RELEASED_COSINES[1]) | (cosine < RELEASED_COSINES[0]))
+
+
 def sensitivities(embeddings: npt.ArrayLike, basis: Floats) -> tuple[Floats, Floats]:
     """q(w) of every token, and the signed cosine with the first component.
 
@@ -133,10 +200,74 @@ def sensitive_tokens(
     return chosen
 
 
-def token_table(model: Any, q: Floats, cosine: Floats, count: int = 40) -> list[dict[str, Any]]:
-    """The most sensitive tokens as rows for a list or a plot."""
-    best = np.argsort(-q, kind="stable")[:count]
-    return [
-        {"token": model.tokenizer.decode([int(i)]), "q": float(q[i]), "cosine": float(cosine[i])}
-        for i in best
-    ]
+@dataclass(frozen=True)
+class Tokens:
+    """How sensitive every token is, and which form the set S.
+
+    Attributes:
+        q, cosine, projection: per token; see `sensitivities` and `projections`.
+        chosen: the set S, a bool per token.
+        space: the subspace behind them.
+        source: "own" or the word vectors' name.
+        known: how many tokens have a vector.
+    """
+
+    q: Floats
+    cosine: Floats
+    projection: Floats
+    chosen: Any
+    space: Subspace
+    source: str
+    known: int
+
+    def table(self, model: Any) -> list[dict[str, Any]]:
+        """The set S as rows, most sensitive first."""
+        at = np.flatnonzero(self.chosen)
+        at = at[np.argsort(-self.q[at], kind="stable")]
+        return [
+            {
+                "token": model.tokenizer.decode([int(i)]),
+                "id": int(i),
+                "q": float(self.q[i]),
+                "cosine": float(self.cosine[i]),
+                "projection": float(self.projection[i]),
+            }
+            for i in at
+        ]
+
+
+def tokens_of(
+    model: Any,
+    axis: str,
+    *,
+    vectors: VectorTable | None = None,
+    components: int | None = None,
+    count: int = SENSITIVE,
+    released: bool = False,
+) -> Tokens:
+    """Sensitivity of a causal model's tokens and the set S, by its own embeddings or by vectors.
+
+    Args:
+        model: a causal model.
+        axis: "gender" or "religion".
+        vectors: word vectors; None for the model's output embeddings.
+        components: of the subspace; default 1 for gender, 2 for religion.
+        count: size of S, by rank.
+        released: S by the released cosine thresholds instead.
+    """
+    if vectors is None:
+        space = model_subspace(model, axis, components)
+        rows = model.model.get_output_embeddings().weight.detach().float().cpu().numpy()
+    else:
+        space = vector_subspace(vectors, axis, components)
+        rows = token_vectors(model, vectors)
+    q, cosine = sensitivities(rows, space.basis)
+    chosen = (
+        released_tokens(cosine)
+        if released
+        else sensitive_tokens(q, cosine, count, one_side=space.basis.shape[1] > 1)
+    )
+    known = rows.any(axis=1)
+    source = "own" if vectors is None else vectors.source
+    found = projections(rows, space.basis)
+    return Tokens(q, cosine, found, chosen & known, space, source, int(known.sum()))

@@ -27,12 +27,14 @@ import numpy.typing as npt
 
 from evenhand.errors import ModelError, SpecError, unknown
 from evenhand.models.alphas import alpha_eq8, alpha_released
+from evenhand.models.replay import Replays
 
 Array = npt.NDArray[Any]
 MIXTURES = ("probability", "hidden")
 RULES = ("fixed", "eq8", "released")
 LARGEST = 100.0  # powers of two are clamped here: they stay finite in float32
 KEPT = 1 << 23  # floats of a scratch array that is kept: 170 rows of 49,152
+BLOCK_FLOATS = 1 << 18  # floats of a block of rows: three such arrays fit in a core's cache
 LOG2E, LN2 = 1.4426950408889634, 0.6931471805599453
 
 
@@ -128,10 +130,12 @@ class AppliedEdit:
         self.q: Any = self._tensor(edit.sensitivity)
         self.in_set: Any = self._tensor(edit.sensitive, torch.bool)
         self.post = _after_head(torch, model.config)
-        self.broken = torch.zeros((), dtype=torch.bool, device=self.device)
+        with self._plainly():
+            self.broken = torch.zeros((), dtype=torch.bool, device=self.device)
         self._hidden: Any = None
         self._raw: Any = None
-        self._kept: tuple[Any, Any] | None = None
+        self._kept: dict[str, Any] = {}
+        self.replays = Replays(torch, self) if self.device.type == "cuda" else None
 
     def _tensor(self, value: Array | None, dtype: Any = None) -> Any:
         if value is None:
@@ -145,6 +149,13 @@ class AppliedEdit:
         with self._plainly():
             exact = self.head.weight.detach().float()
             return (exact @ self._tensor(self.edit.left)).T.contiguous().mul_(-LOG2E)
+
+    @cached_property
+    def reach(self) -> tuple[Any, float]:
+        """The most that one unit of each direction, and the shift, can add to a logit."""
+        with self._plainly():
+            shift = 0.0 if self.shift is None else float(self.shift.abs().max()) * LOG2E
+            return self.out.abs().amax(1), shift
 
     @cached_property
     def shift(self) -> Any:
@@ -228,26 +239,49 @@ class AppliedEdit:
         are its log-probabilities up to a constant per row.
         """
         shape = logits.shape
-        states = hidden.reshape(-1, hidden.shape[-1]).float()
+        if self.replays is not None and shape[-2:-1] == (1,) and not logits.requires_grad:
+            return self.replays(hidden, raw, logits)
         own = logits.reshape(-1, shape[-1]).float()
         own = own.clone() if logits.requires_grad else own
-        low, alpha = states @ self.right, self.alphas(own)
-        if self.edit.linear or self.edit.mixture == "hidden":
-            return self._interpolated(low, raw, own, alpha).reshape(shape)
-        if self.device.type != "cpu" or isinstance(alpha, float):
-            return self._mixture(low, raw, own, alpha).reshape(shape)
-        return self._some_rows(low, raw, own, alpha).reshape(shape)
+        return self.on_rows(hidden.reshape(-1, hidden.shape[-1]).float(), raw, own).reshape(shape)
 
-    def _some_rows(self, low: Any, raw: Any, own: Any, alpha: Any) -> Any:
-        """The mixture of those rows alone whose alpha is not 0 (or not a number)."""
-        rows = (alpha != 0).nonzero()[:, 0]
-        if len(rows) > 0.8 * len(alpha):
-            return self._mixture(low, raw, own, alpha)
-        self._note(own.sum())
-        if not len(rows):
+    def on_rows(self, states: Any, raw: Any, own: Any) -> Any:
+        """The same for float32 rows; `own` is overwritten. Nothing waits for a GPU."""
+        alpha = self.alphas(own)
+        if self.edit.linear or self.edit.mixture == "hidden":
+            return self._interpolated(states @ self.right, raw, own, alpha)
+        weight = alpha if isinstance(alpha, float) else alpha[:, None]
+        if isinstance(alpha, float) and alpha == 0.0:
             return own
-        raw = None if self.post is None else raw.reshape(own.shape)[rows]
-        return own.index_copy_(0, rows, self._mixture(low[rows], raw, own[rows], alpha[rows]))
+        if self.device.type != "cpu":
+            moved = self._moves(states @ self.right, raw)
+            return self._mixed(own, moved, weight, self.torch.empty_like(own))
+        return self._row_blocks(states, raw, own, weight)
+
+    def _row_blocks(self, states: Any, raw: Any, own: Any, weight: Any) -> Any:
+        """The mixture a few rows at a time, which stay in the processor's cache.
+
+        Rows whose alpha is 0 are left as they are.
+        """
+        rows = None
+        if not isinstance(weight, float):
+            rows = (weight[:, 0] != 0).nonzero()[:, 0]
+            self._note(own.sum())
+            states = states[rows]
+            raw = None if self.post is None else raw.reshape(own.shape)[rows]
+        moved = self._moves(states @ self.right, raw)
+        size = max(1, BLOCK_FLOATS // own.shape[1])
+        scratch = self._scratch("p", (size, own.shape[1]))
+        for low in range(0, len(moved), size):
+            part = slice(low, low + size)
+            if rows is None:
+                self._mixed(own[part], moved[part], weight, scratch)
+            else:
+                picked = own.index_select(0, rows[part])
+                own.index_copy_(
+                    0, rows[part], self._mixed(picked, moved[part], weight[rows[part]], scratch)
+                )
+        return own
 
     def _edited_logits(self, low: Any, raw: Any, own: Any) -> Any:
         base = own if self.post is None else raw.reshape(own.shape).float()
@@ -266,35 +300,47 @@ class AppliedEdit:
             moved = moved + self.shift * weight
         return moved if self.post is None else self.post(moved)
 
+    def _moves(self, low: Any, raw: Any) -> Any:
+        """Edited minus own logits, in powers of two."""
+        torch = self.torch
+        if self.post is not None:
+            own = self.post(raw.reshape(len(low), -1).float())
+            moved = self._edited_logits(low, raw, own).sub_(own).mul_(LOG2E)
+            return moved.clamp_(-LARGEST, LARGEST)
+        if self.device.type != "cpu":
+            moved = low @ self.out
+            moved = moved if self.shift is None else moved.add_(self.shift, alpha=LOG2E)
+            return moved.clamp_(-LARGEST, LARGEST)
+        moved = self._scratch("moves", (len(low), self.out.shape[1]))
+        torch.mm(low, self.out, out=moved)
+        moved = moved if self.shift is None else moved.add_(self.shift, alpha=LOG2E)
+        most, shift = self.reach
+        small = not len(low) or float((low.abs() @ most).max()) + shift < LARGEST
+        return moved if small else moved.clamp_(-LARGEST, LARGEST)
+
     # log p = log[(1 - a) p* + a p_hat] = log p* + log[(1 - a) + a e^d / m],
     # d = (edited - own logit), m = sum p* e^d: one softmax, one exp2, one log2, all in place.
-    def _mixture(self, low: Any, raw: Any, own: Any, alpha: Any) -> Any:
-        """Log-probabilities of Eq. 7, up to a constant per row; overwrites `own`."""
+    def _mixed(self, own: Any, moved: Any, weight: Any, scratch: Any) -> Any:
+        """Log-probabilities of Eq. 7, up to a constant per row; overwrites `own` and `moved`."""
         torch = self.torch
-        moved, p = self._scratch(own)
-        if self.post is None:
-            torch.mm(low, self.out, out=moved)
-            if self.shift is not None:
-                moved.add_(self.shift, alpha=LOG2E)
-        else:
-            torch.sub(self._edited_logits(low, raw, own), own, out=moved).mul_(LOG2E)
-        torch.softmax(own, -1, out=p)
-        ratio = moved.clamp_(-LARGEST, LARGEST).exp2_()
+        p = torch.softmax(own, -1, out=scratch[: len(own)])
+        ratio = moved.exp2_()
         mean = torch.linalg.vecdot(p, ratio)[:, None]
         self._note(mean)
-        weight = alpha if isinstance(alpha, float) else alpha[:, None]
+        if self.device.type == "cpu":  # no alpha is 0 here: one pass less
+            return own.add_(ratio.add_(mean * ((1 - weight) / weight)).log2_(), alpha=LN2)
         return own.add_(ratio.mul_(weight / mean).add_(1 - weight).log2_(), alpha=LN2)
 
-    def _scratch(self, like: Any) -> tuple[Any, Any]:
-        """Two arrays of this shape, kept between steps: fresh memory costs more than a pass."""
-        if self._kept is None or self._kept[0].shape != like.shape:
-            self._kept = None
+    def _scratch(self, name: str, shape: tuple[int, int]) -> Any:
+        """An array of this shape, kept between steps: fresh memory costs more than a pass."""
+        kept = self._kept.get(name)
+        if kept is None or kept.shape != shape:
             with self._plainly():
-                made = self.torch.empty_like(like), self.torch.empty_like(like)
-            if like.numel() > KEPT:
-                return made
-            self._kept = made
-        return self._kept
+                kept = self.torch.empty(shape, device=self.device)
+            self._kept.pop(name, None)
+            if kept.numel() <= KEPT:
+                self._kept[name] = kept
+        return kept
 
     def alphas(self, logits: Any) -> Any:
         """The weight of the edited distribution: a float, or one value per row."""
@@ -305,12 +351,12 @@ class AppliedEdit:
         return rule(self.torch, logits, self)
 
     def _note(self, value: Any) -> None:
-        self.broken = self.broken | ~self.torch.isfinite(value).all()
+        self.broken.logical_or_(~self.torch.isfinite(value).all())
 
     def check(self, name: str, dtype: str) -> None:
         """Refuse results that came from logits that were not finite (half precision)."""
         if bool(self.broken):
-            self.broken = self.torch.zeros_like(self.broken)
+            self.broken.zero_()
             raise ModelError(
                 f"model {name!r}: NaN or infinite logits in {dtype}, so no mixture is defined. "
                 "Load it in another precision with: --dtype float32"

@@ -33,5 +33,29 @@ def points(table: pa.Table, about: About) -> list[Drawn]:
     return [Chart("Measured gap against perplexity", caption, spec, columns=columns, wide=True)]
 
 
+@chart("tradeoff", "stereoset")
+def stereoset(table: pa.Table, about: About) -> list[Drawn]:
+    """StereoSet's distance from 50 against perplexity, the same settings."""
+    rows = [
+        {**row, "setting": f"{row['rounds']} rounds, alpha {row['alpha']}", "line": _line(row)}
+        for row in table.to_pylist()
+        if row["increase"] <= 0.25
+    ]
+    spec = frontier(
+        rows,
+        "increase",
+        "gap",
+        ("perplexity increase (share)", "StereoSet: distance of SS from 50"),
+        label="setting",
+        group="line",
+    )
+    caption = (
+        "How often stereotypes are preferred over their opposites, as the distance from one half, "
+        "under the same settings. Left and down is better; intervals are in the table."
+    )
+    columns = ("rounds", "alpha", "ss", "ss_low", "ss_high", "lms", "icat", "increase")
+    return [Chart("StereoSet against perplexity", caption, spec, columns=columns, wide=True)]
+
+
 def _line(row: dict[str, object]) -> str:
     return "learned alpha" if row["alpha"] == "learned" else f"{row['rounds']} rounds"

@@ -91,11 +91,11 @@ def pairs_from_texts(
     how = exchange or (lambda sentence: swap(sentence, names=names))
     skipped: Counter[str] = Counter()
     pairs: list[Swapped] = []
-    for sentence in _sentences(texts):
+    for sentence in sentences(texts):
         if len(pairs) >= limit:
             break
         made = how(sentence)
-        reason = _unusable(made)
+        reason = unusable(made)
         if reason:
             skipped[reason] += 1
             continue
@@ -103,14 +103,16 @@ def pairs_from_texts(
     return Mined(tuple(pairs), dict(skipped))
 
 
-def _sentences(texts: Iterable[str]) -> Iterable[str]:
+def sentences(texts: Iterable[str]) -> Iterable[str]:
+    """Sentences of 6 to 60 words."""
     for text in texts:
         for sentence in re.split(r"(?<=[.!?])\s+", text):
             if 6 <= len(sentence.split()) <= 60:
                 yield sentence.strip()
 
 
-def _unusable(made: Swapped) -> str:
+def unusable(made: Swapped) -> str:
+    """Why a swapped sentence cannot serve as a counterfactual; empty if it can."""
     if not made.changes:
         return "names no group"
     if made.doubtful:
