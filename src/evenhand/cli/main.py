@@ -17,8 +17,10 @@ from evenhand.cli import (
     measure,
     mitigate,
     names,
+    ratings,
     run,
     study,
+    tokens,
     train,
     view,
     words,
@@ -50,6 +52,8 @@ COMMANDS: tuple[Callable[..., None], ...] = (
     look.fetch,
     erase.erase,
     mitigate.mitigate,
+    tokens.tokens,
+    tokens.context_accuracy,
     export.export,
     view.view,
     study.study,
@@ -59,6 +63,7 @@ for command in COMMANDS:
 app.add_typer(measure.app, name="measure")
 app.add_typer(train.app, name="train")
 app.add_typer(names.app, name="names")
+app.add_typer(ratings.app, name="ratings")
 app.add_typer(corpus.app, name="corpus")
 app.add_typer(words.app, name="words")
 
