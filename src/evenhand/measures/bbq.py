@@ -113,13 +113,13 @@ def _item(path: Path, number: int, row: Any) -> Item:
     where = f"{path}, line {number}"
     try:
         info = [row["answer_info"][f"ans{k}"] for k in range(3)]
-        answers = tuple(str(row[f"ans{k}"]) for k in range(3))
+        answers = (str(row["ans0"]), str(row["ans1"]), str(row["ans2"]))
         groups = row["additional_metadata"]["stereotyped_groups"]
         condition = CONDITIONS[row["context_condition"]]
         polarity, label = str(row["question_polarity"]), int(row["label"])
         texts = {k: str(row[k]) for k in ("category", "context", "question")}
         template, number_id = str(row["question_index"]), int(row["example_id"])
-        names, tags = zip(*((str(i[0]), str(i[1])) for i in info))
+        names, tags = ((str(info[0][k]), str(info[1][k]), str(info[2][k])) for k in (0, 1))
     except (KeyError, TypeError, ValueError, IndexError) as error:
         raise DataError(
             f"{where}: lacks or misspells {error}. Accepted: BBQ's own fields (example_id, "
@@ -142,7 +142,7 @@ def _item(path: Path, number: int, row: Any) -> Item:
         f"{texts['category']}/{number_id}", f"{texts['category']}/{number_id // 4}",
         texts["category"], f"{texts['category']}/{template}", condition, polarity,
         texts["context"], texts["question"], answers, names, none[0], target, label,
-    )  # type: ignore[arg-type]  # fmt: skip
+    )  # fmt: skip
 
 
 def target_of(

@@ -107,8 +107,8 @@ def _values(
         "the answers other than unknown are missing for items whose right answer goes with (or "
         "against) the stereotype"
     )
-    facts = {"n_not_unknown": int((result != 0).sum()), "gold_bias": gold}
-    return np.where(result == 0, np.nan, result), strata, why, facts
+    counts: dict[str, Any] = {"n_not_unknown": int((result != 0).sum()), "gold_bias": gold}
+    return np.where(result == 0, np.nan, result), strata, why, counts
 
 
 def _wanted(metric: str) -> tuple[str, ...]:

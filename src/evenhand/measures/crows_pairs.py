@@ -85,7 +85,7 @@ def shared_places(more: str, less: str) -> tuple[list[Place], list[Place]]:
     """
     words = [[(m.start(), m.end()) for m in re.finditer(r"\S+", text)] for text in (more, less)]
     texts = [[text[a:b] for a, b in row] for text, row in zip((more, less), words)]
-    matcher = difflib.SequenceMatcher(None, *texts, autojunk=False)
+    matcher = difflib.SequenceMatcher(None, texts[0], texts[1], autojunk=False)
     blocks = matcher.get_matching_blocks()
     first = [words[0][b.a + i] for b in blocks for i in range(b.size)]
     second = [words[1][b.b + i] for b in blocks for i in range(b.size)]

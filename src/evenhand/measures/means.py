@@ -133,7 +133,7 @@ def _interval(
         means = np.full(total.shape, np.nan)
         np.divide(weights @ sums, total, out=means, where=total > 0)
         parts.append(ideal + means.mean(axis=1))
-    tail = float(ndtr(np.sqrt(m / (m - 1)) * stdtrit(m - 1, 0.025)))
+    tail = max(1e-6, float(ndtr(np.sqrt(m / (m - 1)) * stdtrit(m - 1, 0.025))))
     return from_replicates(estimate, np.concatenate(parts), level=1 - 2 * tail, units=(m,))
 
 

@@ -125,7 +125,8 @@ class Bbq(Probe):
 
 def _requests(items: list[Item], answers: frozenset[str]) -> Option:
     asks = Continuation.kind in answers  # a language model needs to be told that this is a question
-    prompts, options = [], []
+    prompts: list[str] = []
+    options: list[str] = []
     for item in items:
         prompt = (
             f"{item.context}\nQuestion: {item.question}\nAnswer:"

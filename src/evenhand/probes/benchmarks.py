@@ -31,7 +31,7 @@ def drawn(items: Sequence[T], groups: Sequence[Hashable], most: int | None, draw
 
 def claim(row: Mapping[str, Any], **facts: Any) -> Finding:
     """A finding from a measured row: its numbers, and what else the probe says about it."""
-    numbers = {name: _number(row.get(name)) for name in KEPT}
+    numbers: dict[str, Any] = {name: _number(row.get(name)) for name in KEPT}
     listed = row["n"] + row.get("n_missing", 0)
     facts.setdefault("coverage", row["n"] / listed if listed else 0.0)
     facts.setdefault("reason", row.get("reason") or "")

@@ -33,7 +33,7 @@ def draw(
 
 def rows_where(table: pa.Table, keep: Callable[[dict[str, Any]], bool]) -> pa.Table:
     """The rows that are wanted, in their order."""
-    return table.filter(pa.array([keep(row) for row in table.to_pylist()]))
+    return table.filter(pa.array([keep(row) for row in table.to_pylist()], pa.bool_()))
 
 
 @chart("stereoset", "scores")
