@@ -76,3 +76,33 @@ def test_a_folder_in_use_is_not_overwritten(tiny, samples, tmp_path):
     (tmp_path / "full" / "note.txt").write_text("mine")
     with pytest.raises(EvenhandError, match="not empty"):
         train(tiny("masked"), samples, samples, tmp_path / "full", Recipe(epochs=1), device="cpu")
+
+
+def test_batches_hold_every_question_once_and_like_lengths_together():
+    import numpy as np
+
+    from evenhand.train.choice import like_lengths
+
+    lengths = np.random.default_rng(0).integers(10, 60, 1_000)
+    made = like_lengths(lengths, 16, 3, 0)
+    assert sorted(np.concatenate(made).tolist()) == list(range(1_000))
+    padded = sum(len(b) * lengths[b].max() for b in made)
+    assert padded < 1.06 * lengths.sum()
+    again, other = like_lengths(lengths, 16, 3, 0), like_lengths(lengths, 16, 3, 1)
+    assert all((a == b).all() for a, b in zip(made, again))
+    assert any(len(a) != len(b) or (a != b).any() for a, b in zip(made, other))
+
+
+def test_bfloat16_is_for_gpus_unless_asked_and_two_such_runs_agree(tiny, samples, tmp_path):
+    from evenhand.train.choice import Recipe, train
+
+    assert Recipe().autocasts("cuda:0")
+    assert not Recipe().autocasts("cpu")
+    assert not Recipe.paper().autocasts("cuda")
+    recipe = Recipe(epochs=1, batch=8, precision="bfloat16")
+    cards = [
+        train(tiny("masked"), samples, samples, tmp_path / f"half{n}", recipe, device="cpu")
+        for n in range(2)
+    ]
+    assert cards[0] == cards[1]
+    assert len(cards[0]["dev_predictions"]) == cards[0]["dev_samples"] == 16
