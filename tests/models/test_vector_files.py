@@ -154,6 +154,8 @@ WRONG = {
     "nan": (b"a 1 2\nb 3 nan\n", "near line 2: 'nan' is not a finite number"),
     "header too large": (b"3 2\na 1 2\nb 3 4\n", "header promises 3 words, the file holds 2"),
     "header too small": (b"1 2\na 1 2\nb 3 4\n", "header promises 1 words, the file holds 2"),
+    "header too wide": (b"2 3\na 1 2\nb 3 4\n", "line 2: 2 numbers .* header promises rows of 3"),
+    "header too narrow": (b"2 1\na 1 2\nb 3 4\n", "2 numbers .* header promises rows of 1"),
     "no dimensions": (b"3 0\n", "promises 0 dimensions"),
     "header only": (b"0 5\n", "holds no vectors"),
     "prose": (b"once upon a time\n", "line 1: 'once upon a time' is neither a header"),

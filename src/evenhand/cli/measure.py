@@ -60,12 +60,14 @@ def association(
     json: Json = None,
 ) -> None:
     """Associations of word vectors: WEAT and RNSB with exact or seeded p."""
+    from evenhand.cli.output import notes
     from evenhand.measures import association as job
 
-    result = job.measure(
-        vectors, tests, raw_norms=raw_norms, max_missing=max_missing, missing=missing,
-        also=_names(also), samples=samples, seed=seed, encoding=encoding,
-    )  # fmt: skip
+    with notes():
+        result = job.measure(
+            vectors, tests, raw_norms=raw_norms, max_missing=max_missing, missing=missing,
+            also=_names(also), samples=samples, seed=seed, encoding=encoding,
+        )  # fmt: skip
     if not _write(result, json):
         _show_association(result)
 

@@ -29,7 +29,8 @@ def mitigate_vectors(
         raise SpecError(f"--alpha {amount!r}: accepted is a share from 0 to 1.") from None
     asked = job.job_for(**options)
     asked.check()
-    table = open_vectors(resolve_vectors(model))
+    with output.notes():
+        table = open_vectors(resolve_vectors(model))
     screen = output.console(stderr=True)
     done = job.mitigate(table, asked, lambda text: screen.print(f"  {text}"))
     job.save(done, out, model)

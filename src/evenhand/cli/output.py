@@ -6,7 +6,8 @@ import json
 import math
 import sys
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -32,6 +33,18 @@ def clean(text: object) -> str:
         "�" if unicodedata.category(c) in ("Cc", "Cf", "Cs") and c not in "\n\t" else c
         for c in str(text)
     )
+
+
+@contextmanager
+def notes() -> Iterator[None]:
+    """Warnings of the work inside as plain lines on standard error."""
+    import warnings
+
+    with warnings.catch_warnings(record=True) as noted:
+        warnings.simplefilter("always", UserWarning)
+        yield
+    for warning in noted:
+        sys.stderr.write(f"note: {clean(warning.message)}\n")
 
 
 def write_json(value: Any, target: str | None) -> bool:

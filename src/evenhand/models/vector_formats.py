@@ -147,7 +147,7 @@ def _text_blocks(path: Path, layout: Layout, encoding: str) -> Iterator[Block]:
             line = raw.rstrip(b" \t\r\n")
             if not line:
                 continue
-            word, tail = _split_line(path, number, line, layout.dimensions)
+            word, tail = _split_line(path, number, line, layout)
             words.append(_decode(path, f"line {number}", word, encoding))
             tails.append(tail)
             if len(words) == LINES:
@@ -157,8 +157,9 @@ def _text_blocks(path: Path, layout: Layout, encoding: str) -> Iterator[Block]:
             yield words, _numbers(path, number, tails, layout.dimensions)
 
 
-def _split_line(path: Path, number: int, line: bytes, dimensions: int) -> tuple[bytes, bytes]:
-    """Cut the last `dimensions` numbers off a line; a word may hold spaces itself."""
+def _split_line(path: Path, number: int, line: bytes, layout: Layout) -> tuple[bytes, bytes]:
+    """Cut the numbers of the row off a line; a word may hold spaces itself."""
+    dimensions = layout.dimensions
     found = line.count(b" ") + line.count(b"\t")
     if found == dimensions:
         cut = min(at for at in (line.find(b" "), line.find(b"\t")) if at >= 0)
@@ -167,9 +168,12 @@ def _split_line(path: Path, number: int, line: bytes, dimensions: int) -> tuple[
     extra = parts[0].split() if parts else []
     if len(parts) != dimensions + 1 or (len(extra) > 1 and _floats(extra[1:])):
         shown = line[:40].decode("utf-8", "replace")
+        rule = "Every row must have the length of the first."
+        if layout.promised is not None:
+            rule = f"The header promises rows of {dimensions}; correct it, or the row."
         raise DataError(
             f"{path}, line {number}: {len(line.split()) - 1} numbers where {dimensions} were "
-            f"expected ({shown!r}...). Every row must have the length of the first."
+            f"expected ({shown!r}...). {rule}"
         )
     return parts[0], b" ".join(parts[1:])
 
