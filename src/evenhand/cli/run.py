@@ -116,7 +116,7 @@ def probe(
     if word_lists is not None:
         row["word_lists"] = str(word_lists)
     if data is not None:
-        row["data"] = str(data)
+        row["file" if name == "stereoset" else "data"] = str(data)
     suite = parse_suite({"name": name, "probe": [row]}, f"probe {name}", name)
     options = {"dtype": dtype, "device": device}
     place = make_executor(executor, address)

@@ -13,7 +13,10 @@ from typing import Any
 import numpy as np
 
 from evenhand.errors import DataError
-from evenhand.metrics.stereoset import Outcomes, intervals, scores
+from evenhand.measures.means import with_q
+from evenhand.metrics.stereoset import Outcomes, intervals, per_target, scores
+from evenhand.stats.permutation import paired_sign_flip
+from evenhand.stats.power import detectable_mean
 from evenhand.strict import plain
 
 SPLITS = ("intrasentence", "intersentence")
@@ -101,7 +104,8 @@ def score(
 ) -> list[dict[str, Any]]:
     """One row per split and domain (and overall): lms, ss, icat, n, intervals, what is missing.
 
-    An example without all three finite scores is left out and counted in `n_missing`.
+    An example without all three finite scores is left out and counted in `n_missing`. p tests SS
+    against 50 by flipping the signs of whole target terms; q is corrected over the rows.
     """
     rows = []
     for split in (*SPLITS, "overall"):
@@ -112,6 +116,7 @@ def score(
             rows.append(
                 {"split": split, "domain": domain, **_row(chosen, predictions, resamples, seed)}
             )
+    with_q(rows)
     return rows
 
 
@@ -126,8 +131,15 @@ def _row(
     outcomes = Outcomes.of(*values[known].T)
     row: dict[str, Any] = {**scores(outcomes, targets), "n": int(known.sum())}
     row |= {"n_missing": int((~known).sum()), "n_targets": len(set(targets))}
+    row |= {"p": np.nan, "detectable": np.nan}
     row["reason"] = None if known.any() else "no example has all three scores"
-    return row | (intervals(outcomes, targets, resamples=resamples, seed=seed) if targets else {})
+    if not targets:
+        return row
+    away = per_target(outcomes, targets)[0] - 50.0
+    if len(away) > 1:
+        row["p"] = float(paired_sign_flip(away, samples=4_999, seed=seed).p_two_sided[0])
+        row["detectable"] = detectable_mean(away)
+    return row | intervals(outcomes, targets, resamples=resamples, seed=seed)
 
 
 def measure(

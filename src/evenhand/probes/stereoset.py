@@ -10,7 +10,6 @@ likely sentences score higher, and never uses the likelihood given the context.
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
@@ -19,6 +18,7 @@ from pydantic import Field
 
 from evenhand.errors import SpecError
 from evenhand.findings import NAN, Finding
+from evenhand.measures.means import find_data
 from evenhand.measures.stereoset import LABELS, Example, read_gold, score
 from evenhand.probes.base import Asker, Measured, Preview, Probe
 from evenhand.requests import Continuation
@@ -53,7 +53,8 @@ class StereoSet(Probe):
                 "prefers less likely sentences; score its prediction files with: evenhand measure "
                 "stereoset --gold GOLD PREDICTIONS"
             )
-        known = [e for e in read_gold(Path(self.file)) if e.split in self.splits]
+        place = find_data(self.file, "StereoSet (dev.json)")
+        known = [e for e in read_gold(place) if e.split in self.splits]
         if self.examples is None:
             return known
         groups: dict[tuple[str, str], list[Example]] = {}
@@ -107,6 +108,9 @@ class StereoSet(Probe):
             value=row["ss"],
             low=row.get("ss_low", NAN),
             high=row.get("ss_high", NAN),
+            p=row["p"],
+            q=row["q"],
+            detectable=row["detectable"],
             n=row["n"],
             coverage=row["n"] / max(1, row["n"] + row["n_missing"]),
             attribute=where,
@@ -117,7 +121,7 @@ class StereoSet(Probe):
                 f"{row['lms']:.1f} of 100."
             ),
             reason=row["reason"] or "",
-            method="macro mean over target terms; bootstrap over target terms",
+            method="macro mean over target terms, which are resampled and sign-flipped",
             details={k: v for k, v in row.items() if k not in ("split", "domain", "reason")},
         )
 
