@@ -43,7 +43,8 @@ class Bbq(Probe):
     Args:
         data: BBQ's data folder or one of its files; it is not part of this package.
         sets: how many sets of four questions (with and without evidence, negative and
-            non-negative) to draw of each category; None for all.
+            non-negative) to draw of each category, in half of which the evidence goes with the
+            stereotype; None for all.
         categories: only these, for example Age; all by default.
     """
 
@@ -54,7 +55,7 @@ class Bbq(Probe):
     detects: ClassVar[str] = "answers that follow stereotypes, against or without evidence"
 
     data: str = ""
-    sets: int | None = Field(100, ge=1)
+    sets: int | None = Field(100, ge=2)
     categories: tuple[str, ...] = ()
     draw: int = 0
     resamples: int = Field(2_000, ge=100)
@@ -62,8 +63,11 @@ class Bbq(Probe):
     def chosen(self) -> list[Item]:
         """The questions to ask: whole sets of four, drawn in each category."""
         known = read_items(find_data(self.data, BENCHMARK), self.categories)
+        agrees = {i.set_id: i.label == i.biased for i in known if i.label != i.unknown}
         sets = list(dict.fromkeys((i.category, i.set_id) for i in known))
-        kept = {s for _, s in drawn(sets, [c for c, _ in sets], self.sets, self.draw)}
+        halves = [(category, agrees.get(name)) for category, name in sets]
+        most = None if self.sets is None else self.sets // 2
+        kept = {name for _, name in drawn(sets, halves, most, self.draw)}
         return [i for i in known if i.set_id in kept]
 
     def preview(self, answers: frozenset[str], seed: int) -> Preview:
@@ -75,7 +79,7 @@ class Bbq(Probe):
         found = self.chosen()
         sets = {(i.category, i.set_id) for i in found}
         most = max(sum(c == name for c, _ in sets) for name in {c for c, _ in sets})
-        return self.model_copy(update={"sets": max(1, int(most * share))})
+        return self.model_copy(update={"sets": max(2, int(most * share))})
 
     def run(self, ask: Asker, seed: int) -> Measured:
         self.choose(ask.answers)
