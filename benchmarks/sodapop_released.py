@@ -76,11 +76,11 @@ def generation(filled: Sequence[Context], model: Any) -> dict[str, Any]:
         rng = np.random.default_rng(len(texts))
         drawn = rng.choice(len(shown), size=100, p=times / times.sum())
         texts += [shown[i] for i in drawn]
-    seconds = _one_by_one(texts, filled, model)
+    seconds = _one_by_one(texts, model)
     return {**total, "seconds": seconds * total["rows"]}
 
 
-def _one_by_one(texts: list[str], filled: Sequence[Context], model: Any) -> float:
+def _one_by_one(texts: list[str], model: Any) -> float:
     """Seconds of one call, float32, as the released loop makes it."""
     torch = model.torch
     loaded = _float32(model)
