@@ -21,7 +21,6 @@ from evenhand.measures.means import mean_row
 from evenhand.metrics.bbq import bias_ambiguous, bias_disambiguated, outcomes
 from evenhand.metrics.honest import hurtful
 from evenhand.models.scripted import ScriptedModel
-from evenhand.names.lint import lint
 from evenhand.probes.bbq import Bbq
 from evenhand.probes.crows_pairs import CrowsPairs
 from evenhand.requests import MASK
@@ -209,12 +208,16 @@ def test_d13_his_becomes_her_before_a_noun_and_hers_alone() -> None:
     assert swap("The book is his.").swapped == "The book is hers."
 
 
-def test_d14_names_that_are_words_are_reported_and_names_of_two_words_stay_whole() -> None:
+def test_d14_everyday_words_are_no_names_and_a_group_of_two_words_stays_whole() -> None:
     everyday = {"go", "you", "do", "born", "true", "six"}
     for group in groups().values():
         assert not everyday & {t.lower() for t in group.terms}, group.name
-    report = lint({"a": ["Ann", "Ann"], "b": ["Bob"]})
-    assert "Ann" in json.dumps(report)
+    text = "Will you go and do six true things?"
+    assert swap(text, names=True).swapped == text
+    people = ("The Sri Lankan man", "The Irish man", "Not known")
+    tags = ("AsiaPacific", "Europe", "unknown")
+    assert bbq.target_of(tags, people, people, ["Indian", "Sri Lankan"], none=2) == 0
+    assert bbq.target_of(tags, people, people, ["Lankan Sri"], none=2) == -1
 
 
 def test_d15_a_masked_word_is_asked_with_the_space_before_it(tmp_path: Path) -> None:
