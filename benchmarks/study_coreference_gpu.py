@@ -9,7 +9,11 @@
 `pack` puts the corpora beside the vectors, so that one folder travels. `train` prints a line per
 (embedding, seed) as soon as it is done and skips those that the output file already has; --budget
 starts nothing new after so many seconds. Batches are prepared once and serve all embeddings;
---jobs processes share the GPU, which one such training does not fill.
+--jobs processes share the GPU, which one such training does not fill (start NVIDIA's MPS first:
+nvidia-cuda-mps-control -d). Models named with --save are kept beside the output file.
+
+Measured on an H200 with MPS, 4 jobs, GloVe 50 d: 16 epochs in 44 s, that is 11 s per model and
+machine; preparing takes 10 s once, starting CUDA 9 s per job.
 """
 
 from __future__ import annotations
@@ -22,6 +26,7 @@ import sys
 import time
 from collections import Counter
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +36,7 @@ from evenhand.conll import Document
 from evenhand.measures.coreference import winobias_gaps
 from evenhand.models.vector_files import open_vectors, resolve_vectors, write_words
 from evenhand.train import coreference as job
-from evenhand.train.coreference_data import HeadMatch, read_corpora, read_winobias
+from evenhand.train.coreference_data import Corpora, HeadMatch, read_corpora, read_winobias
 
 DATA = {"coref/ontogum.conll.xz": "ontogum.conll.xz", "coref/litbank.conll.xz": "litbank.conll.xz"}
 
@@ -43,9 +48,9 @@ def pack(arguments: argparse.Namespace) -> None:
     for source, target in DATA.items():
         shutil.copy(arguments.data / source, into / target)
     shutil.copytree(arguments.data / "winobias" / "conll", into / "winobias", dirs_exist_ok=True)
-    train, test, wino = documents(into)
-    seen = Counter(t for d in train for t in d.tokens)
-    always = {t for d in [*test, *(d for ds in wino.values() for d in ds)] for t in d.tokens}
+    found, wino = documents(into)
+    seen = Counter(t for d in found.train for t in d.tokens)
+    always = {t for d in chain(found.dev, found.test, *wino.values()) for t in d.tokens}
     words = sorted(
         {form for w in always | {w for w, n in seen.items() if n > 1} for form in (w, w.lower())}
     )
@@ -61,18 +66,20 @@ def pack(arguments: argparse.Namespace) -> None:
         print(f"{name}: {len(kept)} of {len(words)} words, {rows.shape[1]} dimensions -> {folder}")
 
 
-def documents(folder: Path) -> tuple[list[Document], list[Document], dict[Any, list[Document]]]:
-    """Training and test documents and WinoBias."""
+def documents(folder: Path) -> tuple[Corpora, dict[Any, list[Document]]]:
+    """The corpora and WinoBias."""
     found = read_corpora(folder / "ontogum.conll.xz", folder / "litbank.conll.xz")
-    return found.train, found.test, read_winobias(folder / "winobias")
+    return found, read_winobias(folder / "winobias")
 
 
 def train(arguments: argparse.Namespace) -> None:
     """All embeddings of the folder, `jobs` at a time."""
     begun = time.monotonic()
-    train_set, test, wino = documents(arguments.folder)
+    found, wino = documents(arguments.folder)
+    train_set, dev, test = (
+        part[: arguments.limit] for part in (found.train, found.dev, found.test)
+    )
     if arguments.limit:
-        train_set, test = train_set[: arguments.limit], test[: arguments.limit]
         wino = {k: v[: arguments.limit] for k, v in wino.items()}
     recipes = [replace(job.Recipe(), **json.loads(text)) for text in arguments.recipe or ["{}"]]
     made: dict[tuple[int, int, int], job.Prepared] = {}
@@ -104,7 +111,7 @@ def train(arguments: argparse.Namespace) -> None:
             if at >= len(tasks):
                 return
             folder, seed, number = tasks[at]
-            row = one(folder, seed, recipes[number], prepared[number], test, wino, arguments)
+            row = one(folder, seed, recipes[number], prepared[number], dev, test, wino, arguments)
             row |= {"recipe": number, "at_s": round(time.monotonic() - begun, 1)}
             with lock:
                 sys.stdout.write(json.dumps(row) + "\n")
@@ -122,8 +129,8 @@ def train(arguments: argparse.Namespace) -> None:
 
 
 def one(
-    folder: Path, seed: int, recipe: job.Recipe, prepared: job.Prepared, test: list[Document],
-    wino: dict[Any, list[Document]], arguments: argparse.Namespace,
+    folder: Path, seed: int, recipe: job.Recipe, prepared: job.Prepared, dev: list[Document],
+    test: list[Document], wino: dict[Any, list[Document]], arguments: argparse.Namespace,
 ) -> dict[str, Any]:  # fmt: skip
     """Train, score and measure one embedding."""
     import torch
@@ -134,6 +141,7 @@ def one(
     model = job.train_coreference(
         vectors,
         (),
+        dev,
         seed=seed,
         recipe=recipe,
         prepared=prepared,
@@ -150,9 +158,12 @@ def one(
     row: dict[str, Any] = {
         "embedding": folder.name, "seed": seed, "train_s": round(trained - begun, 2),
         "evaluate_s": round(time.monotonic() - trained, 2), "ontogum": found,
+        "threshold": model.threshold,
         "loss": [round(x, 4) for x in model.card["loss"][-2:]],
         "words_with_vector": model.card["words_with_vector"], "words": model.card["words"],
     }  # fmt: skip
+    if folder.name in arguments.save and arguments.out:
+        model.save(arguments.out.parent / f"model-{folder.name}-{seed}")
     for kind, result in gaps.items():
         row[f"winobias_{kind}"] = [r for r in result["gaps"] if r["metric"] in ("mean", "accuracy")]
     return row
@@ -183,6 +194,7 @@ def main() -> None:
     second.add_argument("--budget", type=float, default=1e9)
     second.add_argument("--limit", type=int, help="documents and sentences, for a trial")
     second.add_argument("--device", default=None)
+    second.add_argument("--save", nargs="*", default=[], help="embeddings whose model to keep")
     second.add_argument("--watch", action="store_true", help="print each epoch's loss")
     second.add_argument("--out", type=Path, default=None)
     second.set_defaults(run=train)
