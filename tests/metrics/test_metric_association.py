@@ -105,6 +105,23 @@ def test_equal_associations_have_no_effect_size() -> None:
     assert np.isnan(association.effect_size([], [1.0]))
 
 
+def test_rounding_of_float32_vectors_is_not_an_effect() -> None:
+    x, y, a, b = sets(0)
+    axis = association.unit_rows(a).mean(axis=0) - association.unit_rows(b).mean(axis=0)
+    axis /= np.linalg.norm(axis)
+    flat = [(rows - np.outer(rows @ axis, axis)).astype(np.float32) for rows in (x, y)]
+    found = association.weat(*flat, a, b)
+    assert abs(found.statistic) < 1e-6
+    assert np.isnan(found.effect_size)
+
+
+def test_the_effect_size_does_not_see_that_associations_shrink() -> None:
+    s_x, s_y = np.array([0.4, 0.1, 0.3]), np.array([-0.2, 0.0, 0.1])
+    assert association.effect_size(s_x / 10, s_y / 10) == pytest.approx(
+        association.effect_size(s_x, s_y)
+    )
+
+
 def test_a_zero_vector_has_no_direction() -> None:
     assert np.isnan(association.unit_rows([[0.0, 0.0]])).all()
 

@@ -71,6 +71,8 @@ def test_increase_makes_it_larger(method: str) -> None:
 def test_hard_projection_leaves_no_association_and_soft_half_of_it() -> None:
     hard = job.mitigate(made(), job.Job(SETS, method="hard-projection"))
     assert abs(hard.facts["after"][0]["statistic"]) < 1e-5
+    assert hard.facts["after"][0]["effect_size"] is None
+    assert "same association" in hard.facts["after"][0]["reason"]
     soft = job.mitigate(made(), job.Job(SETS, method="soft-projection"))
     numbers = [soft.facts[k][0]["statistic"] for k in ("before", "after")]
     assert 0 < numbers[1] < numbers[0]
@@ -84,9 +86,17 @@ def test_sets_grow_by_their_nearest_words() -> None:
 
 
 def test_published_rules_give_unit_vectors_and_the_whole_change() -> None:
-    done = job.mitigate(made(), job.Job(SETS, neighbours=0, as_published=True))
+    done = job.mitigate(made(), job.Job(SETS, neighbours=3, as_published=True))
     np.testing.assert_allclose(np.linalg.norm(done.vectors.matrix, axis=1), 1, rtol=1e-6)
     assert done.facts["amount"] == 1.0
+    # Every vector changed its length, but only those of the sets their direction.
+    named = {word for part in done.facts["words"].values() for word in part}
+    assert 0 < done.facts["touched"] <= len(named) < len(WORDS)
+
+
+def test_published_rules_that_would_train_nothing_say_so() -> None:
+    with pytest.raises(SpecError, match="48 attract and 48 repel pairs do not fill a batch of 50"):
+        job.mitigate(made(), job.Job(SETS, neighbours=0, as_published=True))
 
 
 def test_the_share_is_one_when_zero_is_not_reached_and_none_when_it_leads_away() -> None:

@@ -42,11 +42,14 @@ def associations(words: npt.ArrayLike, a: npt.ArrayLike, b: npt.ArrayLike) -> Fl
     return np.asarray(unit_rows(words) @ direction, np.float64)
 
 
-def effect_size(s_x: npt.ArrayLike, s_y: npt.ArrayLike, *, ddof: int = 0) -> float:
+def effect_size(
+    s_x: npt.ArrayLike, s_y: npt.ArrayLike, *, ddof: int = 0, noise: float = 1e-14
+) -> float:
     """WEAT effect size d (Caliskan et al. 2017, Methods); ideal 0, positive: x leans to a.
 
     d = [mean s(x) - mean s(y)] / sd of s over x and y together. With sets of equal size and
-    ddof 0, |d| <= 2. NaN when a set is empty or all associations are equal.
+    ddof 0, |d| <= 2. NaN when a set is empty or all associations are equal to within `noise`.
+    It has no scale: halving every association leaves d as it was. Read the statistic beside it.
 
     >>> effect_size([1.0, 1.0], [-1.0, -1.0])
     2.0
@@ -57,7 +60,7 @@ def effect_size(s_x: npt.ArrayLike, s_y: npt.ArrayLike, *, ddof: int = 0) -> flo
         return float("nan")
     spread = float(pooled.std(ddof=ddof))
     # Equal associations differ in the last bits only; a spread of that size carries no meaning.
-    if not spread > 1e-14 * max(1.0, float(np.abs(pooled).max())):
+    if not spread > noise * max(1.0, float(np.abs(pooled).max())):
         return float("nan")
     return float((x.mean() - y.mean()) / spread)
 
@@ -88,12 +91,14 @@ def weat(x: npt.ArrayLike, y: npt.ArrayLike, a: npt.ArrayLike, b: npt.ArrayLike)
     rows_x, rows_y = np.atleast_2d(np.asarray(x)), np.atleast_2d(np.asarray(y))
     s = associations(np.concatenate([rows_x, rows_y]), a, b)
     s_x, s_y = s[: len(rows_x)], s[len(rows_x) :]
+    # What float32 numbers were rounded by shows in s, however exactly s is computed from them.
+    noise = 5e-7 if np.asarray(x).dtype == np.float32 else 1e-14
     return Weat(
         s_x=s_x,
         s_y=s_y,
         statistic=float(s_x.sum() - s_y.sum()),
-        effect_size=effect_size(s_x, s_y),
-        effect_size_ddof1=effect_size(s_x, s_y, ddof=1),
+        effect_size=effect_size(s_x, s_y, noise=noise),
+        effect_size_ddof1=effect_size(s_x, s_y, ddof=1, noise=noise),
     )
 
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from evenhand import __version__
 from evenhand.errors import ModelError, SpecError, unknown
@@ -121,11 +122,11 @@ def mitigate(
     if amount < 1:
         after = blend(vectors, after, amount)
     say("measuring before and after")
-    touched = np.flatnonzero((after.matrix != vectors.matrix).any(axis=1))
+    touched = int(moved_rows(vectors, after).sum())
     facts |= {
         "amount": amount,
         "words": {key: list(getattr(sets, key)) for key in SETS},
-        "touched": len(touched),
+        "touched": touched,
         "before": _measured(vectors, job),
         "after": _measured(after, job),
         "neighbours_kept": neighbours_kept(vectors, after, seed=job.seed),
@@ -145,6 +146,12 @@ def _attract_repel(
         settings = settings.as_published()
     attract, repel = trainer.pairs_for(sets, job.direction)
     trained = trainer.train(vectors, attract, repel, settings=settings, device=job.device)
+    if not trained.losses:
+        raise SpecError(
+            f"attract-repel: {trained.attract} attract and {trained.repel} repel pairs do not fill "
+            f"a batch of {settings.batch_size}, and the released code then trains nothing. Leave "
+            "--as-published out, or raise --neighbours."
+        )
     facts = {
         "training": asdict(settings), "losses": trained.losses, "missing": trained.missing,
         "pairs": {"attract": trained.attract, "repel": trained.repel},
@@ -213,6 +220,17 @@ def _measured(vectors: VectorTable, job: Job) -> list[dict[str, Any]]:
     return [{"test": row["test"], **{name: row[name] for name in NUMBERS}} for row in rows]
 
 
+def moved_rows(before: VectorTable, after: VectorTable) -> npt.NDArray[np.bool_]:
+    """Which rows point elsewhere than before; a change of length alone does not count."""
+    moved = np.asarray((after.matrix != before.matrix).any(axis=1))
+    rows = np.flatnonzero(moved)
+    for start in range(0, len(rows), 65_536):
+        at = rows[start : start + 65_536]
+        old, new = (metrics.unit_rows(t.matrix[at]) for t in (before, after))
+        moved[at] = np.abs(new - old).max(axis=1) > 1e-6
+    return moved
+
+
 def neighbours_kept(
     before: VectorTable, after: VectorTable, *, k: int = 10, sample: int = 200, seed: int = 0
 ) -> dict[str, Any]:
@@ -221,12 +239,7 @@ def neighbours_kept(
     `all` counts every neighbour, `untouched` only those that were not moved themselves: 1 there
     means that nothing but the touched words changed.
     """
-    moved = (after.matrix != before.matrix).any(axis=1)
-    if moved.mean() > 0.5:
-        # Lengths changed, or every word was projected: compare directions.
-        moved = np.abs(
-            metrics.unit_rows(after.matrix) - metrics.unit_rows(before.matrix)
-        ).max(axis=1) > 1e-5  # fmt: skip
+    moved = moved_rows(before, after)
     rest = np.flatnonzero(~moved)
     if not len(rest):
         return {"all": None, "untouched": None, "sample": 0}
