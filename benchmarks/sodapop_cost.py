@@ -43,13 +43,13 @@ REPEATS = 2
 
 
 class Meter:
-    """Counts what a model really computes: rows, tokens with padding, operations, seconds."""
+    """Counts what a model really computes: rows, tokens with padding, operations."""
 
     def __init__(self, model: Any, *, head: bool) -> None:
         self.model, self.head = model, head
         self.total: Counter[str] = Counter()
-        self._prepare, self._answer = model.prepare, model.answer
-        model.prepare, model.answer = self.prepare, self.answer
+        self._prepare = model.prepare
+        model.prepare = self.prepare
 
     def prepare(self, requests: Any) -> Any:
         made = self._prepare(requests)
@@ -62,11 +62,10 @@ class Meter:
             self.total["operations"] += released.operations(config, rows, width, heads)
         return made
 
-    def answer(self, requests: Any, prepared: Any) -> Any:
-        begun = time.perf_counter()
-        made = self._answer(requests, prepared)
-        self.total["seconds"] += time.perf_counter() - begun
-        return made
+    def close(self) -> dict[str, Any]:
+        """Stop counting; what was counted."""
+        self.model.prepare = self._prepare
+        return dict(self.total)
 
 
 def generation(found: Sequence[Context], model: Any, keep: int) -> tuple[dict[str, Any], list]:
@@ -76,12 +75,12 @@ def generation(found: Sequence[Context], model: Any, keep: int) -> tuple[dict[st
     for _ in range(REPEATS if str(model.device).startswith("cuda") else 1):
         meter = Meter(model, head=True)
         pools = []
+        begun = time.perf_counter()
         for context in found:
             filler = Filler(Ask(model), settings)
             filled = context.filled(NAME)
             pools.append(Pool(0, filled, generate([(NAME, filled)], filler, settings, 0)[0]))
-        model.prepare, model.answer = meter._prepare, meter._answer
-        done.append(dict(meter.total))
+        done.append({**meter.close(), "seconds": time.perf_counter() - begun})
     return min(done, key=lambda total: total["seconds"]), pools
 
 
@@ -91,8 +90,7 @@ def scoring(pools: Sequence[Pool], model: Any, timed: int) -> dict[str, Any]:
     meter = Meter(model, head=False)
     for low in range(0, len(requests), 65_536):
         meter.prepare(requests.make(low, min(low + 65_536, len(requests))))
-    counted = dict(meter.total)
-    model.prepare, model.answer = meter._prepare, meter._answer
+    counted = meter.close()
     rows = np.random.default_rng(0).permutation(len(requests))[:timed]
     every = requests.make(0, len(requests))
     part = every.take(np.sort(rows))
