@@ -1,17 +1,25 @@
 """The full gender set (1,372,000 cells, 5,488,000 inputs) on one model, timed part by part.
 
-    python benchmarks/unqover_full.py MODEL --json FILE [--cells N] [--dtype float32]
+    python benchmarks/unqover_full.py MODEL --json FILE [--pairs N] [--dtype float32]
+    python benchmarks/unqover_full.py MODEL --json FILE --processes 8     # for causal models
 
-Goes through the same probe, `ask` and statistics as a run; scores stay in memory.
+Goes through the same probe, `ask` and statistics as a run; scores stay in memory. With several
+processes each asks its own share of the cells on the same device: packing shared prefixes is the
+processor's work, and one core cannot keep a GPU busy with it.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import subprocess
+import sys
+import tempfile
 import time
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 
 def main() -> None:
@@ -20,7 +28,9 @@ def main() -> None:
     parser.add_argument("--json", default="-")
     parser.add_argument("--pairs", type=int, default=0)
     parser.add_argument("--dtype", default=None)
-    parser.add_argument("--shard-rows", type=int, default=65_536)
+    parser.add_argument("--shard-rows", type=int, default=None)
+    parser.add_argument("--processes", type=int, default=1)
+    parser.add_argument("--part", type=int, default=-1, help="(used by --processes)")
     parser.add_argument("--resamples", type=int, default=200)
     options = parser.parse_args()
     from evenhand.findings import plain
@@ -44,11 +54,9 @@ def main() -> None:
     facts: dict[str, Any] = {"model": model.describe(), "cells": len(design), "dropped": dropped}
     facts["load_s"] = time.perf_counter() - begun
     begun = time.perf_counter()
-    requests = way.requests(design)
-    scores = ask(requests)
+    answers = _answers(options, ask, way, design)
     facts["ask_s"] = time.perf_counter() - begun
     facts["inputs_per_s"] = 4 * len(design) / facts["ask_s"]
-    answers = way.answers(scores, design, 0, len(design))
     cells = probe.cells(design, answers.scores)
     begun = time.perf_counter()
     whole = unqover.summary(
@@ -72,6 +80,31 @@ def main() -> None:
     facts["variance"] = tables["variance"].to_pylist()
     _write(options.json, facts)
     print(json.dumps(plain({"summary": facts["summary"], "statistics_s": facts["statistics_s"]})))
+
+
+def _answers(options: Any, ask: Any, way: Any, design: Any) -> Any:
+    """The answers to all cells, from this process or from several."""
+    count = options.processes
+    bounds = [len(design) * k // count for k in range(count + 1)]
+    if options.part >= 0:
+        low, high = bounds[options.part], bounds[options.part + 1]
+        part = way.answers(ask(way.requests(design, low, high)), design, low, high)
+        np.savez(_part_file(options, options.part), scores=part.scores)
+        sys.exit(0)
+    if count == 1:
+        return way.answers(ask(way.requests(design)), design, 0, len(design))
+    from evenhand.probes.underspecified_asking import Answers
+
+    command = [sys.executable, *sys.argv]
+    working = [subprocess.Popen([*command, "--part", str(k)]) for k in range(count)]
+    if any([process.wait() for process in working]):
+        sys.exit("a part failed")
+    parts = [np.load(_part_file(options, k))["scores"] for k in range(count)]
+    return Answers(np.concatenate(parts))
+
+
+def _part_file(options: Any, part: int) -> Path:
+    return Path(tempfile.gettempdir()) / f"{Path(options.json).stem}.{part}.npz"
 
 
 def _write(target: str, facts: dict[str, Any]) -> None:

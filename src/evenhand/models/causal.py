@@ -17,9 +17,10 @@ import numpy as np
 
 from evenhand.errors import ModelError
 from evenhand.models import causal_fill, spans_marked
+from evenhand.models.device import fetched, moved
 from evenhand.models.generation import sample
 from evenhand.models.head import AppliedEdit, HeadEdit
-from evenhand.models.packing import PackedRow, pack
+from evenhand.models.packing import PackedBatch, common_prefix, pack, packed_batches, plain_rows
 from evenhand.models.transformer import LoadOptions, Transformer
 from evenhand.requests import (
     Column,
@@ -34,15 +35,20 @@ from evenhand.requests import (
 )
 
 ROW_NODES = 256
-HEAD_ELEMENTS = 1 << 26  # vocabulary-sized floats alive at once: 256 MB in float32
+HEAD_ELEMENTS = 1 << 26
+"""Vocabulary-sized floats alive at once: 256 MB in float32."""
+DEVICE_HEAD_ELEMENTS = 1 << 30
+"""The same on a GPU, where a pass over few tokens does not pay."""
 
 
-@dataclass(frozen=True)
+@dataclass
 class Wanted:
     """Token sequences, and the positions whose next-token distribution is asked for."""
 
     sequences: list[list[int]]
     positions: list[range]
+    batches: list[PackedBatch] | None = None
+    """How they are laid out, when that was done ahead."""
 
 
 class _Seen(Exception):
@@ -167,62 +173,73 @@ class CausalModel(Transformer):
         self.check_lengths([len(t) for t in whole], "text")
         positions = []
         for start, tokens in zip(before, whole):
-            agree = next(
-                (i for i, (a, b) in enumerate(zip(start, tokens)) if a != b),
-                min(len(start), len(tokens)),
-            )
-            first = min(max(1, agree), len(tokens))
+            first = min(max(1, common_prefix(start, tokens)), len(tokens))
             positions.append(range(first - 1, len(tokens) - 1))
-        return Wanted(whole, positions)
+        wanted = Wanted(whole, positions)
+        wanted.batches = self._laid_out(wanted)
+        return wanted
 
     def _score(self, wanted: Wanted) -> tuple[np.ndarray, np.ndarray]:
         """Summed log-probability of the tokens after each wanted position, and their number."""
         total = np.zeros(len(wanted.sequences))
+        parts, seen = [], []
 
         def add(logits: Any, owners: np.ndarray, steps: np.ndarray) -> None:
-            targets = [wanted.sequences[o][s + 1] for o, s in zip(owners, steps)]
-            picked = logits.gather(1, self.torch.tensor(targets, device=logits.device)[:, None])
-            logprob = picked[:, 0] - logits.logsumexp(-1)
-            np.add.at(total, owners, logprob.double().cpu().numpy())
+            targets = np.asarray([wanted.sequences[o][s + 1] for o, s in zip(owners, steps)])
+            asked = moved(self.torch, targets, self.device)[:, None]
+            parts.append(logits.gather(1, asked)[:, 0] - logits.logsumexp(-1))
+            seen.append(owners)
 
         self._visit(wanted, add)
+        if parts:
+            values = fetched(self.torch, self.torch.cat(parts))()
+            np.add.at(total, np.concatenate(seen), values)
         return total, np.asarray([len(p) for p in wanted.positions], dtype=np.int32)
+
+    @property
+    def _head_limit(self) -> int:
+        """How many positions may go through the vocabulary head together."""
+        on_gpu = self.device.startswith("cuda")
+        return max(1, (DEVICE_HEAD_ELEMENTS if on_gpu else HEAD_ELEMENTS) // self.vocabulary)
+
+    def _laid_out(self, wanted: Wanted) -> list[PackedBatch]:
+        """The sequences packed into batches (may be done ahead of the device)."""
+        row_nodes = max(ROW_NODES, max(map(len, wanted.sequences), default=0))
+        rows = pack(wanted.sequences, row_nodes) if self.packs else plain_rows(wanted.sequences)
+        return packed_batches(rows, wanted.positions, self.token_budget, self._head_limit)
 
     def _visit(self, wanted: Wanted, use: Callable[[Any, np.ndarray, np.ndarray], None]) -> None:
         """Call `use(logits, owners, steps)` for batches of wanted (sequence, position) pairs."""
-        limit = max(1, HEAD_ELEMENTS // self.vocabulary)
-        row_nodes = max(ROW_NODES, max(map(len, wanted.sequences), default=0))
-        rows = pack(wanted.sequences, row_nodes) if self.packs else _plain(wanted.sequences)
-        for batch in _batches(rows, wanted, self.token_budget, limit):
-            nodes, owners, steps = _asked(batch, wanted)
-            distinct, inverse = np.unique(nodes, axis=0, return_inverse=True)
-            logits = self._forward(batch, distinct[:, 0], distinct[:, 1])
-            for low in range(0, len(owners), limit):
+        batches = self._laid_out(wanted) if wanted.batches is None else wanted.batches
+        limit = self._head_limit
+        for batch in batches:
+            logits = self._forward(batch)
+            for low in range(0, len(batch.owners), limit):
                 part = slice(low, low + limit)
-                use(logits[inverse.ravel()[part]], owners[part], steps[part])
+                which = moved(self.torch, batch.inverse[part], self.device)
+                use(logits[which], batch.owners[part], batch.steps[part])
 
-    def _forward(self, batch: Sequence[PackedRow], rows: np.ndarray, columns: np.ndarray) -> Any:
-        """Logits at the given nodes of a batch of packed rows, float32 [nodes, vocabulary]."""
+    def _forward(self, batch: PackedBatch) -> Any:
+        """Logits at the asked nodes of a batch of packed rows, float32 [nodes, vocabulary]."""
         torch = self.torch
-        width = max(map(len, batch))
-        tokens = np.zeros((len(batch), width), dtype=np.int64)
-        depths = np.zeros_like(tokens)
-        for i, row in enumerate(batch):
-            tokens[i, : len(row)] = row.tokens
-            depths[i, : len(row)] = row.depths
-        arguments: dict[str, Any] = {"input_ids": torch.from_numpy(tokens).to(self.device)}
+        arguments: dict[str, Any] = {"input_ids": moved(torch, batch.tokens, self.device)}
         if self.packs:
-            mask = torch.from_numpy(np.stack([row.visible(width) for row in batch]))
-            low = torch.finfo(self.model.dtype).min
-            additive = torch.zeros(mask.shape, dtype=self.model.dtype).masked_fill_(~mask, low)
-            arguments["attention_mask"] = additive[:, None].to(self.device)
-            arguments["position_ids"] = torch.from_numpy(depths).to(self.device)
-        at = (torch.from_numpy(rows).to(self.device), torch.from_numpy(columns).to(self.device))
+            arguments["attention_mask"] = self._tree_mask(moved(torch, batch.ends, self.device))
+            arguments["position_ids"] = moved(torch, batch.depths, self.device)
+        at = (moved(torch, batch.rows, self.device), moved(torch, batch.columns, self.device))
         with self.only_positions(*at), self.edited():
             try:
                 return self.model(**arguments, use_cache=False).logits[0].float()
             except _Seen as seen:
                 return seen.states[0].float()
+
+    def _tree_mask(self, ends: Any) -> Any:
+        """What is added to attention scores [rows, 1, width, width]: 0 for ancestors and self."""
+        torch = self.torch
+        node = torch.arange(ends.shape[1], device=self.device)
+        seen = (node[None, :] <= node[:, None]) & (node[:, None] < ends[:, None, :])
+        out = torch.zeros(seen.shape, dtype=self.model.dtype, device=self.device)
+        return out.masked_fill_(~seen, torch.finfo(self.model.dtype).min)[:, None]
 
     def last_states(self, texts: Sequence[str]) -> np.ndarray:
         """What the head sees after each text: float32 [texts, hidden size]."""
@@ -342,43 +359,3 @@ def divergences(torch: Any, log_p: Any, log_q: Any) -> tuple[float, float, float
     log_m = torch.where(log_p == log_q, log_p, log_m)
     js = float(0.5 * (p * (log_p - log_m)).sum() + 0.5 * (q * (log_q - log_m)).sum())
     return max(0.0, kl_pq), max(0.0, kl_qp), min(1.0, hellinger2), max(0.0, js)
-
-
-def _plain(sequences: Sequence[Sequence[int]]) -> list[PackedRow]:
-    """One row per sequence: for architectures that take no explicit positions."""
-    rows = []
-    for number in sorted(range(len(sequences)), key=lambda i: (-len(sequences[i]), i)):
-        row = PackedRow()
-        row.add(number, sequences[number], 0, [])
-        rows.append(row)
-    return rows
-
-
-def _batches(
-    rows: list[PackedRow], wanted: Wanted, budget: int, limit: int
-) -> list[list[PackedRow]]:
-    """Rows of similar size together, within the token budget and the head's memory limit."""
-    batches: list[list[PackedRow]] = []
-    width = asked = 0
-    for row in sorted(rows, key=len, reverse=True):
-        here = sum(len(wanted.positions[n]) for n in row.paths)
-        fits = batches and (len(batches[-1]) + 1) * width <= budget and asked + here <= limit
-        if fits:
-            batches[-1].append(row)
-            asked += here
-        else:
-            batches.append([row])
-            width, asked = len(row), here
-    return batches
-
-
-def _asked(batch: Sequence[PackedRow], wanted: Wanted) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """(row, node) of every wanted position in a batch, with its sequence and step."""
-    nodes, owners, steps = [], [], []
-    for i, row in enumerate(batch):
-        for number, path in row.paths.items():
-            for step in wanted.positions[number]:
-                nodes.append((i, path[step]))
-                owners.append(number)
-                steps.append(step)
-    return np.asarray(nodes).reshape(-1, 2), np.asarray(owners, int), np.asarray(steps, int)

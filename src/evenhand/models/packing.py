@@ -11,10 +11,14 @@ sequence alone.
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
+import numpy.typing as npt
+
+Ints = npt.NDArray[np.int64]
 
 
 @dataclass
@@ -47,6 +51,21 @@ class PackedRow:
         self.paths[number] = path
         return path
 
+    def ends(self) -> list[int]:
+        """For each node, the index after its last descendant.
+
+        Nodes of a subtree stand side by side, so node i may attend to j when j <= i < ends[j].
+
+        >>> pack([[1, 2, 3], [1, 2, 4], [9]], row_nodes=16)[0].ends()
+        [4, 4, 3, 4, 5]
+        """
+        out = list(range(1, len(self.tokens) + 1))
+        for node in range(len(out) - 1, -1, -1):
+            parent = self.parents[node]
+            if parent >= 0 and out[node] > out[parent]:
+                out[parent] = out[node]
+        return out
+
     def visible(self, width: int) -> np.ndarray:
         """Boolean [width, width]: which nodes each node may attend to. Padding sees itself."""
         mask = np.eye(width, dtype=bool)
@@ -66,7 +85,8 @@ def pack(sequences: Sequence[Sequence[int]], row_nodes: int) -> list[PackedRow]:
     >>> [len(row) for row in rows], rows[0].paths[1]
     ([5], [0, 1, 3])
     """
-    order = sorted(range(len(sequences)), key=lambda i: list(sequences[i]))
+    keys = [struct.pack(f">{len(s)}I", *s) for s in sequences]  # ordered like the lists, quicker
+    order = sorted(range(len(sequences)), key=keys.__getitem__)
     rows: list[PackedRow] = []
     row = PackedRow()
     previous: Sequence[int] = ()
@@ -84,6 +104,78 @@ def pack(sequences: Sequence[Sequence[int]], row_nodes: int) -> list[PackedRow]:
     return rows
 
 
+@dataclass(frozen=True)
+class PackedBatch:
+    """Rows as arrays [rows, width], and where the asked positions stand.
+
+    Attributes:
+        tokens, depths, ends: of each node; padding sees itself only.
+        rows, columns: the distinct nodes asked for.
+        inverse, owners, steps: for each asked position its place among those nodes, its sequence
+            and its step there.
+    """
+
+    tokens: Ints
+    depths: Ints
+    ends: Ints
+    rows: Ints
+    columns: Ints
+    inverse: Ints
+    owners: Ints
+    steps: Ints
+
+
+def packed_batches(
+    rows: list[PackedRow], positions: Sequence[range], budget: int, limit: int
+) -> list[PackedBatch]:
+    """Rows of similar size together, within the token budget and the head's memory limit."""
+    batches: list[list[PackedRow]] = []
+    width = asked = 0
+    for row in sorted(rows, key=len, reverse=True):
+        here = sum(len(positions[n]) for n in row.paths)
+        fits = batches and (len(batches[-1]) + 1) * width <= budget and asked + here <= limit
+        if fits:
+            batches[-1].append(row)
+            asked += here
+        else:
+            batches.append([row])
+            width, asked = len(row), here
+    return [_as_arrays(batch, positions) for batch in batches]
+
+
+def _as_arrays(batch: Sequence[PackedRow], positions: Sequence[range]) -> PackedBatch:
+    width = max(map(len, batch))
+    tokens, depths = (np.zeros((len(batch), width), np.int64) for _ in range(2))
+    ends = np.tile(np.arange(1, width + 1), (len(batch), 1))
+    nodes: list[int] = []
+    owners: list[int] = []
+    steps: list[int] = []
+    for i, row in enumerate(batch):
+        tokens[i, : len(row)] = row.tokens
+        depths[i, : len(row)] = row.depths
+        ends[i, : len(row)] = row.ends()
+        for number, path in row.paths.items():
+            asked = positions[number]
+            nodes += [i * width + path[step] for step in asked]
+            owners += [number] * len(asked)
+            steps += asked
+    distinct, inverse = np.unique(np.asarray(nodes, np.int64), return_inverse=True)
+    at = np.divmod(distinct, width)
+    return PackedBatch(
+        tokens, depths, ends, *at, inverse.ravel(), np.asarray(owners, int), np.asarray(steps, int)
+    )
+
+
+def plain_rows(sequences: Sequence[Sequence[int]]) -> list[PackedRow]:
+    """One row per sequence: for architectures that take no explicit positions."""
+    rows = []
+    for number in sorted(range(len(sequences)), key=lambda i: (-len(sequences[i]), i)):
+        row = PackedRow()
+        row.add(number, sequences[number], 0, [])
+        rows.append(row)
+    return rows
+
+
 def common_prefix(a: Sequence[int], b: Sequence[int]) -> int:
     """Length of the common beginning.
 
@@ -91,6 +183,8 @@ def common_prefix(a: Sequence[int], b: Sequence[int]) -> int:
     2
     """
     limit = min(len(a), len(b))
+    if a[:limit] == b[:limit]:
+        return limit
     for i in range(limit):
         if a[i] != b[i]:
             return i
