@@ -49,7 +49,7 @@ def edits(width: int, vocabulary: int, rank: int) -> dict[str, HeadEdit]:
     basis = np.linalg.qr(rng.standard_normal((width, rank)))[0].astype(np.float32)
     q = rng.uniform(0, 1, vocabulary).astype(np.float32)
     inside = np.zeros(vocabulary, bool)
-    inside[:1_000] = True
+    inside[rng.permutation(vocabulary)[:1_000]] = True
     return {
         "projection": HeadEdit(basis, basis),
         "mixture": HeadEdit(basis, basis, alpha=0.5),
