@@ -52,6 +52,7 @@ def mitigate(
         typer.Option(help="Word vectors for the bias-sensitive tokens; default: the model's own."),
     ] = None,
     tokens: Annotated[int, typer.Option(min=2, help="How many bias-sensitive tokens.")] = 1_000,
+    openings: Annotated[int, typer.Option(min=20, help="Sets of openings to fit on.")] = 240,
     stereoset: Annotated[
         Path | None, typer.Option(help="StereoSet's gold file: add it to the trade-off.")
     ] = None,
@@ -123,7 +124,7 @@ def mitigate(
         method=method, axis=axis, classifier=classifier, rounds=rounds,
         alpha=_alpha(alpha), max_increase=_share(max_perplexity_increase), mixture=mixture,
         as_published=as_published, first_token_only=first_token_only, seed=seed,
-        offset=not no_offset, vectors=vectors or "", tokens=tokens,
+        offset=not no_offset, vectors=vectors or "", tokens=tokens, sets=openings,
     )  # fmt: skip
     passages = read_texts(texts) if texts else None
     loaded = causal(model, dtype, device)
