@@ -106,6 +106,7 @@ def scoring(pools: Sequence[Pool], model: Any) -> dict[str, Any]:
             first += [prompt(pool.filled, model.answers, as_published=True)] * 3
             second += [pool.filled.answer, a, b]
     batch = 3 * QUESTIONS
+    first, second = (x * -(-batch // len(x)) for x in (first, second))
     spent = []
     with torch.inference_mode():
         for number in range(TIMED_BATCHES + 2):
