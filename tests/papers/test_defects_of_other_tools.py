@@ -2,7 +2,7 @@
 
 The numbers D1 to D17 are those of a survey of other tools' released code. D7 (a counter set to 1
 instead of raised) and D18 (a wrong mapping of regulations) concern nothing that evenhand has; D16
-(a mitigated class that scores the base model) is tested where mitigations are.
+(a mitigated class that scores the base model) belongs to the tests of mitigations.
 """
 
 from __future__ import annotations
