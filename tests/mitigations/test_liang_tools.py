@@ -265,3 +265,31 @@ def test_a_fixed_hidden_mixture_is_linear_and_exports_to_the_last_bit(
     assert edit.linear
     assert not HeadEdit(basis, basis, alpha=0.3).linear
     assert export(edit, model, tmp_path / "e") == 0.0
+
+
+def test_methods_are_swept_on_the_same_states_and_the_best_within_the_limit_is_kept(
+    model: Any,
+) -> None:
+    from evenhand.mitigations import autoregressive as job
+    from evenhand.mitigations.openings import openings
+    from evenhand.mitigations.tradeoff import Held
+
+    rng = np.random.default_rng(0)
+    states = rng.normal(size=(20, 3, 32)).astype("f4")
+    states[:, 1] = states[:, 0] + np.eye(32, dtype="f4")[0] * 4
+    held = Held(
+        states[:6, 0], states[:6, 1], rng.normal(size=(60, 32)).astype("f4"),
+        rng.integers(0, model.vocabulary, 60), np.arange(60),
+    )  # fmt: skip
+    ordinary = rng.normal(size=(300, 32)).astype("f4")
+    found = openings("gender", sets=20)
+    material = job.Material(found, states, ordinary, held, tuple("abcdef"), "made")
+    settings = job.Settings(method="inlp", max_increase=10.0)
+    both = job.fit_among(model, material, settings, ["inlp", "leace"])
+    alone = [job.fit(model, material, replace(settings, method=m)) for m in ("inlp", "leace")]
+    assert {p.method for p in both.points} == {"inlp", "leace"}
+    assert len(both.points) == sum(len(f.points) for f in alone)
+    assert both.chosen.hellinger2 == min(f.chosen.hellinger2 for f in alone)
+    assert both.facts["left_out"] == {}
+    with pytest.raises(SpecError, match="unknown method 'leage'"):
+        job.fit_among(model, material, settings, ["inlp", "leage"])

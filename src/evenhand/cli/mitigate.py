@@ -16,7 +16,8 @@ def mitigate(
     method: Annotated[
         str,
         typer.Option(
-            help="causal: inlp, leace, a-inlp, a-subspace; encoders: inlp, leace, sentence; "
+            help="causal: inlp, leace, a-inlp, a-subspace (several with commas: the best is kept); "
+            "encoders: inlp, leace, sentence; "
             "masked: cda, dropout; masked and causal: reweighting; vectors: attract-repel, "
             "hard-projection, soft-projection."
         ),
@@ -116,25 +117,30 @@ def mitigate(
             seed=seed, device=device,
         )  # fmt: skip
         return
+    from dataclasses import replace
+
     from evenhand.mitigations import autoregressive as job
     from evenhand.mitigations import saved
     from evenhand.mitigations.openings import read_texts
 
+    methods = method.split(",")
     settings = job.Settings(
-        method=method, axis=axis, classifier=classifier, rounds=rounds,
+        method=methods[0], axis=axis, classifier=classifier, rounds=rounds,
         alpha=_alpha(alpha), max_increase=_share(max_perplexity_increase), mixture=mixture,
         as_published=as_published, first_token_only=first_token_only, seed=seed,
         offset=not no_offset, vectors=vectors or "", tokens=tokens, sets=openings,
     )  # fmt: skip
+    for other in methods[1:]:  # a wrong name is refused before any work
+        replace(settings, method=other)
     passages = read_texts(texts) if texts else None
     loaded = causal(model, dtype, device)
     screen = output.console(stderr=True)
     material = job.collect(loaded, settings, passages, lambda text: screen.print(f"  {text}"))
     screen.print("  judging settings")
-    fitted = job.fit(loaded, material, settings)
+    fitted = job.fit_among(loaded, material, settings, methods)
     saved.save(fitted, loaded, model, out)
     result = {
-        "folder": str(out), "method": method, "axis": axis, "model": model,
+        "folder": str(out), "method": fitted.settings.method, "axis": axis, "model": model,
         "before": fitted.before.as_dict(), "after": fitted.chosen.as_dict(), **fitted.facts,
         "points": [p.as_dict() for p in fitted.points],
     }  # fmt: skip
@@ -221,7 +227,8 @@ def _stereoset(loaded: Any, material: Any, fitted: Any, file: Path, count: int) 
 
     settings = fitted.settings
     examples = stereo.examples_of(file, settings.axis, count, settings.seed)
-    increases = {(p.rounds, p.alpha): p.increase for p in fitted.points}
+    mine = [p for p in fitted.points if p.method == settings.method]
+    increases = {(p.rounds, p.alpha): p.increase for p in mine}
     tried = autoregressive.candidates(loaded, material, settings)
     rows = stereo.sweep(loaded, tried, increases, examples, settings.seed)
     return {"n": len(examples), **stereo.learned_against_fixed(rows), "rows": rows}

@@ -13,7 +13,7 @@ setting: LinearSVC on raw states, removed orthogonally).
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -231,9 +231,38 @@ def _alpha_rule(model: Any, settings: Settings) -> HeadEdit:
     )  # fmt: skip
 
 
-def fit(model: Any, material: Material, settings: Settings) -> Fitted:
-    """Fit the candidates, judge each at every alpha in one pass, and choose by constraint."""
+def fit_among(
+    model: Any, material: Material, settings: Settings, methods: Sequence[str]
+) -> Fitted:  # fmt: skip
+    """Fit several methods on the same cached states and choose the best within the limit.
+
+    A method without a setting within the limit is left out and named in `facts["left_out"]`.
+    """
     bench = Bench(model, material.held, settings.seed)
+    done, left = [], {}
+    for method in methods:
+        try:
+            done.append(fit(model, material, replace(settings, method=method), bench))
+        except SpecError as error:
+            if method not in METHODS:
+                raise
+            left[method] = str(error)
+    if not done:
+        raise SpecError(" ".join(left.values()))
+    within = [f for f in done if f.chosen.increase <= settings.max_increase]
+    best = min(within or done, key=lambda f: (f.chosen.hellinger2, f.chosen.increase))
+    points = tuple(p for f in done for p in f.points)
+    every = [best.before, *points]
+    front = [p.as_dict() for p in pareto(every)]
+    facts = {**best.facts, "front": front, "area": area(every), "left_out": left}
+    return replace(best, points=points, facts=facts)
+
+
+def fit(
+    model: Any, material: Material, settings: Settings, bench: Bench | None = None
+) -> Fitted:  # fmt: skip
+    """Fit the candidates, judge each at every alpha in one pass, and choose by constraint."""
+    bench = bench or Bench(model, material.held, settings.seed)
     tried = candidates(model, material, settings)
     alphas = _alphas(settings)
     points = [p for candidate in tried for p in bench.judge(candidate, alphas)]
