@@ -261,7 +261,7 @@ def _interval(
 
 def _ranks(values: Floats) -> Floats:
     """Average ranks of each column; scipy.stats would take a second to import."""
-    return weighted_ranks(values, np.ones((1, len(values))))[0]
+    return np.asarray(weighted_ranks(values, np.ones((1, len(values))))[0], np.float64)
 
 
 def _column_problems(values: Floats, name: str) -> list[str]:
