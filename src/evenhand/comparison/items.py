@@ -63,7 +63,7 @@ def _columns(table: pa.Table) -> list[str]:
 def _names(table: pa.Table, column: str) -> bool:
     kind = table.schema.field(column).type
     text = pa.types.is_string(kind) or pa.types.is_large_string(kind)
-    return text or pa.types.is_dictionary(kind) or pa.types.is_integer(kind)
+    return bool(text or pa.types.is_dictionary(kind) or pa.types.is_integer(kind))
 
 
 def _keys(table: pa.Table, columns: list[str]) -> list[tuple[Any, ...]]:

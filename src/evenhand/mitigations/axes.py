@@ -170,7 +170,7 @@ def _split(
     part = np.asarray([by_frame[r[2]] for r in rows], np.int64)
     fresh = np.asarray([u % 4 == 3 for u in units])
     part[fresh & (part == TEST)] = NEW
-    kept = np.flatnonzero(~(fresh & (part < TEST)))
+    kept: list[int] = np.flatnonzero(~(fresh & (part < TEST))).tolist()
     return AxisData(
         axis, groups,
         tuple(rows[i][0] for i in kept), tuple(rows[i][1] for i in kept),
@@ -272,7 +272,10 @@ def _limited(data: AxisData, limit: int, seed: int) -> AxisData:
 
 def take(data: AxisData, rows: npt.NDArray[np.int64]) -> AxisData:
     """Some rows."""
-    pick = lambda values: tuple(values[i] for i in rows)  # noqa: E731
+
+    def pick(values: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(values[i] for i in rows)
+
     return replace(
         data, texts=pick(data.texts), terms=pick(data.terms), frames=pick(data.frames),
         labels=data.labels[rows], sets=data.sets[rows], part=data.part[rows],

@@ -266,7 +266,10 @@ def _loss(
     torch: Any, model: Any, tokenizer: Any, rows: Sequence[list[int]], rng: Any, device: str
 ) -> Any:
     ids, mask, labels = masked_batch(tokenizer, rows, rng)
-    to = lambda a: torch.from_numpy(a).to(device)  # noqa: E731
+
+    def to(array: Ints) -> Any:
+        return torch.from_numpy(array).to(device)
+
     hidden = model(input_ids=to(ids), attention_mask=to(mask)).logits
     return torch.nn.functional.cross_entropy(
         hidden.flatten(0, 1).float(), to(labels).flatten(), ignore_index=-100
@@ -284,8 +287,8 @@ def masked_batch(
         ids[i, : len(row)], mask[i, : len(row)] = row, 1
     free = mask.astype(bool) & ~np.isin(ids, tokenizer.all_special_ids)
     chosen = free & (rng.random(ids.shape) < MASKED)
-    for i in np.flatnonzero(~chosen.any(axis=1) & free.any(axis=1)):  # at least one a text
-        chosen[i, rng.choice(np.flatnonzero(free[i]))] = True
+    for line in np.flatnonzero(~chosen.any(axis=1) & free.any(axis=1)):  # at least one a text
+        chosen[line, rng.choice(np.flatnonzero(free[line]))] = True
     labels = np.where(chosen, ids, -100)
     draw = rng.random(ids.shape)
     ids = np.where(chosen & (draw < 0.8), tokenizer.mask_token_id, ids)
