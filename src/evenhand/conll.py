@@ -13,6 +13,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from evenhand.errors import DataError
 
@@ -69,7 +70,7 @@ def read_conll(
             each with its line number.
     """
     path = Path(path)
-    opener = {".gz": gzip.open, ".xz": lzma.open}.get(path.suffix, open)
+    opener: Any = {".gz": gzip.open, ".xz": lzma.open}.get(path.suffix, open)
     try:
         with opener(path, "rt", encoding="utf-8", newline="\n") as file:
             found = list(parse_conll(file, str(path), genre=genre, skipped=skipped))

@@ -62,5 +62,4 @@ def test_the_vectors_are_those_of_the_package(system: model.NeuralCoref) -> None
 @pytest.mark.model
 def test_it_resolves_a_clear_pronoun(system: model.NeuralCoref) -> None:
     tokens = "The nurse notified the patient that her shift would end .".split()
-    assert system.resolve(tokens) == [[(0, 2), (6, 7)]]
-    assert system.resolve(["Rain", "."]) == []
+    assert system.resolve([["Rain", "."], tokens]) == [[], [[(0, 2), (6, 7)]]]

@@ -47,7 +47,9 @@ def rates(counts: ArrayLike) -> Floats:
     n = tp + fp + fn + tn
     tops = np.stack([tp, tp, 2 * tp, fp, fn, tp + tn, tp + fp], axis=-1)
     bottoms = np.stack([tp + fp, tp + fn, 2 * tp + fp + fn, fp + tn, tp + fn, n, n], axis=-1)
-    return np.divide(tops, bottoms, out=np.full_like(tops, np.nan), where=bottoms > 0)
+    out = np.full(tops.shape, np.nan)
+    np.divide(tops, bottoms, out=out, where=bottoms > 0)
+    return out
 
 
 def group_gaps(

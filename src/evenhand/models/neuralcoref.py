@@ -61,50 +61,47 @@ class NeuralCoref:
 
     def predict(self, documents: Sequence[Document]) -> list[Document]:
         """Documents with predicted clusters; sentences are treated one by one."""
-        out = []
-        for document in documents:
-            clusters = [
-                [(a + low, b + low) for a, b in cluster]
-                for low, high in sentence_bounds(document)
-                for cluster in self.resolve(document.tokens[low:high])
-            ]
-            out.append(document.with_clusters(clusters))
+        places = [
+            (d, *bounds) for d, doc in enumerate(documents) for bounds in sentence_bounds(doc)
+        ]
+        found = self.resolve([documents[d].tokens[low:high] for d, low, high in places])
+        clusters: list[list[list[Span]]] = [[] for _ in documents]
+        for (d, low, _), groups in zip(places, found):
+            clusters[d] += [[(a + low, b + low) for a, b in group] for group in groups]
+        return [doc.with_clusters(c) for doc, c in zip(documents, clusters)]
+
+    def resolve(self, sentences: Sequence[Sequence[str]]) -> list[list[list[Span]]]:
+        """Clusters of each sentence; the networks run once over all of them."""
+        spans = [find_mentions(tokens, self.occupations) for tokens in sentences]
+        inputs = [self._inputs(tokens, s) for tokens, s in zip(sentences, spans)]
+        single = self._run("single", np.concatenate([i[0] for i in inputs]))
+        pairs = self._run("pairs", np.concatenate([i[1] for i in inputs]))
+        out, first, second = [], 0, 0
+        for found in spans:
+            n = len(found)
+            table = np.full((n, n), -np.inf, np.float32)
+            table[np.tril_indices(n, -1)] = pairs[second : second + n * (n - 1) // 2]
+            out.append(_clusters(found, single[first : first + n], table))
+            first, second = first + n, second + n * (n - 1) // 2
         return out
 
-    def resolve(self, tokens: Sequence[str]) -> list[list[Span]]:
-        """Clusters of one sentence."""
-        spans = find_mentions(tokens, self.occupations)
-        best, scores = self.scores(tokens, spans)
-        group = list(range(len(spans)))
-        for i in range(len(spans)):
-            if i and scores[i, :i].max() > best[i]:
-                target = group[int(scores[i, :i].argmax())]
-                group = [target if g == group[i] else g for g in group]
-        found = [[s for s, g in zip(spans, group) if g == key] for key in dict.fromkeys(group)]
-        return [cluster for cluster in found if len(cluster) > 1]
-
-    def scores(self, tokens: Sequence[str], spans: Sequence[Span]) -> tuple[Floats, Floats]:
-        """s(i) of "no antecedent" and s(i, j) for j < i; other cells are -inf."""
+    def _inputs(self, tokens: Sequence[str], spans: Sequence[Span]) -> tuple[Floats, Floats]:
+        """Rows for the network of mentions, and for that of pairs (i, j), j < i, by i then j."""
         n = len(spans)
         if not n:
-            return np.zeros(0, np.float32), np.zeros((0, 0), np.float32)
+            return np.zeros((0, 668), np.float32), np.zeros((0, 1364), np.float32)
         words = [t.lower() for t in tokens]
         embedded = np.stack([self._mention(words, span) for span in spans])
         own = np.stack([_own(spans, k, words) for k in range(n)])
-        single = self._run("single", np.hstack([embedded, own, np.zeros((n, 1), np.float32)]))
-        table = np.full((n, n), -np.inf, np.float32)
-        pairs = [(i, j) for i in range(n) for j in range(i)]
-        if pairs:
-            rows = [
-                np.concatenate(
-                    [embedded[j], embedded[i], _pair(words, spans, i, j), own[j], own[i], [0]]
-                )
-                for i, j in pairs
-            ]
-            table[tuple(np.asarray(pairs).T)] = self._run(
-                "pairs", np.stack(rows).astype(np.float32)
-            )
-        return single, table
+        rows = [
+            np.concatenate([
+                embedded[j], embedded[i], _pair(words, spans, i, j), own[j], own[i], [0],
+            ])
+            for i in range(n)
+            for j in range(i)
+        ]  # fmt: skip
+        both = np.asarray(rows, np.float32).reshape(-1, 1364)
+        return np.hstack([embedded, own, np.zeros((n, 1), np.float32)]), both
 
     def _run(self, name: str, values: Floats) -> Floats:
         for number, (weight, bias) in enumerate(self.networks[name]):
@@ -134,6 +131,17 @@ class NeuralCoref:
         parts = [*map(self._mean, means), np.zeros(SIZE, np.float32)]
         parts += [at(p) for p in (stop - 1, start, stop - 1, start - 1, stop, start - 2, stop + 1)]
         return np.concatenate([*parts, at(_head(words, span))])
+
+
+def _clusters(spans: Sequence[Span], single: Floats, table: Floats) -> list[list[Span]]:
+    """Every mention joins its best earlier one when that beats "no antecedent"."""
+    group = list(range(len(spans)))
+    for i in range(1, len(spans)):
+        if table[i, :i].max() > single[i]:
+            target = group[int(table[i, :i].argmax())]
+            group = [target if g == group[i] else g for g in group]
+    found = [[s for s, g in zip(spans, group) if g == key] for key in dict.fromkeys(group)]
+    return [cluster for cluster in found if len(cluster) > 1]
 
 
 def find_mentions(tokens: Sequence[str], occupations: frozenset[tuple[str, str]]) -> list[Span]:
@@ -185,7 +193,7 @@ def _own(spans: Sequence[Span], number: int, words: Sequence[str]) -> Floats:
     kind = np.zeros(4, np.float32)
     kind[0 if words[start] in SUBJECT | OTHER else 1] = 1
     nested = any(k != number and a <= start and b >= stop for k, (a, b) in enumerate(spans))
-    rest = [number / len(spans), float(nested)]
+    rest = np.asarray([number / len(spans), float(nested)], np.float32)
     return np.concatenate([kind, _distance(stop - start - 1), rest]).astype(np.float32)
 
 
@@ -195,5 +203,6 @@ def _pair(words: Sequence[str], spans: Sequence[Span], i: int, j: int) -> Floats
     pronouns = SUBJECT | OTHER
     common = set(words[a + 1 : b]) & set(words[c + 1 : d]) - pronouns
     first = [1, 0, 0, words[b - 1] == words[d - 1], words[a:b] == words[c:d], bool(common)]
-    parts = [np.asarray(first, np.float32), _distance(0), _distance(i - j - 1), [float(b > c)]]
-    return np.concatenate(parts).astype(np.float32)
+    parts = [np.asarray(first, np.float32), _distance(0), _distance(i - j - 1)]
+    overlap = np.asarray([float(b > c)], np.float32)
+    return np.concatenate([*parts, overlap]).astype(np.float32)
