@@ -136,7 +136,7 @@ def _lines(folder: Path, name: str, rng: Any) -> list[str]:
 
     for path, opener in ((name, open), (f"{name}.xz", lzma.open), (f"{name}.gz", gzip.open)):
         if (folder / path).is_file():
-            with opener(folder / path, "rt", encoding="utf-8", newline="\n") as file:  # type: ignore[operator]
+            with opener(folder / path, "rt", encoding="utf-8", newline="\n") as file:
                 rows = list(dict.fromkeys(" ".join(line.split()) for line in file))
             rows = [r for r in rows if len(r.split()) >= SHORTEST]
             return [rows[i] for i in rng.permutation(len(rows))]
