@@ -1,9 +1,9 @@
 """Packed rows against a straightforward batched loop, on the packaged causal model.
 
-Option-shaped work: questions that share contexts, two names each. Unrelated work: prompts of 4 to 90
-words that share nothing, one word asked after each. Both ways run in this process, one after the
-other, on the same rows; the scores are compared. `first_score_s` is the time from a loaded model to
-the first stored score of a fresh ask, `load_s` the time to load it.
+Option-shaped work: questions that share contexts, two names each. Unrelated work: prompts of 4 to
+90 words that share nothing, one word asked after each. Both ways run in this process in turns, on
+the same rows; the scores are compared. `load_s` is the time to load the model, `first_score_s` the
+time from there to the first score.
 """
 
 from __future__ import annotations

@@ -97,7 +97,8 @@ def _answers(options: Any, ask: Any, way: Any, design: Any) -> Any:
 
     command = [sys.executable, *sys.argv]
     working = [subprocess.Popen([*command, "--part", str(k)]) for k in range(count)]
-    if any([process.wait() for process in working]):
+    codes = [process.wait() for process in working]
+    if any(codes):
         sys.exit("a part failed")
     parts = [np.load(_part_file(options, k))["scores"] for k in range(count)]
     return Answers(np.concatenate(parts))

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evenhand.models.packing import by_token_budget, common_prefix, pack
+from evenhand.models.packing import by_token_budget, common_prefix, pack, packed_batches
 
 sequences = st.lists(st.lists(st.integers(0, 3), min_size=1, max_size=6), min_size=1, max_size=25)
 
@@ -49,3 +50,25 @@ def test_batches_hold_every_row_once_within_the_budget(lengths: list[int], budge
 
 def test_common_prefix_of_empty_is_zero() -> None:
     assert common_prefix([], [1]) == 0
+
+
+@given(sequences, st.integers(4, 40))
+def test_subtree_ends_say_who_sees_whom(rows: list[list[int]], size: int) -> None:
+    for row in pack(rows, size):
+        node = np.arange(len(row))
+        ends = np.asarray(row.ends())
+        seen = (node[None] <= node[:, None]) & (node[:, None] < ends[None])
+        assert (seen == row.visible(len(row))).all()
+
+
+@given(sequences, st.integers(4, 40), st.integers(8, 80))
+def test_batches_ask_every_position_once(rows: list[list[int]], size: int, budget: int) -> None:
+    positions = [range(len(row) // 2, len(row)) for row in rows]
+    batches = packed_batches(pack(rows, size), positions, budget, limit=7)
+    asked = []
+    for batch in batches:
+        tokens = batch.tokens[batch.rows, batch.columns][batch.inverse]
+        places = list(zip(batch.owners.tolist(), batch.steps.tolist()))
+        assert tokens.tolist() == [rows[o][s] for o, s in places]
+        asked += places
+    assert sorted(asked) == [(i, s) for i, steps in enumerate(positions) for s in steps]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -123,3 +124,54 @@ def test_an_error_of_the_model_loses_no_finished_shard(tmp_path: Path) -> None:
     rest = ScriptedModel({"option": lambda p, o: 1.0})
     Ask(rest, tmp_path, shard_rows=10)(requests)
     assert rest.rows_scored == 100
+
+
+class Overlapping(ScriptedModel):
+    """Answers like its base, and writes down when shards are begun and finished."""
+
+    overlaps = True
+    device = "cuda"
+
+    def __init__(self) -> None:
+        super().__init__({"option": letters})
+        self.log: list[str] = []
+
+    def begin(self, requests: Any, prepared: Any) -> Any:
+        self.log.append("begin")
+        columns = self.answer(requests, prepared)
+
+        def finish() -> Any:
+            self.log.append("finish")
+            return columns
+
+        return finish
+
+
+def test_on_a_device_the_next_shard_is_queued_before_the_last_is_waited_for() -> None:
+    model, plain = Overlapping(), ScriptedModel({"option": letters})
+    requests = options(90)
+    turn = sys.getswitchinterval()
+    scores = Ask(model, shard_rows=20)(requests)["logit"]
+    assert sys.getswitchinterval() == turn
+    assert scores.tolist() == Ask(plain)(requests)["logit"].tolist()
+    shards = model.log.count("begin")
+    assert shards == model.log.count("finish") > 2
+    assert model.log == ["begin", *["begin", "finish"] * (shards - 1), "finish"]
+
+
+def test_a_wrapper_that_passes_attributes_on_is_asked_by_its_own_answer() -> None:
+    class Wrapper:
+        name, kind, answers, fingerprint = "wrapped", "scripted", frozenset({"option"}), "w"
+
+        def __init__(self, base: Any) -> None:
+            self.base = base
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self.base, name)
+
+        def answer(self, requests: Any, prepared: Any) -> Any:
+            return {k: v + 1000 for k, v in self.base.answer(requests, prepared).items()}
+
+    wrapped = Wrapper(Overlapping())
+    scores = Ask(wrapped)(options(30))["logit"]  # type: ignore[arg-type]
+    assert scores.min() > 1000

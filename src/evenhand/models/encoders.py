@@ -113,8 +113,8 @@ class ChoiceModel(EncoderBase):
         if isinstance(prepared, dict):
             logits = self.each(prepared, self._logits)[:, 0]
             lengths = [len(ids) for ids in prepared["input_ids"]]
-            answers = {"logit": logits, "n_tokens": np.asarray(lengths, dtype=np.int32)}
-            return lambda: answers
+            counts = np.asarray(lengths, dtype=np.int32)
+            return lambda: {"logit": logits, "n_tokens": counts}
         torch = self.torch
         with torch.inference_mode():
             # Everything is uploaded before the first pass: a copy in between would wait for it.
@@ -123,10 +123,10 @@ class ChoiceModel(EncoderBase):
 
         def finish() -> dict[str, Column]:
             order = np.concatenate([batch.inputs for batch in prepared])
-            logits, counts = np.empty(len(requests)), np.empty(len(requests), dtype=np.int32)
-            logits[order] = values()
-            counts[order] = np.concatenate([batch.lengths for batch in prepared])
-            return {"logit": logits, "n_tokens": counts}
+            found, sizes = np.empty(len(requests)), np.empty(len(requests), dtype=np.int32)
+            found[order] = values()
+            sizes[order] = np.concatenate([batch.lengths for batch in prepared])
+            return {"logit": found, "n_tokens": sizes}
 
         return finish
 
