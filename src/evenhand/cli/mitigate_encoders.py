@@ -230,11 +230,17 @@ def _prove(asked: Asked, before: Any, after: Any, texts: list[str] | None) -> di
 def show(result: dict[str, Any]) -> None:
     """The proof for people: probes, cost, what changed, what got worse."""
     out = output.console()
-    keep = ("layer", "rank", "test_before", "test_after", "test_chance", "new_before", "new_after",
-            "relearned_before", "relearned_after", "change")  # fmt: skip
-    if result.get("probes"):
-        rows = [{k: p[k] for k in keep} for p in result["probes"]]
-        output.print_table(rows, f"{result['axis']} read by fresh linear probes")
+    for p in result.get("probes", []):
+        rows = [
+            {"probe on": what, "before": p[f"{key}_before"], "after": p[f"{key}_after"],
+             "chance": p["test_chance"], "texts": p.get(f"{key}_n", p["test_n"] + p["new_n"])}
+            for what, key in (("held-out frames", "test"), ("new terms too", "new"),
+                              ("fitted on held-out texts itself", "relearned"))
+        ]  # fmt: skip
+        output.print_table(
+            rows, f"{result['axis']} read off {p['layer']}, rank {p['rank']} of {p['dimensions']}"
+        )
+        out.print(f"  mean squared change {p['change']:.3f} of the variance", markup=False)
     for text in result["notes"]:
         out.print(f"  {text}", markup=False)
     if result["utility"]:
@@ -251,9 +257,13 @@ def show_change(change: dict[str, Any]) -> None:
     title = f"{change['after']} against {change['before']}"
     if change.get("reason"):
         out.print(f"{title}: {change['reason']}", markup=False)
-    keys = ("probe", "number", "n", "size_before", "size_after", "size_change", "size_low",
-            "size_high", "q_size", "verdict")  # fmt: skip
-    moved = [{k: r[k] for k in keys} for r in change["items"] if r["verdict"][0] != "n"]
+    keys = {"probe": "probe", "number": "number", "n": "n", "before": "size_before",
+            "after": "size_after", "change": "size_change", "low": "size_low",
+            "high": "size_high", "q": "q_size", "verdict": "verdict"}  # fmt: skip
+    moved = [
+        {name: r[key] for name, key in keys.items()} for r in change["items"]
+        if r["verdict"] != "no difference detected"
+    ]  # fmt: skip
     output.print_table(moved[:30], f"Sizes that changed (q <= 0.05), {title}")
     tally: dict[str, int] = {}
     for row in change["findings"]:
@@ -262,10 +272,10 @@ def show_change(change: dict[str, Any]) -> None:
     for part in change["discovery"]:
         counts = ", ".join(f"{n} {k}" for k, n in part["counts"].items())
         out.print(f"Words of {part['label']}: {counts}", markup=False)
-        keys = ("word", "group_a", "group_b", "d_before", "d_after", "change", "low", "high", "q",
-                "status")  # fmt: skip
+        shown = ("word", "group_a", "group_b", "d_before", "d_after", "change", "low", "high", "q",
+                 "status")  # fmt: skip
         told = [r for r in part["words"] if r["status"] != "not detected"]
-        output.print_table([{k: r[k] for k in keys} for r in told[:20]])
+        output.print_table([{k: r[k] for k in shown} for r in told[:20]])
     worse = [r for r in change["findings"] if r["status"] == "appeared"]
     if worse:
         out.print("Got worse:", markup=False)
