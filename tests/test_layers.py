@@ -49,7 +49,7 @@ ALLOWED = {
     "comparison": RECORDS,
     "gating": RECORDS,
     "catalogue": RECORDS,
-    "study": RECORDS,
+    "study": RECORDS | {"report"},
     "report": RECORDS,
     "viewer": PAGES,
     "exports": PAGES,

@@ -95,7 +95,7 @@ def resolve_coreference(bench: Bench) -> dict[str, Any]:
     rows = []
     for seed in seeds(bench, spec.repeats):
         model = coref.train_coreference(
-            bench.vectors, corpora.train, seed=seed, recipe=recipe, prepared=prepared
+            bench.vectors, corpora.train, corpora.dev, seed, recipe=recipe, prepared=prepared
         )
         quality = coref.evaluate(model, corpora.test)["scores"]["mean"]
         said = {key: model.predict(documents) for key, documents in gold.items()}
