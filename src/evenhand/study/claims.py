@@ -43,6 +43,7 @@ def _correlation(pair: Pair) -> Finding:
         p=pair.p,
         q=pair.q,
         n=pair.n,
+        detectable=detectable(pair.n),
         attribute=f"{x} ~ {y}",
         model=pair.algorithm,
         sentence=_sentence(pair, x, y),
@@ -54,6 +55,20 @@ def _correlation(pair: Pair) -> Finding:
             "families": [dict(s) for s in pair.strata],
         },
     )  # fmt: skip
+
+
+def detectable(n: int) -> float:
+    """The rank correlation that n points show in 80 of 100 cases at a two-sided p of 0.05.
+
+    From the variance 1.06 / (n - 3) of Fisher's z of Spearman's coefficient (Fieller, Hartley and
+    Pearson 1957, Biometrika 44, 470-481); corrected p values need a little more.
+
+    >>> round(detectable(45), 2), round(detectable(19), 2)
+    (0.42, 0.62)
+    """
+    if n < 5:
+        return math.nan
+    return math.tanh((1.959964 + 0.841621) * math.sqrt(1.06 / (n - 3)))
 
 
 def _sentence(pair: Pair, x: str, y: str) -> str:
