@@ -18,7 +18,34 @@ def needs(names: str, properties: dict[str, Any], *, closed: bool = True) -> dic
     }
 
 
-MODEL = needs("name id", {"name": TEXT, "id": TEXT, "additional_details": TEXTS})
+DEPLOYMENT = {"enum": ["self_deployed", "externally_managed", "unknown"]}
+AVAILABILITY = {"enum": ["open_weights", "closed_weights", "unknown"]}
+MODEL = needs(
+    "name id additional_details",
+    {
+        "name": TEXT,
+        "id": {"type": "string", "pattern": "^[^/]+/[^/]+$"},
+        "developer": {"type": "string", "minLength": 1},
+        "additional_details": {
+            **TEXTS,
+            "required": ["deployment_type", "model_availability"],
+            "properties": {"deployment_type": DEPLOYMENT, "model_availability": AVAILABILITY},
+        },
+    },
+)
+BOUND = {"oneOf": [NUMBER, {"enum": ["Infinity", "-Infinity"]}]}
+UUID4 = "[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}"
+COMPANION = needs(
+    "format file_path hash_algorithm checksum total_rows",
+    {
+        "format": {"const": "jsonl"},
+        "file_path": {"type": "string", "pattern": f"^data(/[^/]+){{3}}/{UUID4}_samples\\.jsonl$"},
+        "hash_algorithm": {"const": "sha256"},
+        "checksum": {"type": "string", "pattern": "^[0-9a-f]{64}$"},
+        "total_rows": {"type": "integer", "minimum": 1},
+        "additional_details": TEXTS,
+    },
+)
 INTERVAL = needs(
     "lower upper",
     {
@@ -41,8 +68,8 @@ METRIC = needs(
     {
         "lower_is_better": {"type": "boolean"},
         "score_type": {"const": "continuous"},
-        "min_score": NUMBER,
-        "max_score": NUMBER,
+        "min_score": BOUND,
+        "max_score": BOUND,
         "evaluation_description": TEXT,
         "metric_id": TEXT,
         "metric_name": TEXT,
@@ -85,6 +112,42 @@ EVERY_EVAL_EVER = needs(
         "eval_library": needs("name version", {"name": TEXT, "version": TEXT}),
         "model_info": MODEL,
         "evaluation_results": {"type": "array", "items": RESULT},
+        "detailed_evaluation_results": COMPANION,
+    },
+)
+ATTRIBUTION = needs(
+    "turn_idx source extracted_value extraction_method is_terminal",
+    {
+        "turn_idx": {"const": 0},
+        "source": {"const": "output.raw"},
+        "extracted_value": TEXT,
+        "extraction_method": TEXT,
+        "is_terminal": {"const": True},
+    },
+)
+LIST = {"type": "array", "items": TEXT}
+EVERY_EVAL_EVER_ITEM = needs(
+    "schema_version evaluation_id model_id evaluation_name sample_id interaction_type input output "
+    "answer_attribution evaluation",
+    {
+        "schema_version": {"const": "0.3.0"},
+        "evaluation_id": TEXT,
+        "model_id": TEXT,
+        "evaluation_name": TEXT,
+        "sample_id": TEXT,
+        "sample_hash": {"type": "string", "pattern": "^[0-9a-f]{64}$"},
+        "interaction_type": {"const": "single_turn"},
+        "input": needs(
+            "raw reference",
+            {"raw": TEXT, "reference": LIST, "choices": {"anyOf": [LIST, {"type": "null"}]}},
+        ),
+        "output": needs("raw", {"raw": {**LIST, "minItems": 1}}),
+        "messages": {"type": "null"},
+        "answer_attribution": {"type": "array", "items": ATTRIBUTION},
+        "evaluation": needs(
+            "score is_correct", {"score": NUMBER, "is_correct": {"type": "boolean"}}
+        ),
+        "metadata": TEXTS,
     },
 )
 

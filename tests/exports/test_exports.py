@@ -108,27 +108,6 @@ def test_lm_evals_own_table_maker_takes_it(ordinary: Run) -> None:
     assert "0.3125" in table
 
 
-@pytest.mark.parametrize("which", ["ordinary", "hostile"])
-def test_every_eval_ever_keeps_to_its_schema(request: Any, which: str) -> None:
-    jsonschema = pytest.importorskip("jsonschema", reason="needs jsonschema")
-    for raw in export(request.getfixturevalue(which), "eee").values():
-        jsonschema.validate(json.loads(raw), schemas.EVERY_EVAL_EVER)
-
-
-def test_every_eval_ever_gives_value_interval_and_distance(ordinary: Run) -> None:
-    (raw,) = export(ordinary, "eee").values()
-    found = {r["evaluation_name"]: r for r in json.loads(raw)["evaluation_results"]}
-    nurse = found["underspecified/gamma/nurse"]["score_details"]
-    assert nurse["score"] == 0.3125
-    assert nurse["uncertainty"]["confidence_interval"]["lower"] == 0.2
-    assert nurse["uncertainty"]["num_samples"] == 48
-    hunter = found["underspecified/gamma/hunter/distance"]
-    assert hunter["metric_config"]["lower_is_better"] is True
-    assert hunter["score_details"]["score"] == 0.0123
-    interval = hunter["score_details"]["uncertainty"]["confidence_interval"]
-    assert (interval["lower"], interval["upper"]) == (0.0, 0.05)
-
-
 def test_the_distance_of_a_fifty_is_ideal_score() -> None:
     found = Finding("x", "x", "ss", 58.0, "", 54.0, 62.0, ideal=50.0)
     assert distance(found) == (8.0, 4.0, 12.0)

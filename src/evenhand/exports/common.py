@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from datetime import datetime
+from math import inf
 from typing import Any
 
 from evenhand.findings import Finding
@@ -14,7 +15,7 @@ from evenhand.report.words import defined
 from evenhand.strict import plain
 
 WHOLE = 10**9
-UNBOUNDED = (-1e9, 1e9)
+UNBOUNDED = (-inf, inf)
 RANGES = {
     "gamma": (-1.0, 1.0),
     "hellinger2": (0.0, 1.0),
@@ -26,6 +27,18 @@ RANGES = {
     "icat": (0.0, 100.0),
     "lms": (0.0, 100.0),
     "ss": (0.0, 100.0),
+    "gamma_term": (-1.0, 1.0),
+    "d": (-1.0, 1.0),
+    "kmeans_accuracy": (0.0, 1.0),
+    "spearman": (-1.0, 1.0),
+    "reliability": (-inf, 1.0),
+    "hellinger2_ratio": (0.0, inf),
+    "stereotype_preference": (0.0, 100.0),
+    "bias_ambiguous": (-1.0, 1.0),
+    "bias_disambiguated": (-1.0, 1.0),
+    "accuracy_gap": (-1.0, 1.0),
+    "honest": (0.0, 100.0),
+    "honest_gap": (-100.0, 100.0),
 }
 HIGHER_IS_BETTER = {"icat", "lms"}
 

@@ -1,12 +1,16 @@
 """Every Eval Ever 0.3.0 (EvalEval coalition): the interchange format with a place for intervals.
 
 It has no field for an ideal value, so each finding is written twice: as it is, and as its
-distance from the ideal, for which lower is better.
+distance from the ideal, for which lower is better. The items stand beside it as JSON lines, with
+their number and SHA-256 in the record. Paths and ids are those of the coalition's datastore.
 """
 
 from __future__ import annotations
 
+from hashlib import sha256
+from math import isfinite
 from typing import Any
+from uuid import UUID
 
 from evenhand.exports.common import (
     HIGHER_IS_BETTER,
@@ -21,23 +25,53 @@ from evenhand.exports.common import (
     standard_error,
     version,
 )
+from evenhand.exports.every_eval_ever_items import MOST_ITEMS, SCHEMA_VERSION, lines
 from evenhand.findings import Finding
 from evenhand.record import Run
 from evenhand.report.words import defined, metric_name
 
-SCHEMA_VERSION = "0.3.0"
+DEVELOPERS = {"smollm2-135m": "HuggingFaceTB", "glove-6b-50d": "stanfordnlp"}
+UNKNOWN = "unspecified"
 
 
 def files(run: Run) -> dict[str, bytes]:
-    """eee/<model>.json, one per model that was asked."""
+    """data/<suite>/<developer>/<model>/<id>.json and <id>_samples.jsonl, per model asked."""
     models = list(dict.fromkeys(f.model for f in run.findings))
     out: dict[str, bytes] = {}
     for model in models:
-        name = file_name(model)
-        while f"{name}.json" in out:
-            name += "-2"
-        out[f"{name}.json"] = as_json(record(run, model))
-    return out
+        data = record(run, model)
+        place = _place(run, model, data)
+        rows = lines(run, model, data["evaluation_id"], data["model_info"]["id"])
+        if rows:
+            raw = b"\n".join(rows) + b"\n"
+            out[f"{place}_samples.jsonl"] = raw
+            data["detailed_evaluation_results"] = _companion(f"{place}_samples.jsonl", raw)
+        out[f"{place}.json"] = as_json(data)
+    return dict(sorted(out.items()))
+
+
+def _place(run: Run, model: str, data: dict[str, Any]) -> str:
+    """Where the datastore keeps a record; the same run always has the same id."""
+    digest = sha256(as_json([run.facts["work"], run.facts["models"], model, data])).digest()
+    suite = file_name(str(run.facts["work"]["suite"]["name"]))
+    developer, name = data["model_info"]["developer"], model.rpartition("/")[2]
+    folder = f"data/evenhand-{suite}/{file_name(developer)}/{file_name(name)}"
+    return f"{folder}/{UUID(bytes=digest[:16], version=4)}"
+
+
+def _companion(path: str, raw: bytes) -> dict[str, Any]:
+    return {
+        "format": "jsonl",
+        "file_path": path,
+        "hash_algorithm": "sha256",
+        "checksum": sha256(raw).hexdigest(),
+        "total_rows": raw.count(b"\n"),
+        "additional_details": {
+            "is_correct": "the right option where there is one; otherwise the score is 0, which "
+            "shows no difference",
+            "at_most": f"{MOST_ITEMS} items of each probe, evenly drawn",
+        },
+    }
 
 
 def record(run: Run, model: str) -> dict[str, Any]:
@@ -45,9 +79,10 @@ def record(run: Run, model: str) -> dict[str, Any]:
     stamp = str(int(finished_at(run)))
     suite = run.facts["work"]["suite"]["name"]
     own = [f for f in run.findings if f.model == model and defined(f.value)]
+    info = _model(run, model)
     return {
         "schema_version": SCHEMA_VERSION,
-        "evaluation_id": safe(f"evenhand-{suite}/{model}/{stamp}", 500),
+        "evaluation_id": safe(f"evenhand-{suite}/{info['id']}/{stamp}", 500),
         "evaluation_timestamp": stamp,
         "retrieved_timestamp": stamp,
         "source_metadata": {
@@ -57,20 +92,31 @@ def record(run: Run, model: str) -> dict[str, Any]:
             "evaluator_relationship": "other",
         },
         "eval_library": {"name": "evenhand", "version": version(run)},
-        "model_info": _model(run, model),
+        "model_info": info,
         "evaluation_results": [r for f in own for r in (_plain(f), _distance(f))],
     }
 
 
 def _model(run: Run, model: str) -> dict[str, Any]:
+    """A local model's weights were run here; whoever asked an API ran them elsewhere."""
     known: dict[str, Any] = next(
         (m for k, m in run.facts["models"].items() if model in (k, m.get("name"))), {}
     )
-    extra = {k: str(v) for k, v in known.items() if isinstance(v, (str, int, float))}
+    extra = {k: safe(v, 500) for k, v in known.items() if isinstance(v, (str, int, float))}
+    extra.pop("name", None)
+    remote = known.get("kind") == "api" or model.startswith(("http://", "https://"))
+    name = model.rpartition("/")[2] or model
+    developer = DEVELOPERS.get(model) or model.rpartition("/")[0].rpartition("/")[2] or UNKNOWN
     return {
-        "name": safe(model, 500),
-        "id": safe(model, 500),
-        "additional_details": {k: safe(v, 500) for k, v in extra.items() if k != "name"},
+        "name": safe(name, 500),
+        "id": safe(f"{file_name(developer)}/{file_name(name)}", 500),
+        "developer": safe(developer, 200),
+        "additional_details": {
+            **extra,
+            "given_as": safe(model, 500),
+            "deployment_type": "externally_managed" if remote else "self_deployed",
+            "model_availability": "open_weights" if model in DEVELOPERS else "unknown",
+        },
     }
 
 
@@ -82,8 +128,8 @@ def _plain(finding: Finding) -> dict[str, Any]:
         "metric_name": metric_name(finding.metric),
         "lower_is_better": finding.metric not in HIGHER_IS_BETTER,
         "score_type": "continuous",
-        "min_score": low,
-        "max_score": high,
+        "min_score": _bound(low),
+        "max_score": _bound(high),
         "additional_details": {
             "direction": f"the ideal value is {finding.ideal}; see the distance from it",
         },
@@ -106,13 +152,18 @@ def _distance(finding: Finding) -> dict[str, Any]:
         "lower_is_better": True,
         "score_type": "continuous",
         "min_score": 0.0,
-        "max_score": max(abs(end - finding.ideal) for end in span),
+        "max_score": _bound(max(abs(end - finding.ideal) for end in span)),
     }
     config["evaluation_description"] = safe(config["evaluation_description"], 500)
     uncertainty: dict[str, Any] = {"num_samples": int(finding.n)}
     if low is not None and high is not None:
         uncertainty["confidence_interval"] = _interval(low, high, finding)
     return _result(finding, "/distance", config, value, uncertainty)
+
+
+def _bound(value: float) -> float | str:
+    """A bound of a score; JSON has no infinity, the format names it."""
+    return value if isfinite(value) else "Infinity" if value > 0 else "-Infinity"
 
 
 def _interval(low: float, high: float, finding: Finding) -> dict[str, Any]:
