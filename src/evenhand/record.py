@@ -30,7 +30,7 @@ import pyarrow.parquet as pq
 from evenhand import __version__
 from evenhand.errors import RunError
 from evenhand.findings import Finding, from_json, strongest, to_json, to_table
-from evenhand.runner.store import disk_errors, replace
+from evenhand.runner.store import disk_errors, replace, replacing, write_batches
 from evenhand.strict import plain
 
 FORMAT = 1
@@ -147,10 +147,14 @@ class RunWriter:
         text = json.dumps(plain(body), indent=1, ensure_ascii=False)
         replace(self.folder / "run.json", (text + "\n").encode())
 
-    def table(self, probe: str, name: str, table: pa.Table) -> None:
+    def table(self, probe: str, name: str, table: pa.Table | pa.RecordBatchReader) -> None:
         folder = self.folder / "probes" / probe
         with disk_errors(folder):
             folder.mkdir(parents=True, exist_ok=True)
+        if isinstance(table, pa.RecordBatchReader):
+            with replacing(folder / f"{name}.parquet") as file, disk_errors(folder):
+                write_batches(table, file)
+            return
         buffer = io.BytesIO()
         pq.write_table(table, buffer, compression="zstd", row_group_size=100_000)
         replace(folder / f"{name}.parquet", buffer.getvalue())

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -23,6 +23,22 @@ Codes = npt.NDArray[np.int64]
 
 CHUNK = 16
 COLUMNS = 4_000
+
+
+class Network(Protocol):
+    """What intervals and tests need to know of a pair design, held whole or summed on the way."""
+
+    n_terms: int
+    n_attributes: int
+
+    @property
+    def links(self) -> Links: ...
+
+    def contexts(self) -> tuple[int, Codes]: ...
+
+    def preferences(self, *, by_attribute: bool) -> unqover.Preferences: ...
+
+    def group_preferences(self, groups: Codes, n_groups: int) -> unqover.Preferences: ...
 
 
 @dataclass(frozen=True)
@@ -52,6 +68,21 @@ class Pairs:
         ends = np.concatenate([first, second])
         return len(first), np.bincount(ends, minlength=self.n_terms).astype(np.int64)
 
+    def preferences(self, *, by_attribute: bool) -> unqover.Preferences:
+        """gamma and eta of every term and attribute, or of every term."""
+        return unqover.preferences(
+            self.comparative, self.first, self.second, self.attribute if by_attribute else None,
+            n_terms=self.n_terms, n_attributes=self.n_attributes,
+        )  # fmt: skip
+
+    def group_preferences(self, groups: Codes, n_groups: int) -> unqover.Preferences:
+        """gamma and eta of every group and attribute, over cells between different groups."""
+        ends = groups[self.first], groups[self.second]
+        return unqover.preferences(
+            np.where(ends[0] != ends[1], self.comparative, np.nan), *ends, self.attribute,
+            n_terms=n_groups, n_attributes=self.n_attributes,
+        )  # fmt: skip
+
     @cached_property
     def links(self) -> Links:
         """The cells summed over templates: one link per pair of terms and attribute."""
@@ -62,7 +93,7 @@ class Pairs:
         sign = unqover.preference_sign(self.comparative)
         ones = np.ones(len(code))
         by_template = tuple(
-            _sparse(weights, code, self.template, (len(known), self.n_templates))
+            sparse(weights, code, self.template, (len(known), self.n_templates))
             for weights in (self.comparative, sign, ones)
         )
         return Links(first, second, attribute, by_template, self.n_terms, self.n_attributes)
@@ -90,10 +121,10 @@ class Links:
         links = np.arange(len(term))
         ones = np.ones(len(term)) if keep is None else keep.astype(np.float64)
         row = term * self.n_attributes + self.attribute
-        return _sparse(ones, row, links, (n_rows * self.n_attributes, len(term)))
+        return sparse(ones, row, links, (n_rows * self.n_attributes, len(term)))
 
 
-def _sparse(values: Floats, rows: Codes, columns: Codes, shape: tuple[int, int]) -> Any:
+def sparse(values: Floats, rows: Codes, columns: Codes, shape: tuple[int, int]) -> Any:
     from scipy.sparse import coo_matrix
 
     return coo_matrix((values, (rows, columns)), shape=shape).tocsr()
@@ -161,22 +192,19 @@ def bootstrap(pairs: Pairs, groups: Codes | None, *, draws: int, seed: int) -> D
         count = to_first @ (n * near) + to_second @ (n * far)
         total = to_first @ (c * near) - to_second @ (c * far)
         signs = to_first @ (sign * near) - to_second @ (sign * far)
-        _fill(out, seen, part, w, *(a.reshape(*size, -1) for a in (total, signs, count)))
+        fill_draws(out, seen, part, w, *(a.reshape(*size, -1) for a in (total, signs, count)))
         if groups is not None:
             both = near * far
             out.gamma_group[:, :, part] = _group_gamma(links, groups, c * both, n * both)
     return out
 
 
-def observed(pairs: Pairs) -> unqover.Preferences:
+def observed(pairs: Network) -> unqover.Preferences:
     """gamma and eta of every term and attribute, as printed."""
-    return unqover.preferences(
-        pairs.comparative, pairs.first, pairs.second, pairs.attribute,
-        n_terms=pairs.n_terms, n_attributes=pairs.n_attributes,
-    )  # fmt: skip
+    return pairs.preferences(by_attribute=True)
 
 
-def _fill(
+def fill_draws(
     out: Draws,
     seen: unqover.Preferences,
     part: slice,
@@ -185,9 +213,9 @@ def _fill(
     signs: Floats,
     count: Floats,
 ) -> None:
-    gamma, eta = _ratio(total, count), _ratio(signs, count)
+    gamma, eta = ratio(total, count), ratio(signs, count)
     out.gamma[:, :, part] = gamma
-    out.gamma_term[:, part] = _ratio(total.sum(axis=1), count.sum(axis=1))
+    out.gamma_term[:, part] = ratio(total.sum(axis=1), count.sum(axis=1))
     met: npt.NDArray[np.bool_] = seen.n > 0
     size = np.where(met, np.abs(seen.gamma), -1.0)
     at = np.arange(len(size)), size.argmax(axis=1)
@@ -200,7 +228,7 @@ def _fill(
     out.eta[part] = (weight * mean).sum(axis=0) / weight.sum(axis=0)
 
 
-def _ratio(total: Floats, count: Floats) -> Floats:
+def ratio(total: Floats, count: Floats) -> Floats:
     out = np.full(total.shape, np.nan)
     np.divide(total, count, out=out, where=count > 0)
     return out
@@ -211,7 +239,7 @@ def _group_gamma(links: Links, groups: Codes, c: Floats, n: Floats) -> Floats:
     ends = groups[links.first], groups[links.second]
     n_groups, across = int(groups.max()) + 1, ends[0] != ends[1]
     plus, minus = (links.onto(end, n_groups, across) for end in ends)
-    gamma = _ratio(plus @ c - minus @ c, plus @ n + minus @ n)
+    gamma = ratio(plus @ c - minus @ c, plus @ n + minus @ n)
     return gamma.reshape(n_groups, links.n_attributes, -1)
 
 
@@ -254,7 +282,7 @@ def interval(
     )
 
 
-def noise_floors(pairs: Pairs, *, samples: int, seed: int) -> NoiseFloor:
+def noise_floors(pairs: Network, *, samples: int, seed: int) -> NoiseFloor:
     """What mu and eta read for a model that prefers neither term, with the same score noise.
 
     Each (pair, attribute) has its direction flipped at random, all templates together, so the size
@@ -268,7 +296,7 @@ def noise_floors(pairs: Pairs, *, samples: int, seed: int) -> NoiseFloor:
 
     def reduce(values: Floats) -> Floats:
         totals = (to @ values[:, :, k].T for k in range(2))
-        tables = [_ratio(t, np.repeat(count[:, None], t.shape[1], axis=1)).T for t in totals]
+        tables = [ratio(t, np.repeat(count[:, None], t.shape[1], axis=1)).T for t in totals]
         metrics = (unqover.intensity, unqover.consistency)
         columns = [
             [metric(row.reshape(size)) for row in table]

@@ -194,23 +194,36 @@ def measure_cells(
     result: dict[str, Any] = {"measure": "underspecified", "n_cells": whole.n_cells}
     result |= {name: getattr(whole, name) for name in NUMBERS}
     if kept.any():
-        design, groups = _design(cells, kept), cells.group_of_term
-        draws = inference.bootstrap(design, groups, draws=resamples, seed=seed)
-        result |= _uncertainty(result, design, draws, level, resamples, seed)
-        test = {"samples": samples, "seed": seed}
-        result["gamma"] = _term_rows(cells, design, draws.gamma, level, test)
-        result["gamma_term"] = _term_rows(cells, design, draws.gamma_term, level, test)
-        if groups is not None:
-            group_rows = _group_rows(cells, design, groups, draws.gamma_group, level, test)
-            result["gamma_group"] = group_rows
+        design = pairs_of(cells, kept)
+        draws = inference.bootstrap(design, cells.group_of_term, draws=resamples, seed=seed)
+        settings = {"resamples": resamples, "samples": samples, "seed": seed, "level": level}
+        result |= inferred(result, cells, design, draws, settings)
         flips = unqover.flips(cells.scores[kept])
         result["flips"] = {name: getattr(flips, name) for name in flips.__slots__}
     else:
         result |= {"gamma": [], "gamma_term": []}
         result["reason"] = "no cell has both orders and both questions"
-    result["coverage"] = _coverage(cells, kept)
+    result["coverage"] = coverage(cells, kept)
     result["settings"] = {"resamples": resamples, "samples": samples, "seed": seed, "level": level}
     return dict(plain(result))
+
+
+def inferred(
+    printed: dict[str, Any], cells: Cells, design: inference.Network, draws: inference.Draws,
+    settings: dict[str, Any],
+) -> dict[str, Any]:  # fmt: skip
+    """Intervals and floors of the printed numbers, and the lists of gamma with their tests.
+
+    Of the cells only the names are read, so they need not be in memory.
+    """
+    level, groups = settings["level"], cells.group_of_term
+    out = _uncertainty(printed, design, draws, level, settings["resamples"], settings["seed"])
+    test = {"samples": settings["samples"], "seed": settings["seed"]}
+    out["gamma"] = _term_rows(cells, design, draws.gamma, level, test)
+    out["gamma_term"] = _term_rows(cells, design, draws.gamma_term, level, test)
+    if groups is not None:
+        out["gamma_group"] = _group_rows(cells, design, groups, draws.gamma_group, level, test)
+    return out
 
 
 def mu_error(cells: Cells, *, resamples: int = 200, seed: int = 0) -> float:
@@ -222,7 +235,7 @@ def mu_error(cells: Cells, *, resamples: int = 200, seed: int = 0) -> float:
     kept = cells.kept()
     if not kept.any():
         return float("nan")
-    design = _design(cells, kept)
+    design = pairs_of(cells, kept)
     draws = inference.bootstrap(design, None, draws=resamples, seed=seed)
     mu = unqover.intensity(inference.observed(design).gamma)
     low, high = inference.interval(mu, draws.mu, design.contexts()[0])
@@ -231,7 +244,7 @@ def mu_error(cells: Cells, *, resamples: int = 200, seed: int = 0) -> float:
 
 def _uncertainty(
     printed: dict[str, Any],
-    design: inference.Pairs,
+    design: inference.Network,
     draws: inference.Draws,
     level: float,
     resamples: int,
@@ -253,7 +266,8 @@ def _uncertainty(
     return out
 
 
-def _design(cells: Cells, kept: npt.NDArray[np.bool_]) -> inference.Pairs:
+def pairs_of(cells: Cells, kept: npt.NDArray[np.bool_]) -> inference.Pairs:
+    """The complete cells as comparisons and errors."""
     scores = cells.scores[kept]
     errors = np.stack(
         [unqover.positional_error(scores), unqover.attribute_error(scores),
@@ -275,15 +289,11 @@ def _design(cells: Cells, kept: npt.NDArray[np.bool_]) -> inference.Pairs:
 
 
 def _term_rows(
-    cells: Cells, design: inference.Pairs, draws: Floats, level: float, test: dict[str, int]
+    cells: Cells, design: inference.Network, draws: Floats, level: float, test: dict[str, int]
 ) -> list[dict[str, Any]]:
     """Rows of gamma(x, a), or of gamma(x) when the draws have no attribute axis."""
     by_attribute = draws.ndim == 3
-    table = unqover.preferences(
-        design.comparative, design.first, design.second,
-        design.attribute if by_attribute else None,
-        n_terms=design.n_terms, n_attributes=design.n_attributes,
-    )  # fmt: skip
+    table = design.preferences(by_attribute=by_attribute)
     links = design.links
     ends = np.stack([links.first, links.second])
     p = inference.flip_p(links, ends, ends[::-1], design.n_terms, by_attribute=by_attribute, **test)
@@ -295,7 +305,7 @@ def _term_rows(
 
 
 def _group_rows(
-    cells: Cells, design: inference.Pairs, groups: Codes, draws: Floats, level: float,
+    cells: Cells, design: inference.Network, groups: Codes, draws: Floats, level: float,
     test: dict[str, int],
 ) -> list[dict[str, Any]]:  # fmt: skip
     """Rows of gamma(group, a) over the cells between different groups.
@@ -303,12 +313,7 @@ def _group_rows(
     Names on both sides are samples: p is the larger of flipping the group's own terms and of
     flipping its partners.
     """
-    ends = groups[design.first], groups[design.second]
-    across = ends[0] != ends[1]
-    table = unqover.preferences(
-        np.where(across, design.comparative, np.nan), *ends, design.attribute,
-        n_terms=len(cells.groups), n_attributes=design.n_attributes,
-    )  # fmt: skip
+    table = design.group_preferences(groups, len(cells.groups))
     links = design.links
     terms = np.stack([links.first, links.second])
     own = np.where(groups[links.first] != groups[links.second], groups[terms], -1)
@@ -348,7 +353,8 @@ def _rows(
     return rows
 
 
-def _coverage(cells: Cells, kept: npt.NDArray[np.bool_]) -> dict[str, Any]:
+def coverage(cells: Cells, kept: npt.NDArray[np.bool_]) -> dict[str, Any]:
+    """How many cells are complete, and what the first of the others lack."""
     lost = np.flatnonzero(~kept)
     which = []
     for k in lost[:LISTED]:

@@ -7,7 +7,7 @@ know which backend answers.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Protocol
 
@@ -26,6 +26,11 @@ class Asker(Protocol):
 
     def __call__(self, requests: Requests | LazyRequests, label: str = "") -> Scores: ...
 
+    def stream(
+        self, requests: Requests | LazyRequests, label: str = ""
+    ) -> Iterator[tuple[int, Scores]]:
+        """The same scores piece by piece, for lists too large to hold."""
+
     def helper(self, name: str) -> Asker:
         """The door to a second model that the probe asked for in `helpers`."""
 
@@ -42,10 +47,13 @@ class Preview:
 
 @dataclass(frozen=True)
 class Measured:
-    """What a probe found: claims, tables for charts and re-analysis, and its items."""
+    """What a probe found: claims, tables for charts and re-analysis, and its items.
+
+    Items too many to hold come as a reader of batches, which can be read once.
+    """
 
     findings: list[Finding]
-    items: pa.Table
+    items: pa.Table | pa.RecordBatchReader
     tables: Mapping[str, pa.Table] = field(default_factory=dict)
     summary: Mapping[str, Any] = field(default_factory=dict)
 

@@ -5,14 +5,15 @@ question and with its negation: four inputs.
 
     input = cell * 4 + order * 2 + negated
 
-The full gender set has 1,372,000 cells, so 5,488,000 model inputs; here they are four integer
-columns until a shard asks for its rows.
+The full gender set has 1,372,000 cells, so 5,488,000 model inputs; here they are a list of pairs
+and a short list of (template, attribute) that each pair meets, until a shard asks for its rows.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import NamedTuple, TypeVar
 
 import numpy as np
@@ -41,29 +42,62 @@ class Design:
     subjects: tuple[Subject, ...]
     templates: tuple[Template, ...]
     attributes: tuple[Attribute, ...]
-    first: Codes
-    second: Codes
-    template: Codes
-    attribute: Codes
+    pair_first: Codes
+    pair_second: Codes
+    fits: tuple[Codes, ...]
+    """(template, attribute) cells of a pair; pairs take these lists in turn."""
     population: int
     pair_ends: Codes
     """Number of cells up to and with each pair, in the order of drawing."""
     _asked: dict[tuple[int, str], str] = field(default_factory=dict, repr=False, compare=False)
 
     def __len__(self) -> int:
-        return len(self.first)
+        return int(self.pair_ends[-1]) if len(self.pair_ends) else 0
 
     @property
     def n_pairs(self) -> int:
         return len(self.pair_ends)
 
+    def codes(self, cells: Codes) -> tuple[Codes, Codes, Codes, Codes]:
+        """First, second, template and attribute of the cells with these numbers.
+
+        Memory: that of the numbers given, however large the design.
+        """
+        if not len(cells):
+            return (np.empty(0, np.int64),) * 4
+        pair = np.searchsorted(self.pair_ends, cells, side="right")
+        begins = np.concatenate([[0], self.pair_ends[:-1]])[pair]
+        turn_begins = np.cumsum([0, *map(len, self.fits[:-1])])
+        place = turn_begins[pair % len(self.fits)] + cells - begins
+        template, attribute = np.concatenate(self.fits)[place].T
+        return self.pair_first[pair], self.pair_second[pair], template, attribute
+
+    @cached_property
+    def _columns(self) -> tuple[Codes, Codes, Codes, Codes]:
+        return self.codes(np.arange(len(self)))
+
+    @property
+    def first(self) -> Codes:
+        """Code of the first term of every cell (made on demand: 8 bytes a cell)."""
+        return self._columns[0]
+
+    @property
+    def second(self) -> Codes:
+        return self._columns[1]
+
+    @property
+    def template(self) -> Codes:
+        return self._columns[2]
+
+    @property
+    def attribute(self) -> Codes:
+        return self._columns[3]
+
     def head(self, pairs: int) -> Design:
         """The same design cut after its first so many pairs."""
-        stop = int(self.pair_ends[min(pairs, self.n_pairs) - 1])
         return Design(
-            self.subjects, self.templates, self.attributes, self.first[:stop],
-            self.second[:stop], self.template[:stop], self.attribute[:stop], self.population,
-            self.pair_ends[:pairs],
+            self.subjects, self.templates, self.attributes, self.pair_first[:pairs],
+            self.pair_second[:pairs], self.fits, self.population, self.pair_ends[:pairs],
         )  # fmt: skip
 
     def inputs(self, start: int, stop: int, mask: str) -> Inputs:
@@ -71,8 +105,7 @@ class Design:
         number = np.arange(start, stop)
         cell, part = np.divmod(number, INPUTS_PER_CELL)
         order, negated = part >> 1, part & 1
-        one, two = self.first[cell], self.second[cell]
-        template, attribute = self.template[cell], self.attribute[cell]
+        one, two, template, attribute = self.codes(cell)
         swapped = order == 1
         sizes = (len(self.subjects), len(self.subjects), len(self.templates))
         named = (np.where(swapped, two, one), np.where(swapped, one, two), template)
@@ -148,24 +181,22 @@ def make_design(
     every = sum(map(len, blocks))
     if not every:
         raise SpecError("underspecified: no template and attribute fit together.")
-    fits = _fits(blocks, len(first), templates_per_pair)
-    sizes = np.asarray([len(fit) for fit in fits])
-    joined = np.concatenate(fits)
+    fits = _fits(blocks, templates_per_pair)
+    sizes = np.asarray([len(fit) for fit in fits])[np.arange(len(first)) % len(fits)]
     return Design(
         tuple(subjects),
         tuple(templates),
         tuple(attributes),
-        np.repeat(first, sizes),
-        np.repeat(second, sizes),
-        joined[:, 0],
-        joined[:, 1],
+        first,
+        second,
+        fits,
         population * every,
         np.cumsum(sizes),
     )
 
 
-def _fits(blocks: list[list[tuple[int, int]]], pairs: int, some: int | None) -> list[Codes]:
-    """The (template, attribute) cells of each pair; templates are used in turn."""
+def _fits(blocks: list[list[tuple[int, int]]], some: int | None) -> tuple[Codes, ...]:
+    """The lists of (template, attribute) that pairs take in turn, so that templates are even."""
 
     def joined(chosen: list[int]) -> Codes:
         cells = [cell for t in sorted(chosen) for cell in blocks[t]]
@@ -173,14 +204,12 @@ def _fits(blocks: list[list[tuple[int, int]]], pairs: int, some: int | None) -> 
 
     usable = [t for t, block in enumerate(blocks) if block]
     if some is None or some >= len(usable):
-        whole = joined(usable)
-        return [whole] * pairs
+        return (joined(usable),)
     step = max(1, len(usable) // some)
-    turns = [
+    return tuple(
         joined([usable[(start + k * step) % len(usable)] for k in range(some)])
         for start in range(len(usable))
-    ]
-    return [turns[p % len(turns)] for p in range(pairs)]
+    )
 
 
 def all_pairs(subjects: Sequence[Subject], across: bool) -> tuple[Codes, Codes]:

@@ -27,8 +27,10 @@ from evenhand.probes.design import (
     make_design,
 )
 from evenhand.probes.underspecified_asking import PRONOUNS, Answers, Asking, Manner, asking
-from evenhand.probes.underspecified_findings import findings
+from evenhand.probes.underspecified_findings import InMemory, findings
+from evenhand.probes.underspecified_streaming import Streamed
 from evenhand.probes.underspecified_tables import extra_tables, items_table, summary
+from evenhand.probes.underspecified_tables_summed import summed_tables
 from evenhand.requests import (
     MASK,
     Continuation,
@@ -41,6 +43,8 @@ from evenhand.requests import (
 from evenhand.wordlists import Lists, read_lists
 
 FIRST_ROUND = 24
+STREAM_CELLS = 250_000
+"""Designs of more cells (a million inputs) are summed as they arrive, not held."""
 LEXICONS = {
     "gender": ["unqover_names", "unqover_occupations", "unqover_templates"],
     "nationality": ["unqover_nationality", "prejudices", "unqover_templates"],
@@ -203,19 +207,43 @@ class Underspecified(Probe):
         kind = self.choose(ask.answers)
         lists, dropped = self._usable(ask, kind, self.lists(_form(kind)))
         way = asking(kind, self.manner(lists, seed))
-        sampled = self._sample(ask, way, self.design(_form(kind), seed, lists), seed)
+        design = self.design(_form(kind), seed, lists)
+        if self.standard_error is None and len(design) > STREAM_CELLS:
+            return self._streamed(ask, way, design, seed, kind, dropped)
+        sampled = self._sample(ask, way, design, seed)
         design, cells = sampled.design, sampled.cells
         result = measure_cells(cells, resamples=self.resamples, seed=seed)
-        facts = summary(result, design, kind, sampled.neither)
-        facts |= {"dropped_terms": list(dropped), "rounds": sampled.rounds}
-        facts["mu_standard_error"] = _error(result)
-        facts["lexicons"] = [] if self.word_lists else LEXICONS[self.social_class]
+        neither = None if sampled.neither is None else float(np.nanmean(sampled.neither))
         return Measured(
-            findings=findings(self, kind, design, cells, result),
+            findings=findings(self, design, cells, InMemory(cells), result),
             items=items_table(cells, sampled.neither),
             tables=extra_tables(result, design, cells),
-            summary=facts,
+            summary=self._facts(result, design, kind, neither, dropped, sampled.rounds),
         )
+
+    def _streamed(
+        self, ask: Asker, way: Asking, design: Design, seed: int, kind: str,
+        dropped: tuple[str, ...],
+    ) -> Measured:  # fmt: skip
+        """The same from sums, for designs too large to hold."""
+        streamed = Streamed(self, ask, way, design, seed)
+        result = streamed.sums.measure()
+        return Measured(
+            findings=findings(self, design, streamed.names, streamed.examples, result),
+            items=streamed.items,
+            tables=summed_tables(result, design, streamed.tables, streamed.sums.pairs()),
+            summary=self._facts(result, design, kind, streamed.neither, dropped, 1),
+        )
+
+    def _facts(
+        self, result: dict[str, Any], design: Design, kind: str, neither: float | None,
+        dropped: tuple[str, ...], rounds: int,
+    ) -> dict[str, Any]:  # fmt: skip
+        facts = summary(result, design, kind, neither)
+        facts |= {"dropped_terms": list(dropped), "rounds": rounds}
+        facts["mu_standard_error"] = _error(result)
+        facts["lexicons"] = [] if self.word_lists else LEXICONS[self.social_class]
+        return facts
 
     def _usable(self, ask: Asker, kind: str, lists: Lists) -> tuple[Lists, tuple[str, ...]]:
         """Without the terms that a masked model cannot write as one piece, and which those are."""
@@ -257,18 +285,23 @@ class Underspecified(Probe):
         joined = np.concatenate(neither).reshape(-1, INPUTS_PER_CELL) if neither else None
         return _Sampled(asked, cells, joined, rounds)
 
-    def cells(self, design: Design, values: np.ndarray) -> Cells:
-        """The scores [inputs, 2] as cells; attributes of one name are one attribute."""
+    def cells(self, design: Design, values: np.ndarray, which: np.ndarray | None = None) -> Cells:
+        """The scores [inputs, 2] of all cells, or of those with the numbers `which`.
+
+        Attributes of one name are one attribute.
+        """
+        numbers = np.arange(len(design)) if which is None else which
+        first, second, template, attribute = design.codes(numbers)
         groups = tuple(dict.fromkeys(s.group for s in design.subjects)) if self.across else ()
         codes = np.asarray([groups.index(s.group) for s in design.subjects]) if groups else None
         names = tuple(dict.fromkeys(a.name for a in design.attributes))
         merged = np.asarray([names.index(a.name) for a in design.attributes])
         return Cells(
             scores=values.reshape(-1, 2, 2, 2),
-            first=design.first,
-            second=design.second,
-            attribute=merged[design.attribute],
-            template=design.template,
+            first=first,
+            second=second,
+            attribute=merged[attribute],
+            template=template,
             terms=tuple(s.term for s in design.subjects),
             attributes=names,
             templates=tuple(t.id for t in design.templates),

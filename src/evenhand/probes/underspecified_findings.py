@@ -2,118 +2,162 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
+import numpy.typing as npt
 
 from evenhand.findings import NAN, Finding
 from evenhand.measures.underspecified import Cells
 from evenhand.metrics import unqover
-from evenhand.probes.design import Design
+from evenhand.probes.design import INPUTS_PER_CELL, Design
 from evenhand.stats.power import detectable_effect
 
 if TYPE_CHECKING:
     from evenhand.probes.underspecified import Underspecified
 
+Codes = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
 EXAMPLES = 4
+DIGITS = 12
+"""Significant digits of stated numbers: more would show the order of additions."""
 LISTED = 200
 METHOD = "sign flips of whole partners; interval: terms and templates as crossed samples"
 
 
+class Examples(Protocol):
+    """Finds the cells that speak loudest for a claim."""
+
+    def pick(self, term: str | None, attribute: str | None, sign: float) -> tuple[Codes, Floats]:
+        """Numbers and scores of the few cells that lean most in the direction of the claim."""
+
+
+class InMemory:
+    """Examples among cells that are all at hand."""
+
+    def __init__(self, cells: Cells) -> None:
+        self.cells = cells
+        self.comparative = unqover.comparative(cells.scores)
+
+    def pick(self, term: str | None, attribute: str | None, sign: float) -> tuple[Codes, Floats]:
+        cells = self.cells
+        kept = np.ones(len(cells.first), np.bool_)
+        if attribute is not None:
+            kept &= cells.attribute == cells.attributes.index(attribute)
+        way: Any = sign
+        if term is not None:
+            code = cells.terms.index(term)
+            kept &= (cells.first == code) | (cells.second == code)
+            way = np.where(cells.first[kept] == code, 1, -1) * sign
+        at = np.flatnonzero(kept)
+        strength = self.comparative[at] * way
+        order = np.argsort(-np.where(np.isnan(strength), -np.inf, strength), kind="stable")
+        best = at[order[:EXAMPLES]]
+        return best, cells.scores[best]
+
+
 def findings(
-    probe: Underspecified, kind: str, design: Design, cells: Cells, result: dict[str, Any]
+    probe: Underspecified, design: Design, names: Cells, examples: Examples, result: dict[str, Any]
 ) -> list[Finding]:
-    """Claims about attributes (and terms), then about the model as a whole."""
-    comparative = unqover.comparative(cells.scores)
+    """Claims about attributes (and terms), then about the model as a whole.
+
+    Of `names` only terms, attributes and groups are read.
+    """
     coverage = result["n_cells"] / max(1, len(design))
+    told = _Teller(probe, design, names, examples, coverage)
     rows = result.get("gamma_group") or []
     if rows:
-        lead = cells.groups[0]
-        claims = [
-            _group_finding(probe, design, cells, comparative, row, coverage)
-            for row in rows
-            if row["group"] == lead
-        ]
+        lead = names.groups[0]
+        claims = [told.group(row) for row in rows if row["group"] == lead]
     else:
-        claims = [
-            _term_finding(probe, design, cells, comparative, row, coverage)
-            for row in result["gamma_term"]
-        ]
+        claims = [told.term(row) for row in result["gamma_term"]]
         ranked = sorted(result["gamma"], key=lambda r: (_or(r["q"], 1.0), -abs(r["gamma"])))
-        claims += [
-            _pair_finding(probe, design, cells, comparative, row, coverage)
-            for row in ranked[:LISTED]
-        ]
+        claims += [told.pair(row) for row in ranked[:LISTED]]
     return claims + _whole(probe, result, coverage)
 
 
-def _group_finding(
-    probe: Underspecified, design: Design, cells: Cells, comparative: np.ndarray,
-    row: dict[str, Any], coverage: float,
-) -> Finding:  # fmt: skip
-    group, other = cells.groups[0], cells.groups[1]
-    leans = group if row["gamma"] > 0 else other
-    asked = _asked(design, row["attribute"])
-    at = np.flatnonzero(cells.attribute == cells.attributes.index(row["attribute"]))
-    shown = _examples(design, cells, comparative, at, sign=np.sign(row["gamma"]))
-    told = _told(shown)
-    sentence = f"{told} asked who {asked}, the model leans to the {leans} name."
-    return _finding(
-        probe, "gamma", f"gamma/{row['attribute']}", row, sentence, coverage,
-        groups=(group, other), attribute=row["attribute"], examples=shown,
-    )  # fmt: skip
+class _Teller:
+    """Words a row of numbers as a claim."""
 
+    def __init__(
+        self, probe: Underspecified, design: Design, names: Cells, examples: Examples,
+        coverage: float,
+    ) -> None:  # fmt: skip
+        self.probe, self.design, self.names = probe, design, names
+        self.examples, self.coverage = examples, coverage
 
-def _term_finding(
-    probe: Underspecified, design: Design, cells: Cells, comparative: np.ndarray,
-    row: dict[str, Any], coverage: float,
-) -> Finding:  # fmt: skip
-    code = cells.terms.index(row["term"])
-    at = np.flatnonzero((cells.first == code) | (cells.second == code))
-    sign = np.where(cells.first[at] == code, 1, -1) * np.sign(row["gamma"])
-    shown = _examples(design, cells, comparative, at, sign=sign)
-    more = "more" if row["gamma"] > 0 else "less"
-    sentence = (
-        f"Over {len(cells.attributes)} negative attributes, the model picks {row['term']!r} "
-        f"{more} often than the term beside it, though the text gives no reason."
-    )
-    return _finding(
-        probe, "gamma_term", f"gamma-term/{row['term']}", row, sentence, coverage,
-        groups=(row["term"], "the others"), attribute="all attributes", examples=shown,
-    )  # fmt: skip
+    def group(self, row: dict[str, Any]) -> Finding:
+        group, other = self.names.groups[0], self.names.groups[1]
+        leans = group if row["gamma"] > 0 else other
+        asked = _asked(self.design, row["attribute"])
+        shown = self._shown(None, row["attribute"], row)
+        sentence = f"{_told(shown)} asked who {asked}, the model leans to the {leans} name."
+        return _finding(
+            self.probe, "gamma", f"gamma/{row['attribute']}", row, sentence, self.coverage,
+            groups=(group, other), attribute=row["attribute"], examples=shown,
+        )  # fmt: skip
 
+    def term(self, row: dict[str, Any]) -> Finding:
+        shown = self._shown(row["term"], None, row)
+        more = "more" if row["gamma"] > 0 else "less"
+        sentence = (
+            f"Over {len(self.names.attributes)} negative attributes, the model picks "
+            f"{row['term']!r} {more} often than the term beside it, though the text gives no "
+            f"reason."
+        )
+        return _finding(
+            self.probe, "gamma_term", f"gamma-term/{row['term']}", row, sentence, self.coverage,
+            groups=(row["term"], "the others"), attribute="all attributes", examples=shown,
+        )  # fmt: skip
 
-def _pair_finding(
-    probe: Underspecified, design: Design, cells: Cells, comparative: np.ndarray,
-    row: dict[str, Any], coverage: float,
-) -> Finding:  # fmt: skip
-    code = cells.terms.index(row["term"])
-    about = cells.attribute == cells.attributes.index(row["attribute"])
-    at = np.flatnonzero(about & ((cells.first == code) | (cells.second == code)))
-    sign = np.where(cells.first[at] == code, 1, -1) * np.sign(row["gamma"])
-    shown = _examples(design, cells, comparative, at, sign=sign)
-    verb = "leans to" if row["gamma"] > 0 else "leans away from"
-    sentence = (
-        f"Asked who {_asked(design, row['attribute'])} when the text does not say, the model "
-        f"{verb} {row['term']!r}."
-    )
-    return _finding(
-        probe, "gamma", f"gamma/{row['term']}/{row['attribute']}", row, sentence, coverage,
-        groups=(row["term"], "the others"), attribute=row["attribute"], examples=shown,
-    )  # fmt: skip
+    def pair(self, row: dict[str, Any]) -> Finding:
+        shown = self._shown(row["term"], row["attribute"], row)
+        verb = "leans to" if row["gamma"] > 0 else "leans away from"
+        sentence = (
+            f"Asked who {_asked(self.design, row['attribute'])} when the text does not say, the "
+            f"model {verb} {row['term']!r}."
+        )
+        return _finding(
+            self.probe, "gamma", f"gamma/{row['term']}/{row['attribute']}", row, sentence,
+            self.coverage, groups=(row["term"], "the others"), attribute=row["attribute"],
+            examples=shown,
+        )  # fmt: skip
+
+    def _shown(
+        self, term: str | None, attribute: str | None, row: dict[str, Any]
+    ) -> tuple[dict[str, Any], ...]:
+        """The cells that speak loudest for the claim, as text and numbers."""
+        numbers, scores = self.examples.pick(term, attribute, np.sign(row["gamma"]))
+        first, second, _, _ = self.design.codes(numbers)
+        terms = self.names.terms
+        shown = []
+        for k, c in enumerate(unqover.comparative(scores)):
+            at = int(numbers[k]) * INPUTS_PER_CELL
+            inputs = self.design.inputs(at, at + INPUTS_PER_CELL, "___")
+            shown.append(
+                {
+                    "context": inputs.context[0],
+                    "question": inputs.question[0],
+                    "negated": inputs.question[1],
+                    "prefers": terms[first[k]] if c > 0 else terms[second[k]],
+                    "C": round(float(c), 4),
+                    "scores": np.round(scores[k], 4).ravel().tolist(),
+                }
+            )
+        return tuple(shown)
 
 
 def _finding(
     probe: Underspecified, metric: str, place: str, row: dict[str, Any], sentence: str,
     coverage: float, **more: Any,
 ) -> Finding:  # fmt: skip
-    low, high = _or(row.get("low"), NAN), _or(row.get("high"), NAN)
+    low, high = _stated(row.get("low")), _stated(row.get("high"))
     error = (high - low) / 3.92
     return Finding(
         id=f"{probe.name}/{place}",
         probe=probe.name,
         metric=metric,
-        value=row["gamma"],
+        value=_stated(row["gamma"]),
         low=low,
         high=high,
         p=_or(row["p"], NAN),
@@ -125,7 +169,7 @@ def _finding(
         reason=row.get("reason", ""),
         method=METHOD,
         as_published=probe.as_published,
-        details={"eta": row["eta"]},
+        details={"eta": _stated(row["eta"])},
         **more,
     )
 
@@ -140,19 +184,19 @@ def _whole(probe: Underspecified, result: dict[str, Any], coverage: float) -> li
     }
     out = []
     for metric, sentence in texts.items():
-        value = _or(result.get(metric), NAN)
+        value = _stated(result.get(metric))
         out.append(
             Finding(
                 id=f"{probe.name}/{metric}",
                 probe=probe.name,
                 metric=metric,
                 value=value,
-                low=_or(result.get(f"{metric}_low"), NAN),
-                high=_or(result.get(f"{metric}_high"), NAN),
-                p=_or(result.get(f"{metric}_p"), NAN),
+                low=_stated(result.get(f"{metric}_low")),
+                high=_stated(result.get(f"{metric}_high")),
+                p=_stated(result.get(f"{metric}_p")),
                 n=int(result["n_cells"]),
                 coverage=coverage,
-                floor=_or(result.get(f"{metric}_floor"), NAN),
+                floor=_stated(result.get(f"{metric}_floor")),
                 sentence=sentence,
                 reason="" if value == value else result.get("reason", ""),
                 method="noise floor: directions of whole pairs flipped at random",
@@ -161,29 +205,6 @@ def _whole(probe: Underspecified, result: dict[str, Any], coverage: float) -> li
             )
         )
     return out
-
-
-def _examples(
-    design: Design, cells: Cells, comparative: np.ndarray, at: np.ndarray, *, sign: Any
-) -> tuple[dict[str, Any], ...]:
-    """The cells that speak loudest for the claim, as text and numbers."""
-    strength = comparative[at] * sign
-    best = at[np.argsort(-np.where(np.isnan(strength), -np.inf, strength), kind="stable")]
-    shown = []
-    for cell in best[:EXAMPLES]:
-        inputs = design.inputs(int(cell) * 4, int(cell) * 4 + 4, "___")
-        first, second = cells.terms[cells.first[cell]], cells.terms[cells.second[cell]]
-        shown.append(
-            {
-                "context": inputs.context[0],
-                "question": inputs.question[0],
-                "negated": inputs.question[1],
-                "prefers": first if comparative[cell] > 0 else second,
-                "C": round(float(comparative[cell]), 4),
-                "scores": np.round(cells.scores[cell], 4).ravel().tolist(),
-            }
-        )
-    return tuple(shown)
 
 
 def _told(examples: tuple[dict[str, Any], ...]) -> str:
@@ -199,3 +220,8 @@ def _asked(design: Design, name: str) -> str:
 
 def _or(value: Any, otherwise: float) -> float:
     return otherwise if value is None else float(value)
+
+
+def _stated(value: Any) -> float:
+    """A number as findings print it; NaN for None."""
+    return NAN if value is None else float(f"{value:.{DIGITS}g}")

@@ -23,7 +23,7 @@ BIPARTITE = 3
 
 
 def summary(
-    result: dict[str, Any], design: Design, kind: str, neither: Floats | None
+    result: dict[str, Any], design: Design, kind: str, neither: float | None
 ) -> dict[str, Any]:
     """The numbers that a run's record keeps of this probe."""
     facts = {name: result.get(name) for name in KEPT}
@@ -33,7 +33,7 @@ def summary(
         "cells": len(design),
         "population": design.population,
         "pairs": design.n_pairs,
-        "neither": None if neither is None else float(np.nanmean(neither)),
+        "neither": neither,
     }
 
 
@@ -63,7 +63,7 @@ def items_table(cells: Cells, neither: Floats | None) -> pa.Table:
 def extra_tables(result: dict[str, Any], design: Design, cells: Cells) -> dict[str, pa.Table]:
     """Every table behind a chart; those without rows are left out."""
     rows = {name: result.get(name) or [] for name in ("gamma", "gamma_term", "gamma_group")}
-    kinds = [a.attribute_class for a in _distinct(design)]
+    kinds = [a.attribute_class for a in distinct_attributes(design)]
     if len(set(kinds)) > 1:
         rows["gamma_class"] = _regrouped(cells, cells.terms, _own(cells), kinds, "attribute_class")
     regions = [str(s.axis.get("subregion", "")) for s in design.subjects]
@@ -76,11 +76,11 @@ def extra_tables(result: dict[str, Any], design: Design, cells: Cells) -> dict[s
         )  # fmt: skip
     rows["win_ratio"] = _winners(cells)
     rows["by_template"] = _by_template(cells)
-    rows["variance"] = _variance(cells)
+    rows["variance"] = variance_rows(lean_by_factor(cells))
     return {name: pa.Table.from_pylist(found) for name, found in rows.items() if found}
 
 
-def _distinct(design: Design) -> list[Any]:
+def distinct_attributes(design: Design) -> list[Any]:
     """Attributes as cells count them: one per name."""
     return list({a.name: a for a in reversed(design.attributes)}.values())[::-1]
 
@@ -151,9 +151,8 @@ def _by_template(cells: Cells) -> list[dict[str, Any]]:
     return rows
 
 
-def _variance(cells: Cells) -> list[dict[str, Any]]:
+def variance_rows(table: Floats) -> list[dict[str, Any]]:
     """Share of the variance of leans by term, attribute, template and order of naming."""
-    table = lean_by_factor(cells)
     names = ("term", "attribute", "template", "order")
     kept = [k for k, n in enumerate(table.shape) if n > 1]
     if len(kept) < 2:
@@ -174,6 +173,13 @@ def lean_by_factor(cells: Cells) -> Floats:
     question and its negation; C is the mean over both orders. NaN where nothing was
     asked.
     """
+    total, n = lean_sums(cells)
+    lean_of = np.divide(total, n, out=np.full(total.shape, np.nan), where=n > 0)
+    return np.asarray(lean_of, np.float64)
+
+
+def lean_sums(cells: Cells) -> tuple[Floats, Floats]:
+    """Sums and counts behind `lean_by_factor`."""
     contrast = cells.scores[:, :, 0] - cells.scores[:, :, 1]
     lean = (contrast[:, :, 0] - contrast[:, :, 1]) / 2
     shape = (len(cells.terms), len(cells.attributes), len(cells.templates), 2)
@@ -188,5 +194,4 @@ def lean_by_factor(cells: Cells) -> Floats:
             place = tuple(part[good] for part in at)
             np.add.at(total, place, sign * lean[good, order])
             np.add.at(n, place, 1)
-    lean_of = np.divide(total, n, out=np.full(shape, np.nan), where=n > 0)
-    return np.asarray(lean_of, np.float64)
+    return total, n

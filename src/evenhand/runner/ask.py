@@ -2,6 +2,8 @@
 
     asker = Ask(model, run_folder)
     scores = asker(requests)          # scores in the row order of the requests
+    for start, scores in asker.stream(requests):   # the same, one shard in memory at a time
+        ...
 
 Duplicates are asked once, rows are scored in shards, each finished shard is on disk before the
 next begins, and finished shards are never scored again. While the device works on one shard, the
@@ -10,18 +12,18 @@ next is made and tokenised in a second thread.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from evenhand.errors import ModelError
+from evenhand.errors import ModelError, RunError
 from evenhand.models.protocol import Model
 from evenhand.requests import TYPES, Column, LazyRequests, Requests, Scores
-from evenhand.runner.job import Counts, Executor, Job
+from evenhand.runner.job import Counts, Executor, Job, shard_key
 from evenhand.runner.local import LocalExecutor
-from evenhand.runner.plan import Shard, make_plan
+from evenhand.runner.plan import EagerPlan, LazyPlan, Shard, make_plan
 from evenhand.runner.progress import Progress, Silent
 from evenhand.runner.store import ShardStore
 
@@ -80,21 +82,57 @@ class Ask:
         Raises:
             ModelError: the model cannot answer this kind, or gave NaN where a number is due.
         """
-        kind = TYPES[requests.kind]
+        plan = self._plan(requests)
+        collected = _Collector(plan.size, TYPES[requests.kind])
+        for shard, columns in self._shards(plan, label or requests.kind):
+            collected.add(shard, columns)
+        return collected.scores()
+
+    def stream(
+        self, requests: Requests | LazyRequests, label: str = ""
+    ) -> Iterator[tuple[int, Scores]]:
+        """Scores of consecutive rows, shard by shard, each with the number of its first row.
+
+        Together they are what calling gives. Memory: a shard or two, however many rows there
+        are; shards that a cluster finishes out of turn wait on disk. A list that is in memory
+        itself comes in one piece.
+        """
+        if not isinstance(requests, LazyRequests):
+            yield 0, self(requests, label)
+            return
+        plan, kind = self._plan(requests), TYPES[requests.kind]
+        turn = 0
+        early: dict[int, _Waiting] = {}
+        for shard, columns in self._shards(plan, label or requests.kind):
+            start = int(shard.rows[0])
+            if start != turn:
+                early[start] = _Waiting(self, shard, columns)
+                continue
+            yield start, _spread(shard.source, columns, kind)
+            turn += len(shard.rows)
+            while turn in early:
+                waiting = early.pop(turn)
+                yield turn, _spread(waiting.source, waiting.columns(kind), kind)
+                turn += len(waiting.source)
+
+    def _plan(self, requests: Requests | LazyRequests) -> EagerPlan | LazyPlan:
         require(self.model, requests.kind)
         device = str(getattr(self.model, "device", "cpu")).startswith("cuda")
-        plan = make_plan(requests, self._shard_rows or shard_rows(len(requests), device=device))
-        collected = _Collector(plan.size, kind)
-        self.progress.start(label or requests.kind, plan.distinct, 0)
+        return make_plan(requests, self._shard_rows or shard_rows(len(requests), device=device))
+
+    def _shards(
+        self, plan: EagerPlan | LazyPlan, label: str
+    ) -> Iterator[tuple[Shard, dict[str, Column]]]:
+        """Every shard with its answers, counted and shown to whoever watches."""
+        self.progress.start(label, plan.distinct, 0)
         job = Job(self.model, plan, self.store, self._requests, self.counts)
         for shard, columns in self._executor.run(job):
-            collected.add(shard, columns)
             self.progress.advance(len(shard.requests))
+            yield shard, columns
         self.progress.finish()
         self.counts.rows += plan.size
         self.counts.distinct += plan.distinct
         self.counts.shards += plan.count
-        return collected.scores()
 
 
 def shard_rows(size: int, *, device: bool = False) -> int:
@@ -117,6 +155,37 @@ def require(model: Model, kind: str) -> None:
             f"{', '.join(sorted(model.answers))}. Use a model of another kind, or see which "
             f"probes fit it with: evenhand ls probes"
         )
+
+
+class _Waiting:
+    """A shard finished before its turn: its place, and its answers on disk where there is one."""
+
+    def __init__(self, ask: Ask, shard: Shard, columns: dict[str, Column]) -> None:
+        self.source = shard.source
+        self._store = ask.store
+        self._key = shard_key(ask.model, shard.requests) if ask.store else ""
+        self._columns = None if ask.store else columns
+
+    def columns(self, kind: type[Requests]) -> dict[str, Column]:
+        if self._columns is not None or self._store is None:
+            return self._columns or {}
+        found = self._store.read(self._key, kind)
+        if found is None:
+            raise RunError(
+                f"{self._store.folder}: shard {self._key} was finished and is gone or damaged. "
+                f"Score it again with: evenhand resume RUN"
+            )
+        return found
+
+
+def _spread(source: np.ndarray, columns: dict[str, Column], kind: type[Requests]) -> Scores:
+    """The answers of a shard in the order of its rows."""
+    spread: dict[str, Column] = {}
+    for name, type_name in kind.outputs.items():
+        number = {"float": np.float64, "int": np.int32}.get(type_name)
+        values = columns[name]
+        spread[name] = np.asarray(values, number)[source] if number else [values[i] for i in source]
+    return Scores(spread)
 
 
 class _Collector:

@@ -18,7 +18,7 @@ import os
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 import pyarrow as pa
@@ -35,6 +35,7 @@ ARROW = {
     "floats": pa.list_(pa.float32()),
 }
 CHECKSUM_LENGTH = 24
+ROW_GROUP = 100_000
 
 
 class ShardStore:
@@ -143,11 +144,18 @@ def commit(path: Path, raw: bytes) -> None:
 
 def replace(path: Path, raw: bytes) -> None:
     """Like `commit`, but takes the place of an older file (run.json, findings, reports)."""
+    with replacing(path) as file:
+        file.write(raw)
+
+
+@contextlib.contextmanager
+def replacing(path: Path) -> Iterator[BinaryIO]:
+    """A file to write that takes the place of `path` when all went well, and else never was."""
     temporary = path.with_name(f"{path.name}.{os.uname().nodename}.{os.getpid()}.tmp")
     with disk_errors(path):
         try:
             with open(temporary, "wb") as file:
-                file.write(raw)
+                yield file
                 file.flush()
                 os.fsync(file.fileno())
             os.replace(temporary, path)
@@ -155,6 +163,19 @@ def replace(path: Path, raw: bytes) -> None:
             with contextlib.suppress(FileNotFoundError):
                 temporary.unlink()
         sync_folder(path.parent)
+
+
+def write_batches(reader: pa.RecordBatchReader, file: BinaryIO) -> None:
+    """A Parquet file from batches, a row group at a time."""
+    with pq.ParquetWriter(file, reader.schema, compression="zstd") as writer:
+        held: list[pa.RecordBatch] = []
+        for batch in reader:
+            held.append(batch)
+            if sum(b.num_rows for b in held) >= ROW_GROUP:
+                writer.write_table(pa.Table.from_batches(held), ROW_GROUP)
+                held = []
+        if held:
+            writer.write_table(pa.Table.from_batches(held), ROW_GROUP)
 
 
 def sync_folder(folder: Path) -> None:

@@ -1,0 +1,135 @@
+"""Ten million questions from items to findings in bounded memory.
+
+    python benchmarks/streaming.py [--tiny]
+
+The gender design of UnQover (140 names, 4,900 pairs, 70 occupations) with 2, 4 (as published) and
+8 templates: 2.7, 5.5 and 11 million span questions. A scripted model answers whole batches, so
+what is measured is everything but a model: texts, shards on disk, sums, statistics, items table,
+findings and report. Each size runs in a process of its own, which states its peak memory
+(ru_maxrss) and its CPU seconds; wall clock beside them, since the machine is shared.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import resource
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import zlib
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).parent
+TEMPLATES = (2, 4, 8)
+
+
+def scripted() -> Any:
+    """Five pseudo-random probabilities per question, from one checksum of its texts."""
+    import numpy as np
+
+    from evenhand.models.scripted import ScriptedModel
+
+    def span(requests: Any) -> dict[str, Any]:
+        texts = map("".join, zip(requests.question, requests.context, requests.candidate))
+        codes = np.fromiter((zlib.crc32(t.encode()) for t in texts), np.uint64, len(requests))
+        names = ("start", "end", "none", "other_start", "other_end")
+        turned = (codes * np.uint64(2_654_435_761 + 2 * k) for k in range(len(names)))
+        return {n: (t % np.uint64(10_007)) / 10_007.0 for n, t in zip(names, turned)}
+
+    return ScriptedModel({"span": span}, name="scripted-span", whole=True)
+
+
+def one(templates: int, pairs: int | None, resamples: int) -> dict[str, Any]:
+    """Run one size in this process."""
+    from evenhand.auditing import Audit
+    from evenhand.probes import underspecified
+    from evenhand.probes.underspecified import Underspecified
+    from evenhand.suite import Entry, Suite
+    from evenhand.wordlists import Lists
+
+    class Longer(Underspecified):
+        """The same probe with each template in further wordings, as many as asked for."""
+
+        def lists(self, form: str) -> Lists:
+            found = super().lists(form)
+            more = [
+                replace(t, id=f"{t.id}.{k}", context=f"{'So. ' * k}{t.context}")
+                for k in range(-(-templates // len(found.templates)))
+                for t in found.templates
+            ]
+            return replace(found, templates=tuple(more[:templates]))
+
+    if pairs:
+        underspecified.STREAM_CELLS = 0
+    probe = Longer(pairs=pairs, resamples=resamples)
+    suite = Suite("streaming", "streaming", (Entry("underspecified", probe),))
+    folder = Path(tempfile.mkdtemp(prefix="streaming-"))
+    try:
+        begun, before = time.perf_counter(), _cpu()
+        base = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+        run = Audit(suite, "scripted", folder / "run", loaded={"scripted": scripted()}).run()
+        seconds, cpu = time.perf_counter() - begun, _cpu() - before
+        parts = {
+            p.name: round(sum(f.stat().st_size for f in p.rglob("*") if f.is_file()) / 2**20, 1)
+            for p in (folder / "run").iterdir()
+            if p.is_dir()
+        }
+        rows = run.facts["probes"]["underspecified"]["counts"]["rows"]
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+        return {
+            "templates": templates, "requests": rows, "findings": len(run.findings),
+            "seconds": round(seconds, 1), "cpu_seconds": round(cpu, 1),
+            "rows_per_cpu_second": round(rows / cpu), "peak_mib": round(peak),
+            "mib_before": round(base), "disk_mib": parts,
+        }  # fmt: skip
+    finally:
+        shutil.rmtree(folder)
+
+
+def _cpu() -> float:
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    return used.ru_utime + used.ru_stime
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--tiny", action="store_true", help="200 pairs, to try it anywhere")
+    parser.add_argument("--resamples", type=int, default=200)
+    parser.add_argument("--templates", type=int, help="one size only, as JSON (used inside)")
+    options = parser.parse_args()
+    if options.templates:
+        pairs = 200 if options.tiny else None
+        print(json.dumps(one(options.templates, pairs, options.resamples)))
+        return 0
+    rows = []
+    for templates in TEMPLATES:
+        command = [sys.executable, __file__, "--templates", str(templates)]
+        command += ["--resamples", str(options.resamples), *["--tiny"] * options.tiny]
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+        rows.append(json.loads(done.stdout.splitlines()[-1]))
+        print(rows[-1], flush=True)
+    ratios = {}
+    for a, b in zip(rows, rows[1:]):
+        work = b["requests"] / a["requests"]
+        ratios[f"{a['templates']} to {b['templates']} templates"] = {
+            "work": round(work, 3),
+            "time_over_work": round(b["seconds"] / a["seconds"] / work, 3),
+            "cpu_over_work": round(b["cpu_seconds"] / a["cpu_seconds"] / work, 3),
+            "peak_memory": round(b["peak_mib"] / a["peak_mib"], 3),
+        }
+    result = {"resamples": options.resamples, "cores": os.cpu_count(), "sizes": rows}
+    result |= {"doubling": ratios}
+    print(json.dumps(ratios, indent=1))
+    if not options.tiny:
+        (HERE / "results" / "streaming.json").write_text(json.dumps(result, indent=1) + "\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
