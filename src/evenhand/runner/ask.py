@@ -66,6 +66,7 @@ class Ask:
         self._shard_rows = shard_rows
         self._helpers = dict(helpers or {})
         self._executor = executor or LocalExecutor()
+        self._fingerprint = ""
 
     def helper(self, name: str) -> Ask:
         """The door to a second model; its scores are kept in the same run folder."""
@@ -126,6 +127,7 @@ class Ask:
         """Every shard with its answers, counted and shown to whoever watches."""
         self.progress.start(label, plan.distinct, 0)
         job = Job(self.model, plan, self.store, self._requests, self.counts)
+        self._fingerprint = job.fingerprint
         for shard, columns in self._executor.run(job):
             self.progress.advance(len(shard.requests))
             yield shard, columns
@@ -163,7 +165,7 @@ class _Waiting:
     def __init__(self, ask: Ask, shard: Shard, columns: dict[str, Column]) -> None:
         self.source = shard.source
         self._store = ask.store
-        self._key = shard_key(ask.model, shard.requests) if ask.store else ""
+        self._key = shard_key(ask._fingerprint, shard.requests) if ask.store else ""
         self._columns = None if ask.store else columns
 
     def columns(self, kind: type[Requests]) -> dict[str, Column]:

@@ -13,6 +13,7 @@ Only Ray's core is used (`pip install 'evenhand[ray]'`).
 
 from __future__ import annotations
 
+import functools
 import os
 import socket
 from collections.abc import Iterator
@@ -22,7 +23,8 @@ from typing import Any
 from evenhand.errors import ModelError, RunError, need
 from evenhand.models.protocol import Model
 from evenhand.requests import Column, Requests
-from evenhand.runner.job import Job, check_answers, shard_key
+from evenhand.runner import trouble
+from evenhand.runner.job import Counts, Job, begun, check_answers
 from evenhand.runner.plan import Shard
 from evenhand.runner.store import ShardStore
 
@@ -46,10 +48,12 @@ class Scorer:
 
     def score(self, key: str, requests: Requests) -> str:
         """Score one shard and commit it; gives the name of the host that did it."""
+        prepared = self.model.prepare(requests)
+        start = functools.partial(begun, self.model, requests, prepared)
         try:
-            columns = self.model.answer(requests, self.model.prepare(requests))
-        except RuntimeError as error:
-            if "CUDA" in str(error):
+            columns = trouble.begin(self.model, requests, start, Counts())()
+        except ModelError as error:
+            if error.__cause__ is not None and trouble.is_lost_device(error.__cause__):
                 os._exit(1)  # a broken device context never heals: let Ray start a new actor
             raise
         check_answers(self.model, requests, columns)
@@ -99,7 +103,7 @@ class RayExecutor:
         free: list[int] = []
         for index in range(job.plan.count):
             shard = job.plan.shard(index)
-            key = shard_key(job.model, shard.requests)
+            key = job.key(shard.requests)
             stored = job.store.read(key, type(shard.requests))
             if stored is not None:
                 job.counts.shards_reused += 1
@@ -168,7 +172,7 @@ class RayExecutor:
     def _pool(self, ray: Any, job: Job) -> list[Any]:
         """Actors that hold the job's model; made once per model and folder."""
         assert job.store is not None
-        name = (job.model.fingerprint, str(job.store.folder))
+        name = (job.fingerprint, str(job.store.folder))
         if name not in self._pools:
             recipe = getattr(job.model, "recipe", None) or ray.put(job.model)
             remote = ray.remote(Scorer).options(
@@ -177,7 +181,7 @@ class RayExecutor:
             folder = str(job.store.folder.resolve())
             threads = _threads(job.model)
             self._pools[name] = [
-                remote.remote(recipe, job.model.fingerprint, folder, job.store.attempt, threads)
+                remote.remote(recipe, job.fingerprint, folder, job.store.attempt, threads)
                 for _ in range(self._workers(ray))
             ]
         return self._pools[name]

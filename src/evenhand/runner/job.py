@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -13,6 +14,7 @@ import numpy as np
 from evenhand.errors import ModelError
 from evenhand.models.protocol import Model
 from evenhand.requests import Column, Requests
+from evenhand.runner import trouble
 from evenhand.runner.plan import ORDER_VERSION, EagerPlan, LazyPlan, Shard
 from evenhand.runner.store import ShardStore, write_requests
 
@@ -26,6 +28,8 @@ class Counts:
     shards: int = 0
     shards_scored: int = 0
     shards_reused: int = 0
+    smaller_batches: int = 0
+    """How often memory ran out and the token budget of a batch was halved."""
 
 
 @dataclass
@@ -46,17 +50,25 @@ class Job:
     requests_folder: Path | None = None
     counts: Counts = field(default_factory=Counts)
 
+    @cached_property
+    def fingerprint(self) -> str:
+        """The model's, as it was when the job began."""
+        return self.model.fingerprint
+
+    def key(self, requests: Requests) -> str:
+        """Names a shard's scores."""
+        return shard_key(self.fingerprint, requests)
+
     def score(self, key: str, requests: Requests, prepared: Any) -> dict[str, Column]:
         """Ask the model for one shard, check the answers and store them."""
         return self.begin(key, requests, prepared)()
 
     def begin(self, key: str, requests: Requests, prepared: Any) -> Callable[[], dict[str, Column]]:
         """Start on one shard; the function given back waits for the answers and stores them."""
-        if overlaps(self.model):
-            answers = self.model.begin(requests, prepared)  # type: ignore[attr-defined]
-            return lambda: self._kept(key, requests, answers())
-        columns = self.model.answer(requests, prepared)
-        return lambda: self._kept(key, requests, columns)
+        finish = trouble.begin(
+            self.model, requests, lambda: begun(self.model, requests, prepared), self.counts
+        )
+        return lambda: self._kept(key, requests, finish())
 
     def _kept(self, key: str, requests: Requests, columns: dict[str, Column]) -> dict[str, Column]:
         check_answers(self.model, requests, columns)
@@ -65,6 +77,15 @@ class Job:
             self.store.write(key, columns, type(requests))
         self.counts.shards_scored += 1
         return columns
+
+
+def begun(model: Model, requests: Requests, prepared: Any) -> Callable[[], dict[str, Column]]:
+    """Put a shard in the model's queue, or answer it at once where there is none."""
+    if overlaps(model):
+        finish: Callable[[], dict[str, Column]] = model.begin(requests, prepared)  # type: ignore[attr-defined]
+        return finish
+    columns = model.answer(requests, prepared)
+    return lambda: columns
 
 
 def overlaps(model: Model) -> bool:
@@ -81,9 +102,9 @@ class Executor(Protocol):
     def run(self, job: Job) -> Iterator[tuple[Shard, dict[str, Column]]]: ...
 
 
-def shard_key(model: Model, requests: Requests) -> str:
+def shard_key(fingerprint: str, requests: Requests) -> str:
     """Names a shard's scores: no score is ever reused for another model or question."""
-    parts = "\n".join([model.fingerprint, ORDER_VERSION, requests.digest()])
+    parts = "\n".join([fingerprint, ORDER_VERSION, requests.digest()])
     return hashlib.sha256(parts.encode()).hexdigest()[:32]
 
 

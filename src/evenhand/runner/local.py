@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from evenhand.requests import Column
-from evenhand.runner.job import Job, overlaps, shard_key
+from evenhand.runner.job import Job, overlaps
 from evenhand.runner.plan import Shard
 
 QUICK_TURN_S = 5e-5
@@ -60,7 +60,7 @@ class LocalExecutor:
 
     def _make_ready(self, job: Job, index: int) -> _Ready:
         shard = job.plan.shard(index)
-        key = shard_key(job.model, shard.requests)
+        key = job.key(shard.requests)
         stored = job.store.read(key, type(shard.requests)) if job.store else None
         prepared = None if stored is not None else job.model.prepare(shard.requests)
         return _Ready(shard, key, stored, prepared)

@@ -1,0 +1,153 @@
+"""When the device has too little memory, or stops answering.
+
+Out of memory: the token budget of a batch is halved and the shard is asked again, until it fits;
+later shards that do not fit start from what fitted last. Scores keep their key: batch make-up moves
+them by about 1e-5, which is why a run that met this says so (`smaller_batches` in its counts).
+
+A lost device: a broken device context never heals inside a process, so the run stops with the
+command that goes on. Finished shards are on disk.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from evenhand.errors import ModelError
+from evenhand.models.protocol import Model
+from evenhand.requests import Column, Requests
+
+LEAST_TOKENS = 16
+LOST = (
+    "CUDA error",
+    "device-side assert",
+    "NCCL error",
+    "HIP error",
+    "MPS backend",
+    "CUDNN_STATUS",
+)
+_fitted: dict[int, int] = {}
+"""Token budget that fitted last, by model object."""
+Finish = Callable[[], dict[str, Column]]
+
+
+def begin(model: Model, requests: Requests, start: Callable[[], Finish], told: Any) -> Finish:
+    """Start on a shard; the function given back waits for the answers.
+
+    Args:
+        model: whom is asked.
+        requests: the rows, to ask again with when memory runs out.
+        start: begins the work as prepared.
+        told: counts whose `smaller_batches` is raised when the shard needed smaller batches.
+    """
+    try:
+        finish = start()
+    except (RuntimeError, MemoryError) as error:
+        columns = recovered(model, requests, error, told)
+        return lambda: columns
+
+    def wait() -> dict[str, Column]:
+        try:
+            return finish()
+        except (RuntimeError, MemoryError) as error:
+            return recovered(model, requests, error, told)
+
+    return wait
+
+
+def recovered(model: Model, requests: Requests, error: Exception, told: Any) -> dict[str, Column]:
+    """The shard asked again in smaller and smaller batches, or a clear error."""
+    if not is_out_of_memory(error):
+        raise told_apart(model, error) from error
+    holder = budget_holder(model)
+    tokens = 0 if holder is None else _fitted.get(id(holder), holder.token_budget // 2)
+    while holder is not None and tokens >= LEAST_TOKENS:
+        release(model)
+        try:
+            with smaller(holder, tokens):
+                columns = model.answer(requests, model.prepare(requests))
+        except (RuntimeError, MemoryError) as again:
+            if not is_out_of_memory(again):
+                raise told_apart(model, again) from again
+            error, tokens = again, tokens // 2
+            continue
+        told.smaller_batches += 1
+        _fitted[id(holder)] = tokens
+        return columns
+    longest = max((sum(map(len, row)) for row in requests.rows()), default=0)
+    raise ModelError(
+        f"model {model.name!r}: not enough memory even for one input at a time (the longest has "
+        f"{longest} characters): {first_line(error)} Finished shards are kept. Free memory, or "
+        f"use a machine with more or a smaller dtype, then go on with: evenhand resume RUN"
+    ) from error
+
+
+@contextlib.contextmanager
+def smaller(holder: Any, tokens: int) -> Iterator[None]:
+    """Inside: batches hold at most so many tokens; after it the model is as it was."""
+    usual = holder.token_budget
+    holder.token_budget = min(usual, tokens)
+    try:
+        yield
+    finally:
+        holder.token_budget = usual
+
+
+def told_apart(model: Model, error: Exception) -> Exception:
+    """A message for a lost device; any other error stays what it is."""
+    if not is_lost_device(error):
+        return error
+    return ModelError(
+        f"model {model.name!r}: the device stopped answering ({first_line(error)}). A broken "
+        f"device context does not heal inside a process; finished shards are kept. Go on in a new "
+        f"one with: evenhand resume RUN   (or on the processor: --device cpu in a new run)"
+    )
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Whether memory ran out, on whatever device.
+
+    >>> is_out_of_memory(RuntimeError("CUDA out of memory. Tried to allocate 2 GiB"))
+    True
+    """
+    if isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError":
+        return True
+    text = str(error)
+    return isinstance(error, RuntimeError) and (
+        "out of memory" in text or "can't allocate memory" in text
+    )
+
+
+def is_lost_device(error: BaseException) -> bool:
+    """Whether the device, not the work, is what failed.
+
+    >>> is_lost_device(RuntimeError("CUDA error: device-side assert triggered"))
+    True
+    >>> is_lost_device(RuntimeError("shapes do not fit"))
+    False
+    """
+    return isinstance(error, RuntimeError) and any(sign in str(error) for sign in LOST)
+
+
+def budget_holder(model: Any) -> Any:
+    """The object below a model (and its mitigations) that holds the token budget, or None."""
+    seen = 0
+    while model is not None and seen < 16:
+        if "token_budget" in getattr(model, "__dict__", {}):
+            return model
+        model, seen = getattr(model, "__dict__", {}).get("base"), seen + 1
+    return None
+
+
+def release(model: Any) -> None:
+    """Give cached blocks back to the device before asking again."""
+    torch = getattr(model, "torch", None)
+    with contextlib.suppress(AttributeError, RuntimeError):
+        if torch is not None and torch.cuda.is_available():
+            torch.cuda.empty_cache()
+
+
+def first_line(error: BaseException) -> str:
+    lines = str(error).strip().splitlines()
+    return f"{lines[0].rstrip('.')}." if lines else f"{type(error).__name__}."

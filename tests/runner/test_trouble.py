@@ -1,0 +1,201 @@
+"""Bad situations: memory, devices, disks, locks and clocks. A clear message, nothing lost."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from evenhand.auditing import Audit
+from evenhand.errors import EvenhandError, ModelError, RunError
+from evenhand.models.resolver import resolve
+from evenhand.models.scripted import ScriptedModel
+from evenhand.record import RunWriter
+from evenhand.requests import Option
+from evenhand.runner.ask import Ask
+from evenhand.suite import parse_suite
+
+
+def options(n: int = 60) -> Option:
+    names = ("nurse", "doctor", "hunter", "man", "woman")
+    return Option(
+        [f"the {names[i % 5]} said {i}" for i in range(n)], ["she", "he the man"] * (n // 2)
+    )
+
+
+def limited(model: Any, tokens: int, error: Callable[[], Exception]) -> list[int]:
+    """Let the model's forward pass fail above so many tokens; gives the sizes it was asked."""
+    asked: list[int] = []
+    forward = model.model.forward
+
+    def guarded(*args: Any, **kwargs: Any) -> Any:
+        ids = kwargs.get("input_ids", args[0] if args else None)
+        asked.append(int(ids.numel()))
+        if ids.numel() > tokens:
+            raise error()
+        return forward(*args, **kwargs)
+
+    model.model.forward = guarded
+    return asked
+
+
+def no_memory() -> Exception:
+    import torch
+
+    return torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB.")
+
+
+@pytest.mark.parametrize("kind", ["causal", "choice"])
+def test_too_little_memory_halves_the_batches_and_goes_on(
+    tiny: Any, tmp_path: Path, kind: str
+) -> None:
+    requests = options(400)
+    usual = Ask(resolve(tiny(kind)))(requests)["logit"]
+    model = resolve(tiny(kind))
+    fingerprint, budget = model.fingerprint, model.token_budget  # type: ignore[attr-defined]
+    asked = limited(model, 600, no_memory)
+    ask = Ask(model, tmp_path, shard_rows=200)
+    scores = ask(requests)["logit"]
+    assert np.allclose(scores, usual, atol=1e-4)
+    assert max(asked) > 600
+    assert ask.counts.smaller_batches >= 1
+    assert (model.fingerprint, model.token_budget) == (fingerprint, budget)  # type: ignore[attr-defined]
+    again = Ask(resolve(tiny(kind)), tmp_path, shard_rows=200)
+    assert np.array_equal(again(requests)["logit"], scores)
+    assert again.counts.shards_scored == 0
+
+
+def test_one_input_that_does_not_fit_is_a_clear_error(tiny: Any, tmp_path: Path) -> None:
+    model = resolve(tiny("choice"))
+    limited(model, 1, no_memory)
+    with pytest.raises(ModelError, match="not enough memory even for one input at a time") as seen:
+        Ask(model, tmp_path)(options())
+    assert "evenhand resume" in str(seen.value)
+
+
+def test_a_device_that_disappears_keeps_shards_and_names_the_next_command(tmp_path: Path) -> None:
+    calls: list[int] = []
+
+    def answer(requests: Any) -> dict[str, Any]:
+        calls.append(len(requests))
+        if len(calls) == 3:
+            raise RuntimeError("CUDA error: device-side assert triggered\nmore lines")
+        return {"logit": np.ones(len(requests)), "n_tokens": np.ones(len(requests), np.int32)}
+
+    requests = Option([f"p{i}" for i in range(100)], ["o"] * 100)
+    with pytest.raises(ModelError, match="the device stopped answering .CUDA error") as seen:
+        Ask(ScriptedModel({"option": answer}, whole=True), tmp_path, shard_rows=20)(requests)
+    assert "evenhand resume" in str(seen.value)
+    assert "more lines" not in str(seen.value)
+    rest = ScriptedModel({"option": lambda p, o: 1.0})
+    Ask(rest, tmp_path, shard_rows=20)(requests)
+    assert rest.rows_scored == 60
+
+
+def test_other_errors_of_a_model_stay_what_they_are() -> None:
+    def answer(prompt: str, option: str) -> float:
+        raise RuntimeError("shapes do not fit")
+
+    with pytest.raises(RuntimeError, match="^shapes do not fit$") as seen:
+        Ask(ScriptedModel({"option": answer}))(Option(["p"], ["o"]))
+    assert not isinstance(seen.value, EvenhandError)
+
+
+def test_a_lock_left_by_a_killed_process_is_no_lock(tmp_path: Path) -> None:
+    hold = (
+        "import fcntl, sys, time; f = open(sys.argv[1], 'w'); fcntl.flock(f, fcntl.LOCK_EX); "
+        "print(1, flush=True); time.sleep(60)"
+    )
+    lock = tmp_path / ".lock"
+    holder = subprocess.Popen([sys.executable, "-c", hold, str(lock)], stdout=subprocess.PIPE)
+    assert holder.stdout is not None
+    holder.stdout.readline()
+    with pytest.raises(RunError, match="another process is working"), RunWriter(tmp_path).held():
+        pass
+    holder.kill()
+    holder.communicate()
+    assert lock.exists()
+    with RunWriter(tmp_path).held():
+        pass
+
+
+def test_two_threads_of_one_process_cannot_hold_one_folder(tmp_path: Path) -> None:
+    with (
+        RunWriter(tmp_path).held(),
+        pytest.raises(RunError, match="another process is working in this run folder"),
+        RunWriter(tmp_path).held(),
+    ):
+        pass
+    with open(tmp_path / ".lock", "w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+SUITE = {
+    "name": "s",
+    "probe": [{"name": "underspecified", "pairs": 2, "templates": 1, "attributes": ["nurse"],
+               "resamples": 50}],
+}  # fmt: skip
+
+
+def audit(folder: Path) -> Any:
+    model = ScriptedModel({"option": lambda p, o: float(len(p + o) % 5)}, name="m")
+    return Audit(parse_suite(SUITE, "test", "s"), "m", folder, loaded={"m": model}).run()
+
+
+def test_a_wall_clock_that_jumps_breaks_neither_run_nor_timings(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = audit(tmp_path / "calm")
+    clock = iter([2e9, 0.0, 4e9, 1.0, 3e9] * 10_000)
+    monkeypatch.setattr(time, "time", lambda: next(clock))
+    monkeypatch.setattr("evenhand.record.now", lambda: "1970-01-01T00:00:00+00:00")
+    jumped = audit(tmp_path / "jumped")
+    assert jumped.facts["timings"]["total_s"] < 60
+    assert all(t >= 0 for t in jumped.facts["timings"].values())
+    one, two = ((r.folder / "findings.json").read_bytes() for r in (whole, jumped))
+    assert one == two
+
+
+def test_the_progress_bar_survives_a_clock_that_goes_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    from evenhand.cli.output import RichProgress
+
+    clock = iter([2e9, 0.0, 1e9] * 10_000)
+    monkeypatch.setattr(time, "time", lambda: next(clock))
+    with RichProgress("title") as progress:
+        Ask(ScriptedModel({"option": lambda p, o: 1.0}), progress=progress, shard_rows=10)(
+            options()
+        )
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
+def test_a_read_only_run_folder_is_named(tmp_path: Path) -> None:
+    tmp_path.chmod(0o500)
+    with pytest.raises(RunError, match="cannot write"):
+        audit(tmp_path / "run")
+
+
+def test_a_cache_that_cannot_be_written_costs_time_and_nothing_else(
+    tiny: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    usual = resolve(tiny("choice")).fingerprint
+    blocked = tmp_path / "file"
+    blocked.write_text("")  # a file where the folder should be: not even root can write below it
+    monkeypatch.setenv("EVENHAND_CACHE", str(blocked / "cache"))
+    assert resolve(tiny("choice")).fingerprint == usual
+
+
+def test_a_damaged_run_record_is_named(tmp_path: Path) -> None:
+    done = audit(tmp_path / "run")
+    path = done.folder / "run.json"
+    path.write_text(json.dumps(done.facts)[:-20])
+    with pytest.raises(RunError, match="run.json is damaged"):
+        audit(tmp_path / "run")
