@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from evenhand.report.content import Quiet, Story, tell
+from evenhand.report.content import Quiet, tell
 from evenhand.report.safe import readable
 from evenhand.report.words import chance, count, defined, metric_name, number, subject
 
@@ -23,7 +23,7 @@ def print_first_screen(run: Run, out: Console, limit: int = 10) -> None:
     """Is there a problem, where, how sure is that, and what next; then the findings."""
     story = tell(run, limit)
     _head(out, story.questions[0])
-    _line(out, story.problem, style="bold red" if _alarming(story) else "bold")
+    _line(out, story.problem, style="bold red" if story.alarming else "bold")
     _head(out, story.questions[1])
     for place in story.where:
         _line(out, place.sentence)
@@ -83,10 +83,6 @@ def _quiet(out: Console, part: Quiet) -> None:
     head = f"{part.title} {count(len(part.findings), 'test')}: {'; '.join(names[:NAMED])}{more}."
     _line(out, head)
     _line(out, part.could, style="dim")
-
-
-def _alarming(story: Story) -> bool:
-    return any(v.audited and v.detected for v in story.verdicts)
 
 
 def _head(out: Console, text: str) -> None:

@@ -2,36 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
 
+from evenhand.findings import Finding
 from evenhand.report.charts import About, Chart, Drawn, chart
 from evenhand.report.marks import Row, base, category, dot_plot, finite, heatmap, quantity, tooltip
 
-SCATTERS = 8
+SCATTERS = 4
+MATRICES = 5
 LOW_CEILING = 0.3
 
 
 def short(column: str) -> str:
-    """A column without its stage.
+    """A column without its stage, as an axis has room for.
 
     >>> short("intrinsic:weat kato_weat7"), short("hate_speech:gender f1 gap")
-    ('weat kato_weat7', 'hate speech: gender f1 gap')
+    ('weat kato_weat7', 'hate speech: gender f1')
     """
     stage, _, name = column.partition(":")
+    name = name.removesuffix(" gap").replace("positive_rate", "positive rate")
     return name if stage == "intrinsic" else f"{stage.replace('_', ' ')}: {name}"
 
 
 @chart("study", "correlations")
 def correlations(table: pa.Table, about: About) -> list[Drawn]:
-    """A matrix of rank correlations per training algorithm, pooled and inside families."""
+    """A matrix of rank correlations per training algorithm, and inside families if few."""
     drawn: list[Drawn] = []
     rows = table.to_pylist()
-    for algorithm in dict.fromkeys(r["algorithm"] for r in rows):
+    algorithms = list(dict.fromkeys(r["algorithm"] for r in rows))
+    views = ["spearman", *(n for n in table.column_names if n.startswith("spearman_"))]
+    if len(algorithms) * len(views) > MATRICES:
+        views = views[:1]
+    for algorithm in algorithms[:MATRICES]:
         own = [r for r in rows if r["algorithm"] == algorithm and finite(r["spearman"])]
-        views = ["spearman", *(n for n in table.column_names if n.startswith("spearman_"))]
         for view in views:
             cells = [_cell(r, view) for r in own if finite(r.get(view))]
             if cells:
@@ -41,36 +47,43 @@ def correlations(table: pa.Table, about: About) -> list[Drawn]:
 
 def _cell(row: Mapping[str, Any], view: str) -> Row:
     weak = finite(row["ceiling"]) and row["ceiling"] < LOW_CEILING
+    inside = {
+        n.removeprefix("spearman_").replace("_", " "): row[n]
+        for n in row
+        if n.startswith("spearman_")
+    }
     return {
         "metric": short(row["x"]), "behaviour": short(row["y"]), "rho": row[view],
         "q": row["q"], "ceiling": row["ceiling"], "n": row["n"],
         "readable": "noise leaves no room" if weak else "readable",
+        **(inside if view == "spearman" else {}),
     }  # fmt: skip
 
 
 def _matrix(cells: list[Row], view: str, algorithm: str) -> Chart:
-    spec = heatmap(cells, "behaviour", "metric", "rho", "Spearman", numbers=True, domain=(-1, 1))
-    where = "all embeddings" if view == "spearman" else view.removeprefix("spearman_")
+    spec = heatmap(cells, "metric", "behaviour", "rho", "Spearman", numbers=True, domain=(-1, 1))
+    where = "all embeddings" if view == "spearman" else f"{view.removeprefix('spearman_')} alone"
+    where = where.replace("_", " ")
     caption = (
-        f"Rank correlation of each metric of the vectors (rows) with each gap of a system built "
-        f"on them (columns), over {where.replace('_', ' ')}. The table below has q and the ceiling "
-        f"that noise leaves: where it is under {LOW_CEILING}, a value near zero says nothing."
+        f"Rank correlation of each metric of the vectors (columns) with each gap of a system built "
+        f"on them (rows), over {where}. The table below has q and the ceiling that noise leaves: "
+        f"where it is under {LOW_CEILING}, a value near zero says nothing."
     )
-    columns = ("metric", "behaviour", "rho", "q", "ceiling", "n", "readable")
-    title = f"{algorithm}: correlations, {where.replace('_', ' ')}"
-    return Chart(title, caption, spec, columns, wide=True)
+    return Chart(f"{algorithm}: correlations, {where}", caption, spec, tuple(cells[0]))
 
 
 @chart("study", "reliability")
 def reliability(table: pa.Table, about: About) -> list[Drawn]:
     """How much of each metric's spread is more than the noise of training."""
+    known = table.to_pylist()
+    several = len({r["algorithm"] for r in known}) > 1
     rows = [
         {
-            "label": f"{short(r['metric'])} ({r['algorithm']})",
+            "label": short(r["metric"]) + (f" ({r['algorithm']})" if several else ""),
             "reliability": max(r["reliability"], -1.0),
             "noise sd": r["noise_sd"], "spread sd": r["spread_sd"], "n": r["n_replicates"],
         }
-        for r in table.to_pylist()
+        for r in known
         if finite(r["reliability"])
     ]  # fmt: skip
     if not rows:
@@ -87,20 +100,36 @@ def reliability(table: pa.Table, about: About) -> list[Drawn]:
 
 @chart("study", "points")
 def scatters(table: pa.Table, about: About) -> list[Drawn]:
-    """Scatter plots of the pairs with the largest correlations, error bars on replicates."""
-    pairs = sorted(
-        (f for f in about.findings if f.metric == "spearman" and finite(f.value)),
-        key=lambda f: -abs(f.value),
-    )
+    """The strongest pair of each behaviour as a scatter plot, error bars on replicates."""
     rows = table.to_pylist()
     drawn: list[Drawn] = []
-    for finding in pairs[:SCATTERS]:
+    for finding in _shown(about.findings):
         x, y = str(finding.details["x"]), str(finding.details["y"])
         own = [_point(r, x, y) for r in rows if r["algorithm"] == finding.model]
         own = [r for r in own if finite(r["x"]) and finite(r["y"])]
         if own:
-            drawn.append(_scatter(own, x, y, finding.sentence, finding.model))
+            drawn.append(_scatter(own, x, y, _said(finding), finding.model))
     return drawn
+
+
+def _shown(findings: Sequence[Finding]) -> list[Finding]:
+    """The strongest pair of each task and kind of gap, then of the rest."""
+    pairs = sorted(
+        (f for f in findings if f.metric == "spearman" and finite(f.value)),
+        key=lambda f: -abs(f.value),
+    )
+    kept: dict[tuple[str, ...], Finding] = {}
+    for finding in pairs:
+        stage, _, name = str(finding.details["y"]).partition(":")
+        kept.setdefault((stage, name.partition(" ")[0]), finding)
+    rest = [f for f in pairs if f not in kept.values()]
+    return [*kept.values(), *rest][:SCATTERS]
+
+
+def _said(finding: Finding) -> str:
+    if finding.detected:
+        return finding.sentence
+    return f"{finding.attribute}: no relation detected (Spearman {finding.value:+.2f})."
 
 
 def _point(row: Mapping[str, Any], x: str, y: str) -> Row:

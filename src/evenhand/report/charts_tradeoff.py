@@ -5,50 +5,54 @@ from __future__ import annotations
 import pyarrow as pa
 
 from evenhand.report.charts import About, Chart, Drawn, chart
-from evenhand.report.marks import frontier
+from evenhand.report.content_mitigation import chosen
+from evenhand.report.marks import Row, Spec, finite, frontier, slope
+
+MOST = 0.25
+GAPS = {"hellinger2": "mean over pairs", "hellinger2_median": "median over pairs"}
 
 
 @chart("tradeoff", "points")
 def points(table: pa.Table, about: About) -> list[Drawn]:
-    """Every setting that was judged, one line per number of rounds; learned alpha stands out."""
-    rows = [
-        {**row, "setting": f"{row['rounds']} rounds, alpha {row['alpha']}", "line": _line(row)}
-        for row in table.to_pylist()
-        if row["increase"] is not None and row["increase"] <= 0.25
-    ]
-    spec = frontier(
-        rows,
-        "increase",
-        "hellinger2",
-        ("perplexity increase (share)", "squared Hellinger distance of held-out pairs"),
-        label="setting",
-        group="line",
-    )
+    """Before and after, then every setting that was judged, one line per number of rounds."""
+    rows = table.to_pylist()
+    picked = chosen(rows, about.findings[0].value) if about.findings else None
+    columns = ("method", "rounds", "alpha", "hellinger2", "increase", "perplexity")
+    for place, row in enumerate(rows):
+        row["mark"] = "chosen" if row is picked else "" if place else "unmitigated"
     caption = (
         "Each mark is one setting, judged on contexts and text that it was not fitted on. Left and "
-        "down is better. 'learned' takes alpha from the model's own next-word distribution at "
-        "every step; settings above 25 % perplexity are left out."
+        "down is better. Lines join settings by growing alpha; 'learned' takes alpha from the "
+        "model's own next-word distribution at every step. Settings above 25 % are left out."
     )
-    columns = ("method", "rounds", "alpha", "hellinger2", "increase", "perplexity")
-    return [Chart("Measured gap against perplexity", caption, spec, columns=columns, wide=True)]
+    title = "squared Hellinger distance of held-out pairs"
+    spec = _frontier(rows, "hellinger2", title)
+    drawn: list[Drawn] = _before_after(rows[0], picked) if picked else []
+    whole = Chart("Measured gap against perplexity", caption, spec, columns, wide=True)
+    return [*drawn, whole]
+
+
+def _before_after(before: Row, after: Row) -> list[Drawn]:
+    rows = [
+        {"number": name, "stage": stage, "gap": point[key]}
+        for key, name in GAPS.items()
+        for stage, point in (("before", before), ("after", after))
+        if finite(point.get(key))
+    ]
+    if not rows:
+        return []
+    spec = slope(rows, "number", "stage", "gap", "squared Hellinger distance")
+    caption = (
+        "How far the next word moves when only the group changes, on held-out pairs of contexts: "
+        "the model as it was, and with the chosen setting. 0: no further at all."
+    )
+    return [Chart("Measured gap, before and after", caption, spec, wide=True)]
 
 
 @chart("tradeoff", "stereoset")
 def stereoset(table: pa.Table, about: About) -> list[Drawn]:
     """StereoSet's distance from 50 against perplexity, the same settings."""
-    rows = [
-        {**row, "setting": f"{row['rounds']} rounds, alpha {row['alpha']}", "line": _line(row)}
-        for row in table.to_pylist()
-        if row["increase"] <= 0.25
-    ]
-    spec = frontier(
-        rows,
-        "increase",
-        "gap",
-        ("perplexity increase (share)", "StereoSet: distance of SS from 50"),
-        label="setting",
-        group="line",
-    )
+    spec = _frontier(table.to_pylist(), "gap", "StereoSet: distance of SS from 50")
     caption = (
         "How often stereotypes are preferred over their opposites, as the distance from one half, "
         "under the same settings. Left and down is better; intervals are in the table."
@@ -57,5 +61,22 @@ def stereoset(table: pa.Table, about: About) -> list[Drawn]:
     return [Chart("StereoSet against perplexity", caption, spec, columns=columns, wide=True)]
 
 
-def _line(row: dict[str, object]) -> str:
-    return "learned alpha" if row["alpha"] == "learned" else f"{row['rounds']} rounds"
+def _frontier(rows: list[Row], gap: str, title: str) -> Spec:
+    """One mark per setting within reach, joined by growing alpha."""
+    kept = [
+        {**row, "setting": f"{row['rounds']} rounds, alpha {row['alpha']}", "line": _line(row),
+         "along": row["rounds"] if row["alpha"] == "learned" else float(row["alpha"])}
+        for row in rows
+        if row["increase"] is not None and row["increase"] <= MOST
+    ]  # fmt: skip
+    titles = ("perplexity increase (share)", title)
+    named = "mark" if any(row.get("mark") for row in kept) else None
+    return frontier(
+        kept, "increase", gap, titles, label="setting", group="line", order="along", named=named
+    )
+
+
+def _line(row: Row) -> str:
+    if row["alpha"] == "learned":
+        return "learned alpha"
+    return "1 round" if row["rounds"] == 1 else f"{row['rounds']} rounds"

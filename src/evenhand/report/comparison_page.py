@@ -1,4 +1,4 @@
-"""One self-contained page that sets several runs of underspecified questions side by side."""
+"""One self-contained page that sets several runs of the same questions side by side."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from evenhand.report import theme
+from evenhand.report import comparison_changes, theme
 from evenhand.report.build import as_json, environment, policy, script, vendored
 from evenhand.report.charts import Chart, Drawn, Listing
 from evenhand.report.marks import dot_plot, heatmap
@@ -26,11 +26,12 @@ NUMBERS = (
 
 def comparison_page(compared: dict[str, Any]) -> str:
     """The HTML of what `comparison.side_by_side` gives; nothing is computed here."""
-    sections = [(p["label"], drawn(p)) for p in compared.get("preferences", [])]
-    if not sections:
-        listing = Listing("Findings", "Every finding in every run.", tuple(compared["findings"][0]),
-                          tuple(compared["findings"]))  # fmt: skip
-        sections = [("All findings", [listing])]
+    sections = comparison_changes.charts(compared)
+    sections += [(p["label"], drawn(p)) for p in compared.get("preferences", [])]
+    rows = tuple(compared["findings"])
+    if not compared.get("preferences") and rows:
+        listing = Listing("Findings", "Every finding in every run.", tuple(rows[0]), rows)
+        sections.append(("All models", [*comparison_changes.models(compared), listing]))
     charts = [d for _, some in sections for d in some if isinstance(d, Chart)]
     places = {id(c): f"chart-{i}" for i, c in enumerate(charts)}
     scripts = [*vendored(), script("report.js")]
@@ -40,6 +41,7 @@ def comparison_page(compared: dict[str, Any]) -> str:
     }
     return environment().get_template("comparison.html.jinja").render(
         title=" · ".join(compared["names"]), sections=sections,
+        answers=comparison_changes.answers(compared),
         places=lambda d: places.get(id(d), ""), data=as_json(data),
         scripts=[Markup(s) for s in scripts], policy=policy(scripts),
         style=Markup(script("report.css")),

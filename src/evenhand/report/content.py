@@ -12,7 +12,7 @@ from typing import Any
 
 from evenhand.findings import Finding, strongest
 from evenhand.record import Run
-from evenhand.report import content_study
+from evenhand.report import content_mitigation, content_study
 from evenhand.report.words import chance, count, defined, is_control, metric_name, number, subject
 
 NAMED = 6
@@ -71,7 +71,7 @@ class Quiet:
 
 @dataclass(frozen=True)
 class Place:
-    """Where differences were found: one probe on one model."""
+    """Where differences were found: one probe on one model; without tests only a remark."""
 
     title: str
     model: str
@@ -82,6 +82,8 @@ class Place:
 
     @property
     def sentence(self) -> str:
+        if not self.tests:
+            return self.title
         where = "" if self.audited else f" ({self.model})"
         about = f" {self.about}." if self.about else ""
         return f"{self.hits} of {self.tests}: {self.title}{where}{about}"
@@ -115,6 +117,16 @@ class Story:
     rate: float
     questions: tuple[str, ...] = QUESTIONS
     noun: str = "difference"
+    kind: str = "bias audit"
+    intro: str = (
+        "Probes measure on different scales, so the list takes the strongest of each probe in turn."
+    )
+    beside: str = "About the whole model"
+
+    @property
+    def alarming(self) -> bool:
+        """Whether the audited model itself was found to treat groups differently."""
+        return self.kind == "bias audit" and any(v.audited and v.detected for v in self.verdicts)
 
 
 def audited_name(facts: Mapping[str, Any]) -> str:
@@ -129,6 +141,8 @@ def tell(run: Run, limit: int = 10) -> Story:
     findings = run.findings
     if content_study.is_study(facts):
         return _study(run, facts, limit)
+    if content_mitigation.is_mitigation(facts):
+        return _mitigation(run, facts)
     name = audited_name(facts)
     rate = float(facts["work"]["suite"].get("false_discovery_rate", 0.05))
     social = [f for f in findings if not is_control(f)]
@@ -160,15 +174,14 @@ def _study(run: Run, facts: Mapping[str, Any], limit: int) -> Story:
     pairs = content_study.correlations(found)
     hits = tuple(f for f in pairs if f.detected)
     tests = sum(f.detected is not None for f in pairs)
-    title = str(facts["probes"].get("study", {}).get("title", name))
-    place = Place(title, name, True, len(hits), tests, content_study.named(found))
-    best = tuple(sorted(hits, key=lambda f: -abs(f.value))[:limit])
+    places = [Place(t, name, True, h, n, a) for t, h, n, a in content_study.places(found)]
+    best = tuple(content_study.best(found, limit))
     return Story(
         title=f"{name}: what the study found",
         model=name,
         problem=content_study.answer(found),
-        clearest=_clearest(best, best[0].model) if best else "",
-        where=(place,),
+        clearest=f"Clearest: {best[0].sentence}" if best else "",
+        where=tuple(places),
         sure=tuple(content_study.sure(found, rate)),
         steps=tuple(Step(*s) for s in content_study.steps(run)),
         verdicts=(Verdict(name, "study", True, tests, hits),),
@@ -180,6 +193,37 @@ def _study(run: Run, facts: Mapping[str, Any], limit: int) -> Story:
         rate=rate,
         questions=content_study.QUESTIONS,
         noun="relation",
+        kind="study",
+        intro="For each metric and task the strongest one; all of them are in the charts below.",
+        beside="How reliable each number is",
+    )
+
+
+def _mitigation(run: Run, facts: Mapping[str, Any]) -> Story:
+    """The first screen of a mitigation that was judged."""
+    name = audited_name(facts)
+    found = content_mitigation.falls(run)
+    hits = tuple(f for f in found if f.detected)
+    costs = [Place(line, name, True, 0, 0, "") for line in content_mitigation.costs(run)]
+    return Story(
+        title=f"{name}: what the mitigation buys and costs",
+        model=name,
+        problem=content_mitigation.answer(run),
+        clearest="",
+        where=tuple(costs),
+        sure=tuple(content_mitigation.sure(run)),
+        steps=tuple(Step(*s) for s in content_mitigation.steps(run)),
+        verdicts=(Verdict(name, "mitigation", True, len(found), hits),),
+        strongest=hits,
+        quiet=tuple(_quiet(facts, found)),
+        controls=(),
+        undefined=tuple(f for f in found if not defined(f.value)),
+        skipped={},
+        rate=float(facts["work"]["suite"].get("false_discovery_rate", 0.05)),
+        questions=content_mitigation.QUESTIONS,
+        noun="change",
+        kind="mitigation",
+        intro="Measured on held-out contexts, before and after.",
     )
 
 

@@ -17,7 +17,7 @@ QUESTIONS = (
     "What next?",
 )
 LOW_CEILING = 0.3
-NAMED = 6
+NAMED = 4
 
 
 def is_study(facts: dict[str, Any]) -> bool:
@@ -50,13 +50,36 @@ def same_way(finding: Finding) -> bool:
     return bool(known) and all(v * finding.value > 0 for v in known)
 
 
-def named(findings: Sequence[Finding]) -> str:
-    """The detected pairs, strongest first."""
-    hits = [f for f in correlations(findings) if f.detected]
-    hits.sort(key=lambda f: -abs(f.value))
-    rows = [f"{f.attribute} ({number(f.value, sign=True)})" for f in hits]
-    more = f"; and {len(rows) - NAMED} more" if len(rows) > NAMED else ""
-    return "; ".join(rows[:NAMED]) + more
+def behaviour(finding: Finding) -> str:
+    """The task whose gap a pair is about.
+
+    >>> behaviour(Finding("", "study", "spearman", 0.5, "", details={"y": "hate_speech:f1 gap"}))
+    'hate speech'
+    """
+    return str(finding.details.get("y", "")).partition(":")[0].replace("_", " ")
+
+
+def places(findings: Sequence[Finding]) -> list[tuple[str, int, int, str]]:
+    """Per task: its name, pairs detected, pairs tested, the strongest metrics."""
+    tested = [f for f in correlations(findings) if f.detected is not None]
+    out = []
+    for task in dict.fromkeys(map(behaviour, tested)):
+        own = [f for f in tested if behaviour(f) == task]
+        hits = best(own, len(own))
+        names = [f"{f.attribute.partition(' ~ ')[0]} {number(f.value, sign=True)}" for f in hits]
+        more = f"; and {len(names) - NAMED} more metrics" if len(names) > NAMED else ""
+        about = f"Strongest of each metric: {'; '.join(names[:NAMED])}{more}" if names else ""
+        out.append((task, sum(bool(f.detected) for f in own), len(own), about))
+    return sorted(out, key=lambda p: -p[1])
+
+
+def best(findings: Sequence[Finding], limit: int) -> list[Finding]:
+    """The strongest detected pair of each metric and task, strongest first."""
+    hits = sorted((f for f in correlations(findings) if f.detected), key=lambda f: -abs(f.value))
+    kept: dict[tuple[str, str, str], Finding] = {}
+    for finding in hits:
+        kept.setdefault((finding.model, str(finding.details.get("x")), behaviour(finding)), finding)
+    return list(kept.values())[:limit]
 
 
 def sure(findings: Sequence[Finding], rate: float) -> list[str]:
@@ -65,17 +88,29 @@ def sure(findings: Sequence[Finding], rate: float) -> list[str]:
     known = [f for f in pairs if defined(f.details.get("ceiling"))]
     out = []
     weak = [f for f in known if f.details["ceiling"] < LOW_CEILING]
-    if known:
+    if weak:
         out.append(
             f"{len(weak):,} of {count(len(known), 'pair')} could not show a relation even if there "
             f"were one: replicates of the same vectors differ as much as changed vectors do "
             f"(ceiling below {LOW_CEILING})."
         )
+    elif known:
+        lowest = min(f.details["ceiling"] for f in known)
+        out.append(
+            f"Replicates agree well enough for every pair to show a relation: noise of training "
+            f"leaves room for correlations up to {number(lowest)} or more."
+        )
     if any(f.detected for f in pairs):
         out.append(f"Of all relations called detected, about {rate:.0%} or fewer should be chance.")
+    missed = [f.detectable for f in pairs if f.detected is False and defined(f.detectable)]
+    if missed:
+        out.append(f"True correlations below {number(max(missed))} may have been missed.")
     sizes = {f.n for f in pairs}
     if sizes:
-        out.append(f"Each correlation rests on {max(sizes):,} embeddings of one corpus.")
+        out.append(
+            f"Each correlation rests on {max(sizes):,} embeddings of one corpus. A relation that "
+            f"turns round inside a family of changes may come from the families alone."
+        )
     return out
 
 

@@ -116,9 +116,9 @@ def heatmap(
     values = [r[value] for r in rows if finite(r.get(value))] or [0.0]
     most = max(map(abs, values)) or 1.0
     low, high = domain or ((-most, most) if signed else (min(values), max(values)))
-    scale = {"domain": [low, 0, high], "range": "diverging"}
+    scale = {"domain": [low, 0, high], "range": "diverging", "interpolate": "rgb"}
     if not signed:
-        scale = {"domain": [low, high], "range": "ramp"}
+        scale = {"domain": [low, high], "range": "ramp", "interpolate": "rgb"}
     colour = quantity(value, title, scale=scale)
     colour["legend"] = {"orient": "top", "gradientLength": 220, "titleLimit": 400}
     ends: Row = {
@@ -208,9 +208,13 @@ def slope(rows: Sequence[Row], label: str, stage: str, value: str, title: str) -
 
 def frontier(
     rows: Sequence[Row], x: str, y: str, titles: tuple[str, str], *, label: str,
-    group: str | None = None,
+    group: str | None = None, order: str | None = None, named: str | None = None,
 ) -> Spec:  # fmt: skip
-    """Trade-off: what is given up (x) for what is gained (y), joined in the order of x."""
+    """Trade-off: what is given up (x) for what is gained (y).
+
+    Points of a group are joined in the order of x, or of the column `order`; texts of the column
+    `named` stand beside their points.
+    """
     spec = scatter(rows, x, y, titles, label=label, group=group)
     dots = {"mark": spec.pop("mark"), "encoding": spec.pop("encoding")}
     line = {
@@ -219,6 +223,21 @@ def frontier(
             "x": quantity(x, titles[0]),
             "y": quantity(y, titles[1]),
             **({"color": category(group)} if group else {}),
+            **({"order": {"field": order, "type": "quantitative"}} if order else {}),
         },
     }
-    return {**spec, "layer": [line, dots]}
+    layers = [line, dots]
+    if named:
+        beside = [{k: _plain(v) for k, v in r.items()} for r in rows if r.get(named)]
+        ends = {"x": quantity(x, titles[0]), "y": quantity(y, titles[1])}
+        layers.append({
+            "data": {"values": beside},
+            "mark": {"type": "point", "size": 260, "strokeWidth": 2, "style": "floor"},
+            "encoding": ends,
+        })  # fmt: skip
+        layers.append({
+            "data": {"values": beside},
+            "mark": {"type": "text", "align": "left", "dx": 14, "fontWeight": "bold"},
+            "encoding": {**ends, "text": {"field": named}},
+        })  # fmt: skip
+    return {**spec, "layer": layers}

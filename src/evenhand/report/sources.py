@@ -10,6 +10,7 @@ from typing import Any
 
 from evenhand.errors import EvenhandError
 from evenhand.lexicons.files import Lexicon, load
+from evenhand.report import content_mitigation
 
 UNQOVER = {
     "gender": ("unqover_names", "unqover_occupations", "unqover_templates"),
@@ -59,6 +60,11 @@ def command(facts: Mapping[str, Any]) -> tuple[str, str]:
     work = facts["work"]
     if work.get("kind") == "study":
         return _study_command(work)
+    if content_mitigation.is_mitigation(facts):
+        (entry,) = facts["probes"].values()
+        return content_mitigation.command(work, entry.get("settings") or {}), ""
+    if not work["suite"]["probe"]:  # pages of single commands
+        return shlex.join(["evenhand", str(work["suite"]["name"]), str(work["model"])]), ""
     options = ["--seed", str(work.get("seed", 0))]
     for flag, key in (("--as", "as"), ("--dtype", "dtype")):
         if work.get(key):

@@ -15,8 +15,16 @@ import pyarrow.parquet as pq
 from evenhand.record import Run
 
 ANSWERS = {
-    "causal": {"continuation", "divergence", "next-token", "generate", "option", "fill-mask"},
-    "masked": {"mask-score", "fill-mask"},
+    "causal": {
+        "continuation",
+        "divergence",
+        "next-token",
+        "generate",
+        "option",
+        "fill-mask",
+        "embed",
+    },
+    "masked": {"mask-score", "fill-mask", "embed"},
     "span": {"span"},
     "choice": {"option"},
     "vectors": {"embed"},

@@ -1,0 +1,189 @@
+"""What changed between runs of the same questions: words and charts for the comparison page."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from evenhand.report.charts import Chart, Drawn, Listing
+from evenhand.report.marks import VERDICTS, Row, dot_plot, finite, heatmap, slope
+from evenhand.report.words import count
+
+LINES = 8
+GROUPS = 3
+ROWS = 40
+NAMED = 5
+SURE = (
+    "Numbers are paired item by item: the same texts put to both models; q is corrected over all.",
+    "Persisted, gone and appeared compare two verdicts. Only a change whose own test is below 5 % "
+    "is called smaller or larger.",
+)
+
+
+@dataclass(frozen=True)
+class Answers:
+    """The first screen of a comparison."""
+
+    problem: tuple[str, ...]
+    where: tuple[str, ...]
+    sure: tuple[str, ...]
+    steps: tuple[tuple[str, str], ...]
+    questions: tuple[str, ...] = ("What changed?", "Where?", "How sure is that?", "What next?")
+
+
+def answers(compared: Mapping[str, Any]) -> Answers:
+    """Put a comparison into words; nothing is computed but counts."""
+    changes = compared.get("changes", [])
+    problem = [f"{c['after']} against {c['before']}: {_tally(c)}" for c in changes]
+    where = [line for c in changes for line in _moved(c, len(changes) > 1)]
+    reasons = [f"{c['after']}: {c['reason']}" for c in changes if c.get("reason")]
+    last = shlex.quote(str(compared["runs"][-1])) if compared.get("runs") else "RUN"
+    steps = (
+        ("Read the report of the last run", f"evenhand show {last}"),
+        ("Look at the items behind a number", f"evenhand view {last}"),
+        ("Decide whether it may ship", f"evenhand gate {last}"),
+    )
+    return Answers(tuple(problem), tuple(where), (*SURE, *reasons), steps)
+
+
+def _tally(change: Mapping[str, Any]) -> str:
+    """How many findings are detected in both runs, in the first alone, in the later alone."""
+    kept, gone, new = (len(_with(change, s)) for s in ("persisted", "gone", "appeared"))
+    return (
+        f"{kept + gone} findings before: {kept} are detected in both, {gone} are gone. "
+        f"{new} appeared."
+    )
+
+
+def _with(change: Mapping[str, Any], status: str) -> list[str]:
+    rows = [r for r in change["findings"] if r["status"] == status]
+    rows.sort(key=lambda r: -abs(r["distance_after"] - r["distance_before"]))
+    return [str(r["finding"]).rpartition("/")[2] or str(r["finding"]) for r in rows]
+
+
+def _moved(change: Mapping[str, Any], several: bool) -> list[str]:
+    """Which findings appeared, persisted and are gone; how many numbers moved."""
+    out = []
+    for status in ("appeared", "persisted", "gone"):
+        names = list(dict.fromkeys(_with(change, status)))
+        if names:
+            more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+            out.append(f"{status.capitalize()}: {', '.join(names[:NAMED])}{more}")
+    tested = change["items"]
+    moved = [r for r in tested if r["verdict"] in ("smaller", "larger")]
+    if tested:
+        out.append(
+            f"Scores shown to move: {len(moved)} of {count(len(tested), 'number')}, paired item by "
+            f"item"
+        )
+    return [f"{change['after']}: {line}" for line in out] if several else out
+
+
+def charts(compared: Mapping[str, Any]) -> list[tuple[str, list[Drawn]]]:
+    """Sections of the page: one for each later run against the first."""
+    out: list[tuple[str, list[Drawn]]] = []
+    for change in compared.get("changes", []):
+        title = f"{change['after']} against {change['before']}"
+        parts = [*_slopes(change), *_sizes(change), *_words(change), *_findings(change)]
+        out.append((title, parts))
+    return out
+
+
+def _slopes(change: Mapping[str, Any]) -> list[Drawn]:
+    """Before and after of findings detected in either run; one chart per probe and metric."""
+    groups: dict[str, list[Mapping[str, Any]]] = {}
+    for row in change["findings"]:
+        if row["status"] != "not detected" and finite(row["before"]) and finite(row["after"]):
+            groups.setdefault(str(row["finding"]).rpartition("/")[0], []).append(row)
+    out: list[Drawn] = []
+    for name, own in sorted(groups.items(), key=lambda g: -len(g[1]))[:GROUPS]:
+        own = sorted(own, key=lambda r: -abs(r["distance_after"] - r["distance_before"]))[:LINES]
+        rows = [
+            {"finding": str(r["finding"]).rpartition("/")[2], "run": stage, "value": r[stage],
+             "status": r["status"]}
+            for r in own for stage in ("before", "after")
+        ]  # fmt: skip
+        spec = slope(rows, "finding", "run", "value", name.rpartition("/")[2] or "value")
+        caption = (
+            f"The {count(len(own), 'finding')} of {name or 'this kind'} that moved most, of those "
+            f"detected in either run. Before: {change['before']}; after: {change['after']}."
+        )
+        out.append(Chart(f"Before and after: {name}", caption, spec, tuple(rows[0])))
+    return out
+
+
+def _sizes(change: Mapping[str, Any]) -> list[Drawn]:
+    """The paired change of each number's size, with its interval."""
+    known = [r for r in change["items"] if finite(r["size_change"])]
+    several = len({r["probe"] for r in known}) > 1
+    rows: list[Row] = [
+        {"number": f"{r['probe']}: " * several + str(r["number"]).replace("_", " "), "n": r["n"],
+         "change": r["size_change"], "low": r["size_low"], "high": r["size_high"],
+         "q": r["q_size"], "verdict": VERDICTS[int(r["verdict"] not in ("smaller", "larger"))]}
+        for r in sorted(known, key=lambda r: r["size_change"])[:ROWS]
+    ]  # fmt: skip
+    if not rows:
+        return []
+    spec = dot_plot(rows, "change", "number", "change of the mean size")
+    caption = (
+        "Left of the line the numbers of the same items came nearer to zero, right of it they "
+        "grew. Bars are 95 % intervals over clusters of items."
+    )
+    columns = ("number", "change", "low", "high", "q", "n")
+    return [Chart("Paired change of sizes", caption, spec, columns)]
+
+
+def _words(change: Mapping[str, Any]) -> list[Drawn]:
+    """Words of discovery whose difference persisted, shrank, grew, appeared or is gone."""
+    out: list[Drawn] = []
+    for part in change["discovery"]:
+        told = [r for r in part["words"] if r["status"] != "not detected" and finite(r["change"])]
+        rows = [
+            {"word": f"{r['word']} ({r['group_a']} / {r['group_b']})",
+             "verdict": VERDICTS[int(not (r["q"] is not None and r["q"] <= 0.05))],
+             **{k: r[k] for k in ("d_before", "d_after", "change", "low", "high", "q", "status")}}
+            for r in sorted(told, key=lambda r: r["change"])[:ROWS]
+        ]  # fmt: skip
+        if rows:
+            spec = dot_plot(rows, "change", "word", "change of the difference of success rates")
+            caption = "Words detected in either run; bars are 95 % intervals over names and texts."
+            columns = ("word", "status", "d_before", "d_after", "change", "low", "high", "q")
+            out.append(Chart(f"Words of {part['label']}", caption, spec, columns))
+    return out
+
+
+def _findings(change: Mapping[str, Any]) -> list[Drawn]:
+    """Every finding with its status; what appeared comes first."""
+    order = ["appeared", "persisted", "gone", "not detected"]
+    rows = sorted(change["findings"], key=lambda r: (order.index(r["status"]), r["finding"]))
+    if not rows:
+        return []
+    columns = ("finding", "status", "before", "after", "q_before", "q_after", "sentence")
+    caption = "What got worse comes first. A sentence speaks of the later run where it has one."
+    shown = tuple({**r, "sentence": _claim(r)} for r in rows)
+    return [Listing("All findings, before and after", caption, columns, shown)]
+
+
+def _claim(row: Mapping[str, Any]) -> str:
+    return str(row["sentence"]) if row["status"] in ("appeared", "persisted") else ""
+
+
+def models(compared: Mapping[str, Any]) -> list[Drawn]:
+    """Findings over models as heat maps, one per probe and metric, for runs without preferences."""
+    names: Sequence[str] = compared["names"]
+    groups: dict[str, list[Mapping[str, Any]]] = {}
+    for row in compared["findings"]:
+        groups.setdefault(str(row["finding"]).rpartition("/")[0], []).append(row)
+    out: list[Drawn] = []
+    for name, own in sorted(groups.items(), key=lambda g: -len(g[1]))[:GROUPS]:
+        cells = [
+            {"finding": str(r["finding"]).rpartition("/")[2], "model": m, "value": r[m]}
+            for r in own[:ROWS] for m in names if finite(r[m])
+        ]  # fmt: skip
+        if len(own) > 1 and cells:
+            spec = heatmap(cells, "model", "finding", "value", "value", numbers=True)
+            caption = f"{count(len(own), 'finding')} in every run; grey means zero."
+            out.append(Chart(f"{name} over models", caption, spec))
+    return out
