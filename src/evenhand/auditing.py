@@ -40,6 +40,8 @@ class Audit:
     progress: Progress = field(default_factory=Silent)
     loaded: dict[str, Model] = field(default_factory=dict)
     executor: Executor | None = None
+    store: str | None = None
+    """Where score shards go instead of the folder: a URL such as s3://bucket/prefix."""
 
     def run(self) -> Run:
         """Do what is left, write findings and report, and give the finished run."""
@@ -123,6 +125,7 @@ class Audit:
             "dtype": self.options.dtype,
             "seed": self.seed,
             "suite": self.suite.as_dict(),
+            **({"store": self.store} if self.store else {}),
         }
 
     def _probes(self, writer: RunWriter, facts: dict[str, Any]) -> None:
@@ -160,6 +163,7 @@ class Audit:
             "attempt": int(facts["attempts"]),
             "progress": self.progress,
             "executor": self.executor,
+            "store": self._place(),
         }
         helpers = {
             name: Ask(self._same(spec, self._load_as(spec, None), facts), self.folder, **options)
@@ -193,9 +197,13 @@ class Audit:
             self.loaded[spec] = resolve(spec, kind=kind, options=self.options)
         return self.loaded[spec]
 
+    def _place(self) -> str | None:
+        """The run's own place below the store; None for the run folder."""
+        return f"{self.store.rstrip('/')}/{self.folder.name}/scores" if self.store else None
+
     def _shard_facts(self) -> dict[str, Any]:
         """How many shards there are, and which attempt scored each: none twice."""
-        by_attempt = ShardStore(self.folder / "scores").attempts()
+        by_attempt = ShardStore(self._place() or self.folder / "scores").attempts()
         return {"total": sum(by_attempt.values()), "scored_by_attempt": by_attempt}
 
 
@@ -240,6 +248,7 @@ def audit(
     options: LoadOptions | None = None,
     progress: Progress | None = None,
     executor: Executor | None = None,
+    store: str | None = None,
 ) -> Run:
     """Audit a model with a suite and give the finished run.
 
@@ -253,6 +262,7 @@ def audit(
         options: dtype, device and so on.
         progress: told how far the work is.
         executor: where shards are scored, e.g. `RayExecutor`; this process by default.
+        store: keep score shards below this URL (s3://bucket/prefix) instead of in the folder.
     """
     chosen = suite if isinstance(suite, Suite) else load_suite(suite)
     name = model if isinstance(model, str) else model.name
@@ -268,6 +278,7 @@ def audit(
         progress or Silent(),
         loaded,
         executor,
+        store,
     )
     return job.run()
 
@@ -289,6 +300,7 @@ def resume(
         options,
         progress or Silent(),
         executor=executor,
+        store=work.get("store"),
     )
     return job.run()
 

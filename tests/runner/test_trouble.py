@@ -193,6 +193,22 @@ def test_a_cache_that_cannot_be_written_costs_time_and_nothing_else(
     assert resolve(tiny("choice")).fingerprint == usual
 
 
+def test_what_a_blocked_cache_cannot_keep_goes_to_a_temporary_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from evenhand.models.vector_files import open_vectors
+
+    vectors = tmp_path / "v.txt"
+    vectors.write_text("she 1 0\nhe 0 1\n")
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("EVENHAND_CACHE", str(tmp_path / "file" / "cache"))
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    with pytest.warns(UserWarning, match="the cache cannot be written .*EVENHAND_CACHE=DIR"):
+        table = open_vectors(vectors, large=1)
+    assert list(table.words) == ["she", "he"]
+    assert list(tmp_path.glob("evenhand-*/*/vectors.npy"))
+
+
 def test_a_damaged_run_record_is_named(tmp_path: Path) -> None:
     done = audit(tmp_path / "run")
     path = done.folder / "run.json"

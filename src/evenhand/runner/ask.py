@@ -43,6 +43,7 @@ class Ask:
         progress: told how far the work is.
         shard_rows: rows per shard; by default a share of the whole that keeps a crash cheap.
         executor: where shards are scored; this process by default.
+        store: where score shards are kept instead of the run folder: a URL that fsspec knows.
         helpers: doors to further models, by the name under which a probe asks for them.
     """
 
@@ -56,12 +57,14 @@ class Ask:
         shard_rows: int | None = None,
         helpers: Mapping[str, Ask] | None = None,
         executor: Executor | None = None,
+        store: str | None = None,
     ) -> None:
         self.model = model
         self.answers = model.answers
         self.counts = Counts()
         self.progress = progress or Silent()
-        self.store = ShardStore(folder / "scores", attempt) if folder else None
+        place = store or (folder / "scores" if folder else None)
+        self.store = ShardStore(place, attempt) if place else None
         self._requests = folder / "requests" if folder else None
         self._shard_rows = shard_rows
         self._helpers = dict(helpers or {})

@@ -35,8 +35,6 @@ class Scorer:
     """What lives on a worker: the model, and the folder that all workers share."""
 
     def __init__(self, recipe: Any, fingerprint: str, folder: str, attempt: int, threads: int):
-        import pathlib
-
         self.model: Model = build(recipe, threads)
         if self.model.fingerprint != fingerprint:
             raise ModelError(
@@ -44,7 +42,7 @@ class Scorer:
                 f"the driver's (other weights, torch version or device). Use the same "
                 f"installation on every machine."
             )
-        self.store = ShardStore(pathlib.Path(folder), attempt)
+        self.store = ShardStore(folder, attempt)
 
     def score(self, key: str, requests: Requests) -> str:
         """Score one shard and commit it; gives the name of the host that did it."""
@@ -95,8 +93,11 @@ class RayExecutor:
 
     def run(self, job: Job) -> Iterator[tuple[Shard, dict[str, Column]]]:
         """Each shard with its answers, in the order in which they are finished."""
-        if job.store is None:
-            raise RunError("the Ray executor needs a run folder that every worker can reach.")
+        if job.store is None or job.store.place.startswith("memory:"):
+            raise RunError(
+                "the Ray executor needs a run folder, or a store such as s3://bucket/prefix, that "
+                "every worker can reach."
+            )
         ray = self._start()
         pool: list[Any] = []
         waiting: dict[Any, tuple[Shard, str, int]] = {}
@@ -137,7 +138,7 @@ class RayExecutor:
         if columns is None:
             raise RunError(
                 f"shard {key} was scored on {host!r} but is not in {job.store.folder}. The run "
-                f"folder must be on a file system that the driver and all workers share."
+                f"folder (or --store) must be one that the driver and all workers share."
             )
         job.counts.shards_scored += 1
         yield shard, columns
@@ -172,13 +173,13 @@ class RayExecutor:
     def _pool(self, ray: Any, job: Job) -> list[Any]:
         """Actors that hold the job's model; made once per model and folder."""
         assert job.store is not None
-        name = (job.fingerprint, str(job.store.folder))
+        name = (job.fingerprint, job.store.place)
         if name not in self._pools:
             recipe = getattr(job.model, "recipe", None) or ray.put(job.model)
             remote = ray.remote(Scorer).options(
                 max_restarts=-1, max_task_retries=-1, num_cpus=self.cpus, num_gpus=self.gpus
             )
-            folder = str(job.store.folder.resolve())
+            folder = job.store.place
             threads = _threads(job.model)
             self._pools[name] = [
                 remote.remote(recipe, job.fingerprint, folder, job.store.attempt, threads)

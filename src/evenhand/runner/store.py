@@ -1,11 +1,10 @@
-"""Score shards on disk: written whole or not at all, and checked when read.
+"""Score shards on disk or in an object store: whole or not at all, and checked when read.
 
 A shard is one Parquet file named `<key>.<checksum>.parquet`. The key is what was asked of whom
 (model fingerprint, adapter version, batch plan, rows); the checksum is the SHA-256 of the file's
-bytes, so a truncated or altered file no longer matches its own name. Committing is: write a
-temporary file, fsync, link(2) into place, fsync the folder. Whoever links first wins; the loser's
-bytes are the same, so nothing is lost. No lock and no server: many processes and hosts can work
-on one folder.
+bytes, so a truncated or altered file no longer matches its own name. Committing is atomic
+(`files`): whoever is first wins; the loser's bytes are the same, so nothing is lost. No lock and
+no server: many processes and hosts can work on one folder or one bucket.
 """
 
 from __future__ import annotations
@@ -24,8 +23,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from evenhand.errors import DataError, RunError
+from evenhand.errors import DataError
 from evenhand.requests import Column, Requests
+from evenhand.runner.files import disk_errors, open_files, sync_folder
 
 ARROW = {
     "float": pa.float64(),
@@ -42,40 +42,35 @@ class ShardStore:
     """The score shards below one folder.
 
     Args:
-        folder: where shards live; made when missing.
+        folder: where shards live, a path or a URL that fsspec knows; made when missing.
         attempt: number of this attempt at the run, written into each shard it finishes, so that
             a finished run can show which attempt scored what.
     """
 
-    def __init__(self, folder: Path, attempt: int = 1) -> None:
-        self.folder = folder
+    def __init__(self, folder: Path | str, attempt: int = 1) -> None:
+        self.files = open_files(folder)
+        self.folder = self.files.folder
         self.attempt = attempt
         self.damaged: list[str] = []
-        with disk_errors(folder):
-            folder.mkdir(parents=True, exist_ok=True)
-        self._files = {name.split(".")[0]: name for name in self._names()}
+        self._files = {name.split(".")[0]: name for name in self.files.names()}
 
-    def _names(self) -> Iterator[str]:
-        for entry in sorted(os.scandir(self.folder), key=lambda e: e.name, reverse=True):
-            if entry.name.endswith(".parquet") and entry.name.count(".") == 2:
-                yield entry.name
-            elif entry.name.endswith(".tmp") and not _writer_lives(entry.name):
-                os.unlink(entry.path)  # left by a killed writer
+    @property
+    def place(self) -> str:
+        """Where another process finds the same shards."""
+        return self.files.place
 
     def read(self, key: str, kind: type[Requests]) -> dict[str, Column] | None:
         """The shard's columns, or None when it is absent or damaged (then it is removed)."""
         name = self._files.get(key)
         if name is None:
             return None
-        path = self.folder / name
-        try:
-            raw = path.read_bytes()
-        except FileNotFoundError:
+        raw = self.files.read(name)
+        if raw is None:
             return None
         if hashlib.sha256(raw).hexdigest()[:CHECKSUM_LENGTH] != name.split(".")[1]:
             self.damaged.append(name)
             del self._files[key]
-            path.unlink()
+            self.files.remove(name)
             return None
         return from_table(pq.read_table(io.BytesIO(raw)), kind)
 
@@ -86,14 +81,13 @@ class ShardStore:
         pq.write_table(table, buffer, compression="zstd")
         raw = buffer.getvalue()
         name = f"{key}.{hashlib.sha256(raw).hexdigest()[:CHECKSUM_LENGTH]}.parquet"
-        with disk_errors(self.folder):
-            commit(self.folder / name, raw)
+        self.files.put(name, raw)
         self._files[key] = name
 
     def refresh(self, key: str) -> None:
         """Look for a shard that another process has written."""
-        for path in sorted(self.folder.glob(f"{key}.*.parquet")):
-            self._files[key] = path.name
+        for name in self.files.names(f"{key}."):
+            self._files[key] = name
 
     def __contains__(self, key: str) -> bool:
         return key in self._files
@@ -102,7 +96,7 @@ class ShardStore:
         """How many of the finished shards each attempt scored."""
         counts: Counter[str] = Counter()
         for name in self._files.values():
-            metadata = pq.read_schema(self.folder / name).metadata or {}
+            metadata = pq.read_schema(io.BytesIO(self.files.read(name) or b"")).metadata or {}
             counts[metadata.get(b"attempt", b"?").decode()] += 1
         return dict(sorted(counts.items()))
 
@@ -123,23 +117,6 @@ def write_requests(folder: Path | None, key: str, requests: Requests) -> None:
             pa.table(columns).replace_schema_metadata(facts), temporary, compression="zstd"
         )
         temporary.replace(folder / f"{key}.parquet")
-
-
-def commit(path: Path, raw: bytes) -> None:
-    """Put bytes at a path so that no reader ever sees a part of them."""
-    temporary = path.with_name(f"{path.name}.{os.uname().nodename}.{os.getpid()}.tmp")
-    try:
-        with open(temporary, "wb") as file:
-            file.write(raw)
-            file.flush()
-            os.fsync(file.fileno())
-        # An equal file already there means that another worker was first.
-        with contextlib.suppress(FileExistsError):
-            os.link(temporary, path)
-    finally:
-        with contextlib.suppress(FileNotFoundError):
-            temporary.unlink()
-    sync_folder(path.parent)
 
 
 def replace(path: Path, raw: bytes) -> None:
@@ -178,27 +155,6 @@ def write_batches(reader: pa.RecordBatchReader, file: BinaryIO) -> None:
             writer.write_table(pa.Table.from_batches(held), ROW_GROUP)
 
 
-def sync_folder(folder: Path) -> None:
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
-
-
-@contextlib.contextmanager
-def disk_errors(path: Path) -> Iterator[None]:
-    """Turn a full, read-only or vanished disk into a message that says what to do."""
-    try:
-        yield
-    except OSError as error:
-        raise RunError(
-            f"{path}: cannot write ({error.strerror or error}). Nothing half-written was left "
-            f"behind and finished work is kept; make room or pick another folder, then go on "
-            f"with: evenhand resume RUN"
-        ) from error
-
-
 def to_table(columns: Mapping[str, Column], kind: type[Requests]) -> pa.Table:
     arrays = {}
     for name, type_name in kind.outputs.items():
@@ -223,18 +179,3 @@ def from_table(table: pa.Table, kind: type[Requests]) -> dict[str, Column]:
         else:
             columns[name] = column.to_pylist()
     return columns
-
-
-def _writer_lives(temporary: str) -> bool:
-    """Whether the process that writes this temporary file may still be running."""
-    parts = temporary.split(".")
-    host, process = ".".join(parts[3:-2]), parts[-2]
-    if host != os.uname().nodename or not process.isdigit():
-        return True  # another host's: not ours to judge
-    try:
-        os.kill(int(process), 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return int(process) != os.getpid()
