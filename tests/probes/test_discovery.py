@@ -90,6 +90,8 @@ def test_all_pairs_of_groups_are_compared_in_one_run():
     assert made.summary["pairs"] == 6
     assert len({r["pair"] for r in made.tables["pairs"].to_pylist()}) == 6
     assert sum(f.metric == "kmeans_accuracy" for f in made.findings) == 6
+    listed = sum(f.metric == "d" for f in made.findings)
+    assert made.summary["tests_not_listed"] == made.summary["tests"] - listed
 
 
 def test_same_seed_same_findings_and_another_seed_other_distractors():

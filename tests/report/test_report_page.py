@@ -247,3 +247,16 @@ def test_the_printed_suite_reads_back_as_the_same_suite(ordinary: Run) -> None:
     command, text = sources.command(ordinary.facts)
     assert command == "evenhand audit tiny-model --suite suite.toml --seed 7"
     assert tomllib.loads(text) == ordinary.facts["work"]["suite"]
+
+
+def test_tests_that_are_not_listed_one_by_one_count_in_the_headline(tmp_path: Path) -> None:
+    known = made_runs.facts()
+    first = next(label for label, entry in known["probes"].items() if not entry.get("skipped"))
+    known["probes"][first].setdefault("summary", {})["tests_not_listed"] = 900
+    before = tell(made_runs.ordinary(tmp_path / "plain"))
+    run = made_runs.write(tmp_path / "run", known, made_runs.findings(), made_runs.tables())
+    story = tell(run)
+    assert story.verdicts[0].tests == before.verdicts[0].tests + 900
+    place = next(p for p in story.where if p.tests > 900)
+    assert f"of {place.tests}" in place.sentence
+    assert f"of {story.verdicts[0].tests:,} tests" in story.problem

@@ -46,6 +46,7 @@ def measured(
     clusters = _cluster_rows(results, pairs)
     sample = sample_table(kept.shown, kept.contexts)
     claims = _word_claims(probe, words, pairs, counts, settings, sample)
+    not_listed = sum(row["p"] == row["p"] for row in words) - len(claims)
     claims += _cluster_claims(probe, clusters, counts, settings)
     coverage = float(kept.facts.get("context_coverage", 1.0))
     claims = [replace(claim, coverage=coverage) for claim in claims]
@@ -64,6 +65,7 @@ def measured(
         "contexts": len(counts.contexts),
         "pairs": len(pairs),
         "tests": len(words),
+        "tests_not_listed": not_listed,
         "detected": sum(row["q"] <= RATE for row in words),
         "p_method": results[0]["p_method"] if results else "",
         "reason": results[0]["reason"] if results else "",

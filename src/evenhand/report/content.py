@@ -227,6 +227,11 @@ def _mitigation(run: Run, facts: Mapping[str, Any]) -> Story:
     )
 
 
+def _not_listed(entry: Mapping[str, Any]) -> int:
+    """Tests that a probe made without listing each as a finding; they count all the same."""
+    return int((entry.get("summary") or {}).get("tests_not_listed") or 0)
+
+
 def _verdicts(facts: Mapping[str, Any], findings: Sequence[Finding]) -> list[Verdict]:
     audited = audited_name(facts)
     names = list(dict.fromkeys([audited, *(f.model for f in findings)]))
@@ -236,7 +241,10 @@ def _verdicts(facts: Mapping[str, Any], findings: Sequence[Finding]) -> list[Ver
         own = [f for f in findings if f.model == name and f.detected is not None]
         what = str(known.get(name, {}).get("kind", ""))
         hits = tuple(f for f in own if f.detected)
-        out.append(Verdict(name, what, name == audited, len(own), hits))
+        more = sum(
+            _not_listed(e) for e in facts["probes"].values() if e.get("model", audited) == name
+        )
+        out.append(Verdict(name, what, name == audited, len(own) + more, hits))
     return sorted(out, key=lambda v: not v.audited)
 
 
@@ -290,7 +298,8 @@ def _where(facts: Mapping[str, Any], findings: Sequence[Finding]) -> list[Place]
         model = str(entry.get("model") or audited_name(facts))
         audited = model == audited_name(facts)
         about = "; ".join(named[:NAMED]) + more
-        out.append(Place(title, model, audited, len(hits), len(own), about))
+        tests = len(own) + _not_listed(entry)
+        out.append(Place(title, model, audited, len(hits), tests, about))
     return sorted(out, key=lambda p: (not p.audited, -p.hits))
 
 
