@@ -233,7 +233,8 @@ def show(result: dict[str, Any]) -> None:
     for p in result.get("probes", []):
         rows = [
             {"probe on": what, "before": p[f"{key}_before"], "after": p[f"{key}_after"],
-             "chance": p["test_chance"], "texts": p.get(f"{key}_n", p["test_n"] + p["new_n"])}
+             "chance": p["test_chance"], "95 % of chance": _chance(p, key),
+             "texts": p.get(f"{key}_n", p["test_n"] + p["new_n"])}
             for what, key in (("held-out frames", "test"), ("new terms too", "new"),
                               ("fitted on held-out texts itself", "relearned"))
         ]  # fmt: skip
@@ -249,6 +250,13 @@ def show(result: dict[str, Any]) -> None:
         show_change(change)
     out.print(f"Read it:   {result['folder']}/proof/proof.json", markup=False)
     out.print(f"Use it:    evenhand audit {result['folder']}", markup=False)
+
+
+def _chance(row: dict[str, Any], key: str) -> str:
+    """The range of accuracies when nothing is read, where it is known."""
+    if f"{key}_chance_low" not in row:
+        return ""
+    return f"{row[f'{key}_chance_low']:.3f} to {row[f'{key}_chance_high']:.3f}"
 
 
 def show_change(change: dict[str, Any]) -> None:

@@ -40,6 +40,7 @@ METHODS = ("inlp", "leace", "sentence")
 ROUNDS = 80
 PATIENCE = 5
 RIDGE = 0.05  # of the mean variance, for fewer examples than dimensions
+STRONG = 1.0  # of the mean variance, for INLP: see `nullspace.inlp`
 
 
 @dataclass(frozen=True)
@@ -168,8 +169,11 @@ def _nullspace(centred: Floats, data: AxisData, settings: Settings) -> tuple[Flo
     rounds = settings.rounds or ROUNDS
     stop = None if fixed else StopAtChance(centred, data, settings.seed)
     kind = "svc" if settings.as_published else settings.classifier
-    found = inlp(centred[at], data.labels[at], rounds=rounds, classifier=kind, stop=stop)
-    return found.basis, [f"INLP: {len(found.rounds)} rounds. {found.reason}".strip()]
+    found = inlp(
+        centred[at], data.labels[at], rounds=rounds, classifier=kind, ridge=STRONG, stop=stop
+    )
+    unmet = "" if fixed else "probes on other frames were not at chance for 5 rounds on end"
+    return found.basis, [f"INLP: {len(found.rounds)} rounds. {found.reason or unmet}".strip()]
 
 
 def _subspace(X: Floats, data: AxisData, settings: Settings) -> tuple[Floats, list[str]]:
@@ -248,11 +252,30 @@ def judge(states: Floats, made: LayerMap, data: AxisData, seed: int) -> dict[str
         row[f"{name}_n"] = rows
         row[f"{name}_before"] = probe(states, data, part)
         row[f"{name}_after"] = probe(after, data, part)
-        row[f"{name}_chance"] = majority(_features(states, data, part)) if rows else float("nan")
+        chance = majority(_features(states, data, part)) if rows else float("nan")
+        row[f"{name}_chance"] = chance
+        row[f"{name}_chance_low"], row[f"{name}_chance_high"] = chance_interval(chance, rows)
     row["relearned_before"] = relearned(states, data, seed)
     row["relearned_after"] = relearned(after, data, seed)
     row["change"] = float(change / spread) if spread > 0 else float("nan")
     return row
+
+
+def chance_interval(chance: float, n: int) -> tuple[float, float]:
+    """Where 95 % of accuracies over n rows lie when nothing is read (binomial, rows independent).
+
+    Rows of one frame resemble each other, so the true range is wider, never narrower.
+
+    >>> low, high = chance_interval(0.5, 280)
+    >>> round(low, 3), round(high, 3)
+    (0.443, 0.557)
+    """
+    from scipy.stats import binom
+
+    if not n:
+        return float("nan"), float("nan")
+    low, high = binom.ppf([0.025, 0.975], n, chance) / n
+    return float(low), float(high)
 
 
 def relearned(states: Floats, data: AxisData, seed: int) -> float:

@@ -65,6 +65,7 @@ def inlp(
     *,
     rounds: int,
     classifier: str = "lsq",
+    ridge: float = RIDGE,
     stop: Callable[[Floats], bool] | None = None,
 ) -> Nullspace:
     """Remove, round by round, the directions from which a linear classifier reads the label.
@@ -79,6 +80,10 @@ def inlp(
         rounds: how many classifiers to remove.
         classifier: "lsq" (ridge least squares on +-1 targets, closed form) or "svc" (LinearSVC,
             squared hinge, C = 1, primal: the released setting).
+        ridge: of "lsq", as a share of the mean feature variance. States of encoders have most
+            directions with hardly any variance; a small ridge reads the label off those, and each
+            round removes little (120 rounds for what 5 do with 1.0). With a large one the weights
+            lean to the differences of class means, which are all that a linear reader needs.
         stop: called with the basis so far after each round; True ends early.
 
     Returns:
@@ -96,8 +101,10 @@ def inlp(
         raise SpecError(f"inlp: rounds is {rounds}. Accepted: 1 or more.")
     if classifier not in CLASSIFIERS:
         raise SpecError(unknown("classifier", classifier, CLASSIFIERS, where="inlp"))
+    if not ridge > 0:
+        raise SpecError(f"inlp: ridge is {ridge:g}. Accepted: a share above 0.")
     targets = _targets(codes, len(classes))
-    step = _LeastSquares(X, targets) if classifier == "lsq" else _LinearSVC(X, codes)
+    step = _LeastSquares(X, targets, ridge) if classifier == "lsq" else _LinearSVC(X, codes)
     return _rounds(step, X.shape[1], rounds, stop)
 
 
@@ -168,12 +175,12 @@ class _LeastSquares:
     The k directions of one round go together: A^-1 - U (W'U)^-1 U', U = A^-1 W.
     """
 
-    def __init__(self, X: Floats, targets: Floats) -> None:
+    def __init__(self, X: Floats, targets: Floats, ridge: float = RIDGE) -> None:
         from scipy.linalg import cho_factor, cho_solve
 
         gram = X.T @ X
-        ridge = RIDGE * max(float(np.trace(gram)) / len(gram), np.finfo(float).tiny)
-        self.inverse = cho_solve(cho_factor(gram + ridge * np.eye(len(gram))), np.eye(len(gram)))
+        added = ridge * max(float(np.trace(gram)) / len(gram), np.finfo(float).tiny)
+        self.inverse = cho_solve(cho_factor(gram + added * np.eye(len(gram))), np.eye(len(gram)))
         self.cross = X.T @ targets
 
         self.limit = ROUNDING * float(np.abs(self.weights()).max(initial=0.0))
