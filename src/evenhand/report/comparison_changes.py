@@ -52,15 +52,21 @@ def _tally(change: Mapping[str, Any]) -> str:
     """How many findings are detected in both runs, in the first alone, in the later alone."""
     kept, gone, new = (len(_with(change, s)) for s in ("persisted", "gone", "appeared"))
     return (
-        f"{kept + gone} findings before: {kept} are detected in both, {gone} are gone. "
-        f"{new} appeared."
+        f"{count(kept + gone, 'difference')} detected before; {kept} still detected, {gone} no "
+        f"longer, {new} new."
     )
 
 
 def _with(change: Mapping[str, Any], status: str) -> list[str]:
     rows = [r for r in change["findings"] if r["status"] == status]
     rows.sort(key=lambda r: -abs(r["distance_after"] - r["distance_before"]))
-    return [str(r["finding"]).rpartition("/")[2] or str(r["finding"]) for r in rows]
+    return [_named(r) for r in rows]
+
+
+def _named(row: Mapping[str, Any]) -> str:
+    name = str(row["finding"]).rpartition("/")[2] or str(row["finding"])
+    turned = row["status"] == "persisted" and row["before"] * row["after"] < 0
+    return f"{name} (turned round)" if turned else name
 
 
 def _moved(change: Mapping[str, Any], several: bool) -> list[str]:

@@ -64,7 +64,9 @@ def command(facts: Mapping[str, Any]) -> tuple[str, str]:
         (entry,) = facts["probes"].values()
         return content_mitigation.command(work, entry.get("settings") or {}), ""
     if not work["suite"]["probe"]:  # pages of single commands
-        return shlex.join(["evenhand", str(work["suite"]["name"]), str(work["model"])]), ""
+        return shlex.join(
+            ["evenhand", str(work["suite"]["name"]).replace("_", "-"), str(work["model"])]
+        ), ""
     options = ["--seed", str(work.get("seed", 0))]
     for flag, key in (("--as", "as"), ("--dtype", "dtype")):
         if work.get(key):
