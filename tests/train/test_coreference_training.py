@@ -34,7 +34,8 @@ def stories(seed: int, n: int) -> list[Document]:
         places = {first: 0, second: 2}
         where = {word: 4 + 3 * k for k, word in enumerate(said)}
         clusters = tuple(
-            ((places[x], places[x] + 1), (where[p], where[p] + 1)) for x, p in ((a, "she"), (b, "he"))
+            ((places[x], places[x] + 1), (where[p], where[p] + 1))
+            for x, p in ((a, "she"), (b, "he"))
         )
         out.append(Document(f"d{number}", tokens, (4, 7, 10), clusters))
     return out
@@ -73,7 +74,9 @@ def test_predictions_do_not_depend_on_the_batch(model: Any) -> None:
 def test_the_same_seed_gives_the_same_weights(model: Any, vectors: VectorTable) -> None:
     short = job.Recipe(**{**job.asdict(RECIPE), "epochs": 2})
     made = [
-        job.train_coreference(vectors, stories(0, 6), recipe=short, seed=s, device="cpu").card["loss"]
+        job.train_coreference(vectors, stories(0, 6), recipe=short, seed=s, device="cpu").card[
+            "loss"
+        ]
         for s in (3, 3, 4)
     ]
     assert made[0] == made[1]

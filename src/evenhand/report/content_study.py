@@ -21,7 +21,7 @@ NAMED = 4
 
 
 def is_study(facts: dict[str, Any]) -> bool:
-    return facts.get("work", {}).get("kind") == "study"
+    return bool(facts.get("work", {}).get("kind") == "study")
 
 
 def correlations(findings: Sequence[Finding]) -> list[Finding]:

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from evenhand.study.folder import StudyFolder
@@ -20,6 +21,7 @@ KEYS = (
     "repel_margin",
 )  # fmt: skip
 INTRINSIC = "intrinsic"
+Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -79,11 +81,11 @@ def points_table(runs: pa.Table) -> pa.Table:
     return pa.table(out)
 
 
-def _floats(table: pa.Table, name: str) -> np.ndarray:
+def _floats(table: pa.Table, name: str) -> Floats:
     return np.array([np.nan if v is None else v for v in table.column(name).to_pylist()], float)
 
 
-def replicates(runs: pa.Table, name: str, algorithm: str) -> np.ndarray:
+def replicates(runs: pa.Table, name: str, algorithm: str) -> Floats:
     """A metric's values over the replicates of the unmodified vectors."""
     here = np.array(
         [
@@ -93,11 +95,12 @@ def replicates(runs: pa.Table, name: str, algorithm: str) -> np.ndarray:
             )
         ]
     )
-    values = _floats(runs, name)[here]
-    return values[np.isfinite(values)]
+    values: Floats = _floats(runs, name)[here]
+    found: Floats = values[np.isfinite(values)]
+    return found
 
 
-def modified(runs: pa.Table, name: str, algorithm: str, family: str | None = None) -> np.ndarray:
+def modified(runs: pa.Table, name: str, algorithm: str, family: str | None = None) -> Floats:
     """A metric's values over the changed vectors, of one family or of all."""
     here = np.array(
         [
@@ -107,5 +110,6 @@ def modified(runs: pa.Table, name: str, algorithm: str, family: str | None = Non
             )
         ]
     )
-    values = _floats(runs, name)[here]
-    return values[np.isfinite(values)]
+    values: Floats = _floats(runs, name)[here]
+    found: Floats = values[np.isfinite(values)]
+    return found

@@ -41,11 +41,11 @@ class Training(Part):
     """How vectors are trained; the defaults are the paper's (section 4.1)."""
 
     algorithms: tuple[Literal["word2vec", "fasttext"], ...] = ("word2vec",)
-    dimensions: int = Field(300, ge=2)
-    window: int = Field(5, ge=1)
-    epochs: int = Field(5, ge=1)
-    min_count: int = Field(5, ge=1)
-    replicates: int = Field(3, ge=1)
+    dimensions: int = Field(default=300, ge=2)
+    window: int = Field(default=5, ge=1)
+    epochs: int = Field(default=5, ge=1)
+    min_count: int = Field(default=5, ge=1)
+    replicates: int = Field(default=3, ge=1)
     """How often the unmodified vectors are trained, each time with another seed."""
 
 
@@ -71,14 +71,14 @@ class AttractRepel(Part):
     regularisations: tuple[float, ...] = (0.1, 0.05, 0.01)
     attract_margins: tuple[float, ...] = (0.0, 1.0)
     repel_margins: tuple[float, ...] = (0.0, 1.0)
-    batch: int = Field(50, ge=2)
-    epochs: int = Field(5, ge=1)
+    batch: int = Field(default=50, ge=2)
+    epochs: int = Field(default=5, ge=1)
 
 
 class Widening(Part):
     """Larger word sets for both kinds of change; the metrics keep the sets as they are."""
 
-    neighbours: int = Field(10, ge=0)
+    neighbours: int = Field(default=10, ge=0)
     """So many neighbours of each word join its set (0: the set as it stands)."""
     vectors: str = "glove-6b-50d"
 
@@ -90,7 +90,7 @@ class HateSpeech(Part):
     dialect: str | None = None
     """Folder of the dialect model's count table; without it only gender terms are compared."""
     gender: bool = True
-    repeats: int = Field(1, ge=1)
+    repeats: int = Field(default=1, ge=1)
     """Detectors trained on each embedding, whose gaps are averaged."""
     settings: dict[str, float | int | str | bool] = Field(default_factory=dict)
 
@@ -101,7 +101,7 @@ class Coreference(Part):
     train: tuple[str, ...] = Field(min_length=1, max_length=2)
     """A file of OntoGUM, which is split, and possibly one of LitBank to train on as well."""
     winobias: str
-    repeats: int = Field(1, ge=1)
+    repeats: int = Field(default=1, ge=1)
     """Models trained on each embedding, whose gaps are averaged."""
     settings: dict[str, float | int | str | bool] = Field(default_factory=dict)
 
@@ -109,7 +109,7 @@ class Coreference(Part):
 class Correlating(Part):
     """How metrics are compared over embeddings."""
 
-    resamples: int = Field(9_999, ge=99)
+    resamples: int = Field(default=9_999, ge=99)
     scipy_stream: bool = False
 
 
@@ -121,8 +121,8 @@ class Recipe(Part):
     seed: int = 0
     word_set: str = "kato_winobias"
     """Whose lists say what is stereotypical: targets x, y and attributes a, b."""
-    tests: tuple[str, ...] = Field(("kato_winobias",), min_length=1)
-    false_discovery_rate: float = Field(0.05, gt=0, lt=1)
+    tests: tuple[str, ...] = Field(default=("kato_winobias",), min_length=1)
+    false_discovery_rate: float = Field(default=0.05, gt=0, lt=1)
     corpus: Corpus
     training: Training = Training()
     widening: Widening = Widening()

@@ -79,7 +79,8 @@ def prepare_corpus(bench: Bench) -> dict[str, Any]:
 def word_set(bench: Bench) -> WordSets:
     """The sets that say what is stereotypical, as the corpus stage left them."""
     kept = bench.folder.read("corpus", "corpus")["word_set"]
-    return WordSets(bench.recipe.word_set, **{side: tuple(kept[side]) for side in SIDES})
+    x, y, a, b = (tuple(kept[side]) for side in SIDES)
+    return WordSets(bench.recipe.word_set, x, y, a, b)
 
 
 def widened(recipe: Recipe) -> WordSets:
