@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from evenhand.errors import SpecError
 from evenhand.models.vector_files import VectorTable, open_vectors, write_words
 from evenhand.study import tasks
 from evenhand.study.folder import StudyFolder
@@ -93,3 +94,27 @@ def test_a_slim_copy_holds_the_words_of_the_task_and_results_come_back(tmp_path:
     StudyFolder(tmp_path / "copy").write(names[0], "coreference", {"metrics": {"gap": 0.1}})
     assert bring_back(folder.root, tmp_path / "copy") == 1
     assert folder.read(names[0], "coreference")["metrics"] == {"gap": 0.1}
+
+
+def test_a_split_of_ones_own_may_be_folders_of_conll_files(tmp_path: Path) -> None:
+    text = (
+        "#begin document (nw/{0}); part 000\n"
+        "nw/{0} 0 0 Ann NNP * - - - - * (0)\nnw/{0} 0 1 slept VBD * - - - - * -\n\n"
+        "nw/{0} 0 0 She PRP * - - - - * (0)\nnw/{0} 0 1 dreamt VBD * - - - - * -\n\n"
+        "#end document\n"
+    )
+    for part in ("train", "dev", "test"):
+        (tmp_path / part / "nw").mkdir(parents=True)
+        (tmp_path / part / "nw" / "a.v4_gold_conll").write_text(text.format(part))
+        (tmp_path / part / "nw" / "a.v4_auto_conll").write_text("not read")
+    spec = {
+        "train": ["{data}/train"], "dev": "{data}/dev", "test": "{data}/test", "winobias": "w",
+    }  # fmt: skip
+    recipe = parse_recipe({"corpus": {"files": ["a"]}, "coreference": spec}, "here")
+    assert recipe.coreference is not None
+    found = tasks.corpora_of(recipe.coreference, tmp_path)
+    assert [d.tokens for d in (*found.train, *found.dev, *found.test)] == [
+        ("Ann", "slept", "She", "dreamt")
+    ] * 3
+    with pytest.raises(SpecError, match="dev and test belong together"):
+        parse_recipe({"corpus": {"files": ["a"]}, "coreference": {**spec, "dev": None}}, "here")

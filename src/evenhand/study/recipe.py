@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from evenhand.errors import DataError, SpecError, unknown
 from evenhand.lexicons.word_sets import weat
@@ -99,8 +99,20 @@ class Coreference(Part):
     """Training a coreference model on the vectors and comparing WinoBias halves."""
 
     train: tuple[str, ...] = Field(min_length=1, max_length=2)
-    """A file of OntoGUM, which is split, and possibly one of LitBank to train on as well."""
+    """Without `dev` and `test`: a file of OntoGUM, which is split, and possibly one of LitBank to
+    train on as well. With them: one CoNLL file, or a folder of such as OntoNotes'."""
+    dev: str | None = None
+    test: str | None = None
     winobias: str
+
+    @model_validator(mode="after")
+    def _split(self) -> Coreference:
+        if (self.dev is None) != (self.test is None):
+            raise ValueError("dev and test belong together")
+        if self.dev is not None and len(self.train) != 1:
+            raise ValueError("with dev and test, train is one file or folder")
+        return self
+
     repeats: int = Field(default=1, ge=1)
     """Models trained on each embedding, whose gaps are averaged."""
     settings: dict[str, float | int | str | bool] = Field(default_factory=dict)
@@ -215,5 +227,6 @@ def files_of(recipe: Recipe, stages: Sequence[str] = ()) -> list[str]:
     if recipe.hate_speech and (not stages or "hate_speech" in stages):
         paths += [p for p in (recipe.hate_speech.data, recipe.hate_speech.dialect) if p]
     if recipe.coreference and (not stages or "coreference" in stages):
-        paths += [*recipe.coreference.train, recipe.coreference.winobias]
+        spec = recipe.coreference
+        paths += [*spec.train, *(p for p in (spec.dev, spec.test) if p), spec.winobias]
     return paths

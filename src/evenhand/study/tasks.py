@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 from evenhand.measures.coreference import winobias_gaps
-from evenhand.study.recipe import place
+from evenhand.study.recipe import Coreference, place
 from evenhand.study.stages import Bench
 from evenhand.train import coreference as coref
 from evenhand.train import hate_speech as hate
-from evenhand.train.coreference_data import Corpora, read_corpora, read_winobias
+from evenhand.train.coreference_data import Corpora, read_corpora, read_split, read_winobias
 from evenhand.train.hate_speech_data import Tweets, gender_groups, read_labelled, split
 from evenhand.wordsets import read_dialect_model
 
@@ -88,9 +88,8 @@ def resolve_coreference(bench: Bench) -> dict[str, Any]:
     """Train resolvers on the cell's vectors; WinoBias gaps (pro minus anti) and held-out F1."""
     spec = bench.recipe.coreference
     assert spec is not None
-    files = tuple(place(path, bench.data) for path in spec.train)
     recipe = coref.Recipe(**spec.settings)  # type: ignore[arg-type]
-    corpora, prepared = _documents(files, recipe)
+    corpora, prepared = _documents(spec, bench.data, recipe)
     gold = read_winobias(place(spec.winobias, bench.data))
     rows = []
     for seed in seeds(bench, spec.repeats):
@@ -108,11 +107,26 @@ def resolve_coreference(bench: Bench) -> dict[str, Any]:
     }  # fmt: skip
 
 
-@lru_cache(maxsize=2)
-def _documents(files: tuple[Path, ...], recipe: coref.Recipe) -> tuple[Corpora, coref.Prepared]:
+_READ: dict[str, tuple[Corpora, coref.Prepared]] = {}
+
+
+def _documents(
+    spec: Coreference, data: Path | None, recipe: coref.Recipe
+) -> tuple[Corpora, coref.Prepared]:
     """Read and cut once per process: batches do not depend on the vectors."""
-    corpora = read_corpora(*files)
-    return corpora, coref.prepare(corpora.train, recipe)
+    key = f"{spec.model_dump_json()} {data} {recipe}"
+    if key not in _READ:
+        corpora = corpora_of(spec, data)
+        _READ[key] = corpora, coref.prepare(corpora.train, recipe)
+    return _READ[key]
+
+
+def corpora_of(spec: Coreference, data: Path | None) -> Corpora:
+    """The documents a coreference task trains and is judged on."""
+    files = [place(path, data) for path in spec.train]
+    if spec.dev is None or spec.test is None:
+        return read_corpora(*files)
+    return read_split(files[0], place(spec.dev, data), place(spec.test, data))
 
 
 def _gaps(result: Mapping[str, Any]) -> dict[str, float | None]:

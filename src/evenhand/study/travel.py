@@ -18,7 +18,8 @@ from evenhand.models.vector_files import open_vectors, write_words
 from evenhand.study.folder import VECTORS, StudyFolder
 from evenhand.study.grid import cells
 from evenhand.study.recipe import Recipe, place
-from evenhand.train.coreference_data import read_corpora, read_winobias
+from evenhand.study.tasks import corpora_of
+from evenhand.train.coreference_data import read_winobias
 
 
 def words_of(documents: Iterable[Document]) -> set[str]:
@@ -36,7 +37,7 @@ def slim_copy(recipe: Recipe, folder: Path, out: Path, data: Path | None) -> int
     spec = recipe.coreference
     if spec is None:
         raise RunError(f"study {recipe.name!r} has no [coreference], so nothing needs to travel.")
-    corpora = read_corpora(*(place(path, data) for path in spec.train))
+    corpora = corpora_of(spec, data)
     documents = [*corpora.train, *corpora.dev, *corpora.test]
     for part in read_winobias(place(spec.winobias, data)).values():
         documents += part

@@ -69,6 +69,24 @@ def read_corpora(ontogum: Path, litbank: Path | None = None) -> Corpora:
     return Corpora(train, rest[7::8], rest[3::8], gentle, skipped)
 
 
+def read_split(train: Path, dev: Path, test: Path) -> Corpora:
+    """Three CoNLL files, or folders of them such as OntoNotes' (its `*_gold_conll` files)."""
+    parts = [
+        [d for file in _files(place) for d in read_conll(file)] for place in (train, dev, test)
+    ]
+    return Corpora(parts[0], parts[1], parts[2], [], [])
+
+
+def _files(place: Path) -> list[Path]:
+    if not place.is_dir():
+        return [place]
+    named = [p for p in sorted(place.rglob("*")) if p.is_file() and "conll" in p.name]
+    gold = [p for p in named if "gold_conll" in p.name]
+    if not named:
+        raise DataError(f"{place}: no CoNLL file in this folder. Expected names with 'conll'.")
+    return gold or named
+
+
 def _renumbered(documents: Sequence[Document]) -> list[tuple[int, Document]]:
     """Documents with their place in the file, which their made-up names hold."""
     return [(int(d.name.rpartition("-")[2]) - 1, d) for d in documents]
