@@ -13,6 +13,7 @@ not on the number of questions. Each size runs in a process of its own, which st
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import os
 import resource
@@ -126,7 +127,7 @@ def main() -> int:
         rows.append(json.loads(done.stdout.splitlines()[-1]))
         print(rows[-1], flush=True)
     ratios = {}
-    for a, b in zip(rows, rows[1:]):
+    for a, b in itertools.pairwise(rows):
         work = b["requests"] / a["requests"]
         ratios[f"{a['templates']} to {b['templates']} templates"] = {
             "work": round(work, 3),

@@ -137,6 +137,113 @@ def test_a_killed_worker_and_a_killed_driver_lose_and_double_nothing(
     assert sum(facts["shards"]["scored_by_attempt"].values()) == facts["shards"]["total"]
 
 
+NODE_LOSS = """
+import json, sys, threading, time, zlib
+from pathlib import Path
+import ray
+from ray.cluster_utils import Cluster
+from evenhand.auditing import Audit
+from evenhand.models.scripted import ScriptedModel
+from evenhand.runner.cluster import RayExecutor
+from evenhand.suite import parse_suite
+
+def answer(prefix, continuation, pause=0.0):
+    time.sleep(pause)
+    return -(zlib.crc32((prefix + continuation).encode()) % 1000) / 100 - 0.01
+
+def model(pause):
+    return ScriptedModel({"continuation": lambda p, c: answer(p, c, pause)}, name="slow")
+
+suite = parse_suite({"name": "s", "probe": [{
+    "name": "underspecified", "pairs": 60, "templates": 2, "resamples": 50,
+    "attributes": ["nurse", "doctor", "hunter", "pilot"]}]}, "test", "s")
+folder = Path(sys.argv[1])
+Audit(suite, "slow", folder / "local", loaded={"slow": model(0.0)}).run()
+common = {"num_cpus": 1, "object_store_memory": 100_000_000}
+cluster = Cluster(initialize_head=True, head_node_args={**common, "include_dashboard": False})
+node = cluster.add_node(**common)
+cluster.wait_for_nodes()
+ray.init(address=cluster.address, log_to_driver=False)
+
+def remove():
+    shards = folder / "run" / "scores"
+    while len(list(shards.glob("*.parquet"))) < 3:
+        time.sleep(0.02)
+    begun = len(list(shards.glob("*.parquet")))
+    cluster.remove_node(node, allow_graceful=False)
+    print("REMOVED", begun, flush=True)
+
+threading.Thread(target=remove, daemon=True).start()
+executor = RayExecutor(address=cluster.address, workers=2, cpus=1, patience=3)
+run = Audit(suite, "slow", folder / "run", loaded={"slow": model(0.002)}, executor=executor).run()
+alive = sum(n["Alive"] for n in ray.nodes())
+print("ALIVE", alive, json.dumps(run.facts["shards"]), flush=True)
+ray.shutdown()
+cluster.shutdown()
+"""
+
+
+def test_a_node_removed_in_the_middle_loses_and_doubles_nothing(tmp_path: Path) -> None:
+    pytest.importorskip("ray", reason="needs the ray extra: pip install 'evenhand[ray]'")
+    env = {**os.environ, "RAY_USAGE_STATS_ENABLED": "0", "RAY_ENABLE_AUTO_CONNECT": "0"}
+    done = subprocess.run(
+        [sys.executable, "-c", NODE_LOSS, str(tmp_path)],
+        capture_output=True, text=True, timeout=240, env=env,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr[-3000:]
+    removed_after = int(done.stdout.split("REMOVED ")[1].split()[0])
+    local, run = tmp_path / "local", tmp_path / "run"
+    keys = [p.name.split(".")[0] for p in (run / "scores").glob("*.parquet")]
+    assert removed_after < len(keys), "the node went after the run was over"
+    assert "ALIVE 1" in done.stdout
+    assert (run / "findings.json").read_bytes() == (local / "findings.json").read_bytes()
+    wanted = sorted(p.name for p in (local / "scores").glob("*.parquet"))
+    assert sorted(p.name for p in (run / "scores").glob("*.parquet")) == wanted
+    assert len(keys) == len(set(keys))
+
+
+STUDY = """
+import sys
+from pathlib import Path
+from evenhand.study.recipe import parse_recipe
+from evenhand.study.running import Study
+folder = Path(sys.argv[1])
+recipe = parse_recipe({
+    "corpus": {"files": ["{data}/text.txt"], "rare": 1},
+    "training": {"dimensions": 8, "epochs": 2, "min_count": 1, "replicates": 2},
+    "widening": {"neighbours": 0},
+    "balancing": {"shares": []},
+    "attract_repel": {"regularisations": [], "directions": []},
+    "correlation": {"resamples": 99},
+}, "here", "tiny")
+address = sys.argv[2] if len(sys.argv) > 2 else None
+job = Study(recipe, folder / ("ray" if address else "local"), folder, 1, (),
+            ray_address=address, on_ray=bool(address))
+run = job.run()
+print(run.status, [r["cell"] for r in run.table("study", "items").to_pylist()])
+"""
+
+
+def test_a_study_distributes_its_cells(cluster: str, tmp_path: Path) -> None:
+    pytest.importorskip("gensim", reason="training word vectors needs the train extra")
+    words = ["he", "she", "him", "her", "man", "woman", "nurse", "doctor", "carpenter", "teacher"]
+    rows = [f"the {words[i % 10]} saw the {words[i // 10 % 10]} now ." for i in range(900)]
+    (tmp_path / "text.txt").write_text("\n".join(rows) + "\n")
+    env = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONHASHSEED": "0"}
+    for address in ([], [cluster]):
+        done = subprocess.run(
+            [sys.executable, "-c", STUDY, str(tmp_path), *address],
+            capture_output=True, text=True, timeout=240, env=env,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr[-3000:]
+        assert done.stdout.count("original") == 2
+    one, two = (tmp_path / name for name in ("local", "ray"))
+    assert (one / "findings.json").read_bytes() == (two / "findings.json").read_bytes()
+    for cell in (one / "cells").glob("word2vec-*"):
+        same = cell / "vectors" / "vectors.npy"
+        assert same.read_bytes() == (two / same.relative_to(one)).read_bytes()
+
+
 def test_no_cluster_at_an_address_is_one_paragraph(tiny: Any, tmp_path: Path) -> None:
     pytest.importorskip("ray", reason="needs the ray extra: pip install 'evenhand[ray]'")
     done = subprocess.run(

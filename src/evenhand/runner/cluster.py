@@ -5,7 +5,8 @@
 
 Ray runs a task at least once; a shard is committed under a name that depends on its content alone,
 so doing it twice changes nothing. Together that is exactly once. An actor that dies is started
-again and its tasks are repeated, as often as needed. Every actor must have the driver's model
+again and its tasks are repeated, as often as needed; when its node is gone and no other has room,
+its shards go to the actors that are left. Every actor must have the driver's model
 (same fingerprint) and as many threads, so scores are equal to local ones to the bit.
 
 Only Ray's core is used (`pip install 'evenhand[ray]'`).
@@ -75,6 +76,38 @@ def build(recipe: Any, threads: int) -> Model:
 
 
 @dataclass
+class _Work:
+    """Shards under way: which actor has which, and who is free."""
+
+    ray: Any
+    pool: list[Any] = field(default_factory=list)
+    waiting: dict[Any, tuple[Shard, str, int]] = field(default_factory=dict)
+    free: list[int] = field(default_factory=list)
+
+    def submit(self, shard: Shard, key: str, actor: int) -> None:
+        self.waiting[self.pool[actor].score.remote(key, shard.requests)] = (shard, key, actor)
+
+    def take_over(self) -> None:
+        """Give shards that nobody answers for to idle actors; doing one twice changes nothing."""
+        for shard, key, owner in list(self.waiting.values()):
+            idle = next((a for a in self.free if a != owner), None)
+            asked = sum(k == key for _, k, _ in self.waiting.values())
+            if idle is not None and asked < len(self.pool):
+                self.free.remove(idle)
+                self.submit(shard, key, idle)
+
+    def elsewhere(self, shard: Shard, key: str, lost: int) -> None:
+        """An actor is gone for good: another one takes its shard."""
+        others = [a for a in range(len(self.pool)) if a != lost] or [lost]
+        self.free = [a for a in self.free if a != lost]
+        self.submit(shard, key, others[hash(key) % len(others)])
+
+    def forget(self, key: str) -> None:
+        """A shard is done: whoever else works on it is not waited for."""
+        self.waiting = {r: w for r, w in self.waiting.items() if w[1] != key}
+
+
+@dataclass
 class RayExecutor:
     """Scores shards on a Ray cluster.
 
@@ -82,12 +115,14 @@ class RayExecutor:
         address: of a running cluster ("auto" finds the local one); None starts Ray here.
         workers: how many actors; None for one per two CPUs, or one per GPU.
         cpus, gpus: what one actor asks of its node.
+        patience: seconds without any answer after which idle actors take over waiting shards.
     """
 
     address: str | None = None
     workers: int | None = None
     cpus: float = 1.0
     gpus: float = 0.0
+    patience: float = 30.0
     hosts: dict[str, int] = field(default_factory=dict)
     _pools: dict[tuple[str, str], list[Any]] = field(default_factory=dict)
 
@@ -99,9 +134,7 @@ class RayExecutor:
                 "every worker can reach."
             )
         ray = self._start()
-        pool: list[Any] = []
-        waiting: dict[Any, tuple[Shard, str, int]] = {}
-        free: list[int] = []
+        work = _Work(ray)
         for index in range(job.plan.count):
             shard = job.plan.shard(index)
             key = job.key(shard.requests)
@@ -110,27 +143,32 @@ class RayExecutor:
                 job.counts.shards_reused += 1
                 yield shard, stored
                 continue
-            if not pool:
-                pool = self._pool(ray, job)
-                free = list(range(len(pool))) * TASKS_AHEAD
-            while not free:
-                yield from self._finished(ray, job, waiting, free)
-            actor = free.pop(0)
-            waiting[pool[actor].score.remote(key, shard.requests)] = (shard, key, actor)
-        while waiting:
-            yield from self._finished(ray, job, waiting, free)
+            if not work.pool:
+                work.pool = self._pool(ray, job)
+                work.free = list(range(len(work.pool))) * TASKS_AHEAD
+            while not work.free:
+                yield from self._finished(job, work)
+            work.submit(shard, key, work.free.pop(0))
+        while work.waiting:
+            yield from self._finished(job, work)
 
-    def _finished(
-        self, ray: Any, job: Job, waiting: dict[Any, tuple[Shard, str, int]], free: list[int]
-    ) -> Iterator[tuple[Shard, dict[str, Column]]]:
+    def _finished(self, job: Job, work: _Work) -> Iterator[tuple[Shard, dict[str, Column]]]:
         """Wait for one task, read its shard back and give it."""
-        done, _ = ray.wait(list(waiting), num_returns=1)
-        shard, key, actor = waiting.pop(done[0])
-        free.append(actor)
+        ray = work.ray
+        done, _ = ray.wait(list(work.waiting), num_returns=1, timeout=self.patience)
+        if not done:
+            work.take_over()
+            return
+        shard, key, actor = work.waiting.pop(done[0])
         try:
             host = ray.get(done[0])
+        except ray.exceptions.RayActorError:
+            work.elsewhere(shard, key, actor)
+            return
         except ray.exceptions.RayTaskError as error:
             raise error.cause if isinstance(error.cause, Exception) else error from error
+        work.free.append(actor)
+        work.forget(key)
         self.hosts[host] = self.hosts.get(host, 0) + 1
         assert job.store is not None
         job.store.refresh(key)
