@@ -1,4 +1,8 @@
-"""`make bench`: every benchmark that runs on this machine, one after the other.
+"""`make bench`: every benchmark that runs on this machine, then one table of ratios.
+
+    python -m benchmarks            run what can run here, then print the table
+    python -m benchmarks --table    print the table from stored results
+    python -m benchmarks --record   and append it to history.jsonl (drawn in docs/scale.md)
 
 Each script measures its ratios within one run and writes them to `benchmarks/results/`. Scripts
 that need a GPU, or an hour, are listed but not started: run them by name.
@@ -6,13 +10,18 @@ that need a GPU, or an hour, are listed but not started: run them by name.
 
 from __future__ import annotations
 
+import argparse
 import subprocess
 import sys
 from pathlib import Path
 
+from benchmarks import ratios
+
 HERE = Path(__file__).parent
-PARTS = {"sodapop_released.py"}
+PARTS = {"sodapop_released.py", "ratios.py"}
 BY_NAME_ONLY = {
+    "check_forecast.py": "runs three suites; about 10 minutes on two cores",
+    "streaming.py": "19 million questions; about 2 minutes on an idle core; --tiny tries it",
     "device_rate.py": "meant for a GPU",
     "sodapop_cost.py": "takes models and Social IQa; about 10 minutes on two cores",
     "sodapop_gpu.py": "meant for a GPU; takes models and data",
@@ -26,6 +35,19 @@ BY_NAME_ONLY = {
 
 
 def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument("--table", action="store_true", help="run nothing, print the table")
+    parser.add_argument("--record", action="store_true", help="append the table to the history")
+    options = parser.parse_args()
+    worst = 0 if options.table or options.record else run_all()
+    values = ratios.ratios()
+    print(ratios.table(values))
+    if options.record:
+        ratios.record(values)
+    return worst
+
+
+def run_all() -> int:
     worst = 0
     for script in sorted(HERE.glob("*.py")):
         if script.name.startswith("_") or script.name in PARTS:

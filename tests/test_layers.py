@@ -15,7 +15,8 @@ ASKING = NUMBERS | {"models", "runner", "measures", "names", "contexts", "wordli
 ASKING |= {"corpora", "wordsets"}
 WORK = ASKING | {"probes", "mitigations", "train", "scorers"}
 RECORDS = WORK | {
-    "suite", "record", "auditing", "planning", "comparison", "gating", "catalogue", "study",
+    "suite", "record", "auditing", "planning", "calibration", "comparison", "gating", "catalogue",
+    "study",
 }  # fmt: skip
 PAGES = RECORDS | {"report", "viewer", "exports"}
 
@@ -45,6 +46,7 @@ ALLOWED = {
     "suite": WORK,
     "record": NUMBERS | {"runner"},
     "auditing": RECORDS | {"report"},
+    "calibration": WORK,
     "planning": RECORDS,
     "comparison": RECORDS,
     "gating": RECORDS,

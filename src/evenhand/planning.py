@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
 from evenhand.auditing import Audit
+from evenhand.calibration import Clock, held_mib, model_cost, peak_mib, rest_cost
 from evenhand.errors import SpecError
 from evenhand.models.protocol import Model
 from evenhand.models.resolver import resolve
 from evenhand.probes.base import Preview
 from evenhand.requests import LazyRequests, Requests
-from evenhand.runner.ask import Ask
 from evenhand.runner.plan import distinct_rows
-from evenhand.suite import Suite
+from evenhand.suite import Entry, Suite
 
-CALIBRATION_ROWS = 96
 COUNTED_ROWS = 200_000
 UNITS = {"s": 1, "m": 60, "h": 3600}
 SPARE = 0.8  # of a budget is given to the model; the rest is for loading and statistics
@@ -39,29 +37,53 @@ def seconds(text: str) -> float:
 def forecast(
     suite: Suite, model: str, *, seed: int = 0, kind: str | None = None
 ) -> list[dict[str, Any]]:
-    """Items, rows, distinct rows, estimated seconds and an example of every probe.
+    """Items, rows, distinct rows, tokens, seconds, memory and an example of every probe.
 
-    The time comes from answering a few of the probe's own requests on this machine.
+    Time and memory come from a short calibration with the probe's own requests on this machine
+    (`calibration`); `load_s` is what loading the model took. Within about a quarter of what then
+    happens on a quiet machine (docs/scale.md).
     """
     loaded: dict[str, Model] = {}
     rows = []
     for entry in suite.entries:
         spec = entry.model or model
+        begun = Clock.now()
         if spec not in loaded:
             loaded[spec] = resolve(spec, kind=entry.kind if entry.model else kind)
+        load = Clock.now() - begun
         asked = loaded[spec]
         row: dict[str, Any] = {"probe": entry.label, "model": asked.name}
         if not set(entry.probe.needs) & asked.answers:
             why = f"a {asked.kind} model cannot answer {' or '.join(entry.probe.needs)}"
-            row |= {"items": 0, "rows": 0, "distinct": 0, "seconds": 0.0}
+            row |= {"items": 0, "rows": 0, "distinct": 0, "tokens": 0, "seconds": 0.0}
+            row |= {"cpu_seconds": 0.0, "load_s": 0.0, "memory_mib": peak_mib()}
             rows.append({**row, "example": "not run", "notes": (why,)})
             continue
-        preview = entry.probe.preview(asked.answers, seed)
-        row |= {"items": preview.items, "rows": len(preview.requests)}
-        row |= {"distinct": distinct_count(preview)}
-        row["seconds"] = round(row["rows"] * seconds_per_row(asked, preview), 1)
-        rows.append({**row, "example": preview.example, "notes": preview.notes})
+        rows.append(row | _expected(entry, asked, seed) | {"load_s": round(load.wall, 1)})
     return rows
+
+
+def _expected(entry: Entry, model: Model, seed: int) -> dict[str, Any]:
+    """What one probe will take, from a calibration."""
+    preview = entry.probe.preview(model.answers, seed)
+    distinct = distinct_count(preview)
+    cost = model_cost(model, preview.requests, distinct)
+    rest = rest_cost(entry.probe, model.answers, seed, len(preview.requests))
+    notes = tuple(preview.notes)
+    if rest is None:
+        notes += ("the time is the model's; statistics depend on the scores",)
+    total = cost.time + (rest or Clock())
+    return {
+        "items": preview.items,
+        "rows": len(preview.requests),
+        "distinct": distinct,
+        "tokens": cost.tokens,
+        "seconds": round(total.wall, 1),
+        "cpu_seconds": round(total.cpu, 1),
+        "memory_mib": peak_mib() + held_mib(preview.requests),
+        "example": preview.example,
+        "notes": notes,
+    }
 
 
 def distinct_count(preview: Preview) -> int:
@@ -76,21 +98,6 @@ def sample_rows(requests: Requests | LazyRequests, start: int, stop: int) -> Req
     if isinstance(requests, LazyRequests):
         return requests.make(start, stop)
     return requests.take(range(start, stop))
-
-
-def seconds_per_row(model: Model, preview: Preview) -> float:
-    """Measured on two pieces from different places of the list, after one to warm up."""
-    size = len(preview.requests)
-    pieces = [
-        sample_rows(preview.requests, start, min(start + CALIBRATION_ROWS, size))
-        for start in sorted({0, max(0, size // 2 - CALIBRATION_ROWS // 2)})
-    ]
-    ask = Ask(model)
-    ask(pieces[0].take(range(min(8, len(pieces[0])))))
-    begun = time.perf_counter()
-    for piece in pieces:
-        ask(piece)
-    return (time.perf_counter() - begun) / sum(map(len, pieces))
 
 
 def fit_to_budget(job: Audit, budget: float) -> Iterator[str]:

@@ -114,14 +114,15 @@ class RayExecutor:
     Args:
         address: of a running cluster ("auto" finds the local one); None starts Ray here.
         workers: how many actors; None for one per two CPUs, or one per GPU.
-        cpus, gpus: what one actor asks of its node.
+        cpus, gpus: what one actor asks of its node; by default a GPU if the driver's model is
+            on one.
         patience: seconds without any answer after which idle actors take over waiting shards.
     """
 
     address: str | None = None
     workers: int | None = None
     cpus: float = 1.0
-    gpus: float = 0.0
+    gpus: float | None = None
     patience: float = 30.0
     hosts: dict[str, int] = field(default_factory=dict)
     _pools: dict[tuple[str, str], list[Any]] = field(default_factory=dict)
@@ -214,23 +215,30 @@ class RayExecutor:
         name = (job.fingerprint, job.store.place)
         if name not in self._pools:
             recipe = getattr(job.model, "recipe", None) or ray.put(job.model)
+            gpus = self._gpus(job.model)
             remote = ray.remote(Scorer).options(
-                max_restarts=-1, max_task_retries=-1, num_cpus=self.cpus, num_gpus=self.gpus
+                max_restarts=-1, max_task_retries=-1, num_cpus=self.cpus, num_gpus=gpus
             )
             folder = job.store.place
             threads = _threads(job.model)
             self._pools[name] = [
                 remote.remote(recipe, job.fingerprint, folder, job.store.attempt, threads)
-                for _ in range(self._workers(ray))
+                for _ in range(self._workers(ray, gpus))
             ]
         return self._pools[name]
 
-    def _workers(self, ray: Any) -> int:
+    def _gpus(self, model: Model) -> float:
+        """GPUs of one actor: as asked, else one where the driver's model is on one."""
+        if self.gpus is not None:
+            return self.gpus
+        return float(str(getattr(model, "device", "cpu")).startswith("cuda"))
+
+    def _workers(self, ray: Any, gpus: float) -> int:
         if self.workers:
             return self.workers
         have = ray.cluster_resources()
-        if self.gpus:
-            return max(1, int(have.get("GPU", 0) / self.gpus))
+        if gpus:
+            return max(1, int(have.get("GPU", 0) / gpus))
         return max(1, int(have.get("CPU", 2) / max(self.cpus, 2)))
 
 

@@ -1,0 +1,128 @@
+"""The ratios that the benchmarks stand for, read from their stored results.
+
+    python -m benchmarks --table             print them
+    python -m benchmarks --record            append them to history.jsonl and redraw docs/scale.md
+
+A ratio is measured within one run on one machine, so it may be compared between machines; seconds
+may not. One line of history.jsonl is one date, commit and machine.
+"""
+
+from __future__ import annotations
+
+import json
+import platform
+import subprocess
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).parent
+HISTORY = HERE / "history.jsonl"
+PAGE = HERE.parent / "docs" / "scale.md"
+MARKS = "<!-- ratios: begin -->", "<!-- ratios: end -->"
+SHOWN = 5
+
+Pick = Callable[[Any], float | None]
+RATIOS: dict[str, tuple[str, Pick]] = {
+    "H200: span scoring, share of the bf16 matrix rate": (
+        "device_rate", lambda r: _rate(r, "span")),
+    "H200: option scoring, share of the bf16 matrix rate": (
+        "device_rate", lambda r: _rate(r, "choice")),
+    "H200: mask scoring, share of the bf16 matrix rate": (
+        "device_rate", lambda r: _rate(r, "masked")),
+    "smollm2, options: times a padded batch loop": (
+        "shared_prefixes", lambda r: r["option_shaped"]["ratio"]),
+    "smollm2, unrelated prompts: times a padded batch loop": (
+        "shared_prefixes", lambda r: r["unrelated"]["ratio"]),
+    "minilm-qa, UnQover inputs: times the released padding": (
+        "unqover_cpu", lambda r: r["ask_times"]["padded_350"]),
+    "WEAT with 10,000 resamples: times WEFE 1.0.1": (
+        "weat_against_wefe", lambda r: r[0]["ratio"]),
+    "attract-repel: times updating the whole table": ("attract_repel", lambda r: r[0]["ratio"]),
+    "INLP 80 rounds: times a refitted classifier": (
+        "erasure",
+        lambda r: r["linear_svc_80_rounds_extrapolated_s"] / r["closed_form_80_rounds_s"]),
+    "5 to 11 million questions: processor time over work (1 = linear)": (
+        "streaming", lambda r: _last(r["doubling"])["cpu_over_work"]),
+    "5 to 11 million questions: peak memory (1 = flat)": (
+        "streaming", lambda r: _last(r["doubling"])["peak_memory"]),
+    "check, worst of three suites: forecast over run, processor time": (
+        "check_forecast",
+        lambda r: max((s["forecast_over_run"]["cpu_seconds"] for s in r["suites"]),
+                      key=lambda x: abs(x - 1))),
+}  # fmt: skip
+
+
+def _rate(result: Any, kind: str) -> float | None:
+    found = [r["share_of_matrix_rate"] for r in result["rows"] if r["kind"] == kind]
+    return found[0] if found else None
+
+
+def _last(values: dict[str, Any]) -> Any:
+    return list(values.values())[-1]
+
+
+def ratios() -> dict[str, float]:
+    """Every ratio whose benchmark has left a result."""
+    found = {}
+    for label, (name, pick) in RATIOS.items():
+        path = HERE / "results" / f"{name}.json"
+        if not path.is_file():
+            continue
+        try:
+            value = pick(json.loads(path.read_text()))
+        except (KeyError, IndexError, TypeError):
+            continue
+        if value is not None:
+            found[label] = float(f"{value:.3g}")
+    return found
+
+
+def table(values: dict[str, float]) -> str:
+    width = max(map(len, values), default=0)
+    return "\n".join(f"{label:<{width}}  {value:>10,g}" for label, value in values.items())
+
+
+def record(values: dict[str, float]) -> None:
+    """Append one line to the history and draw the page's table anew."""
+    commit = subprocess.run(
+        ["git", "rev-parse", "--short", "HEAD"], cwd=HERE, capture_output=True, text=True
+    ).stdout.strip()
+    line = {
+        "date": datetime.now(UTC).date().isoformat(),
+        "commit": commit,
+        "machine": f"{platform.system()} {platform.machine()}, Python {platform.python_version()}",
+        "ratios": values,
+    }
+    with HISTORY.open("a") as file:
+        file.write(json.dumps(line, ensure_ascii=False) + "\n")
+    PAGE.write_text(drawn(PAGE.read_text(), history()))
+
+
+def history() -> list[dict[str, Any]]:
+    if not HISTORY.is_file():
+        return []
+    return [json.loads(line) for line in HISTORY.read_text().splitlines() if line.strip()]
+
+
+def drawn(page: str, lines: list[dict[str, Any]]) -> str:
+    """The page with the last few lines of history as a table between its marks.
+
+    >>> page = f"a\\n{MARKS[0]}\\nold\\n{MARKS[1]}\\nb"
+    >>> rows = [{"date": "d", "commit": "c", "ratios": {"x": 2.0}}]
+    >>> print(drawn(page, rows).splitlines()[4])
+    | x | 2 |
+    """
+    before, rest = page.split(MARKS[0])
+    after = rest.split(MARKS[1])[1]
+    last = lines[-SHOWN:]
+    labels = list(dict.fromkeys(label for line in last for label in line["ratios"]))
+    rows = ["| | " + " | ".join(f"{x['date']} {x['commit']}" for x in last) + " |"]
+    rows.append("|---|" + "---|" * len(last))
+    for label in labels:
+        cells = (x["ratios"].get(label) for x in last)
+        rows.append(
+            f"| {label} | " + " | ".join("" if c is None else f"{c:,g}" for c in cells) + " |"
+        )
+    return "\n".join([before.rstrip("\n"), MARKS[0], *rows, MARKS[1]]) + after
