@@ -77,7 +77,7 @@ def test_a_study_draws_its_matrices_reliability_and_points(
     path = page_of("study")
     page = clean(open_report(browser, path, width=width, dark=dark), path, width)
     whole, family, reliability, *scatters = page.eval_on_selector_all(".plot", COUNT)
-    assert (whole["boxes"], whole["texts"]) == (4, 4)
+    assert (whole["boxes"], whole["texts"]) == (4, 4)  # numbers fit into two columns
     assert family["boxes"] == 4
     assert reliability["points"] == 4
     assert [s["points"] for s in scatters] == [4, 4, 4, 4]

@@ -220,7 +220,7 @@ def test_every_builder_draws_its_rows_as_svg(name: str) -> None:
     spec = {**specs()[name], "width": 400, "autosize": "pad"}
     svg = convert.vegalite_to_svg(json.dumps(spec), vl_version="6.4")
     if name == "heatmap":
-        assert svg.count("mark-text role-mark") == 1
+        assert svg.count("mark-text role-mark") == 2  # on weak and on strong colours
     else:
         kind = "line" if name == "slope" else "symbol"
         assert f"mark-{kind} role-mark" in svg

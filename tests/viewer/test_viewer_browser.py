@@ -104,7 +104,7 @@ resamples = 60
 
 
 def test_a_running_audit_is_watched_live_until_its_findings(
-    browser: Any, tiny: Any, tmp_path: Path
+    browser: Any, tiny: Any, axe: str, tmp_path: Path
 ) -> None:
     (tmp_path / "watched.toml").write_text(SUITE)
     folder = tmp_path / "runs" / "now"
@@ -121,7 +121,8 @@ def test_a_running_audit_is_watched_live_until_its_findings(
         stop = time.monotonic() + 60
         while not (folder / "run.json").is_file() and time.monotonic() < stop:
             time.sleep(0.05)
-        page = visit(browser, server.address + "run/now").page
+        page = visit(browser, server.address + "run/now", width=390, dark=True).page
+        found = violations(page, axe) if page.locator("#progress").count() else []
         seen = set()
         while time.monotonic() < stop and page.locator("#progress").count():
             try:
@@ -131,5 +132,6 @@ def test_a_running_audit_is_watched_live_until_its_findings(
             page.wait_for_timeout(200)
         page.get_by_role("heading", name="Findings").wait_for(timeout=30_000)
         assert audit.wait(60) == 0
+    assert found == []
     assert len(seen) >= 2, seen
     assert page.locator("[data-finding]").count() == 7

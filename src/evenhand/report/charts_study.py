@@ -14,17 +14,18 @@ from evenhand.report.marks import Row, base, category, dot_plot, finite, heatmap
 SCATTERS = 4
 MATRICES = 5
 LOW_CEILING = 0.3
+TASKS = {"coreference": "coref.", "hate_speech": "hate"}
 
 
 def short(column: str) -> str:
     """A column without its stage, as an axis has room for.
 
     >>> short("intrinsic:weat kato_weat7"), short("hate_speech:gender f1 gap")
-    ('weat kato_weat7', 'hate speech: gender f1')
+    ('weat kato_weat7', 'hate gender f1')
     """
     stage, _, name = column.partition(":")
-    name = name.removesuffix(" gap").replace("positive_rate", "positive rate")
-    return name if stage == "intrinsic" else f"{stage.replace('_', ' ')}: {name}"
+    name = name.removesuffix(" gap").replace("positive_rate", "pos. rate")
+    return name if stage == "intrinsic" else f"{TASKS.get(stage, stage)} {name}"
 
 
 @chart("study", "correlations")

@@ -134,10 +134,16 @@ def heatmap(
     }
     layers: list[Spec] = [cells]
     if numbers:
-        layers.append({
-            "mark": {"type": "text", "fontSize": 10},
-            "encoding": {**ends, "text": {"field": value, "format": "+.2f"}},
-        })  # fmt: skip
+        strong = f"abs(datum[{value!r}]) > {0.6 * max(abs(low), abs(high))}"
+        if not signed:
+            strong = f"datum[{value!r}] > {low + 0.6 * (high - low)}"
+        text = {"text": {"field": value, "format": "+.2f" if signed else ".2f"}}
+        for test, style in ((f"!({strong})", "weak"), (strong, "strong")):
+            layers.append({
+                "transform": [{"filter": test}],
+                "mark": {"type": "text", "fontSize": 10, "style": style},
+                "encoding": {**ends, **text},
+            })  # fmt: skip
     return base(rows, height={"step": 17}, layer=layers)
 
 

@@ -13,10 +13,21 @@
     return out.length > 1 ? out : text;
   }
 
+  function cramped(spec, width) {
+    const cells = (spec.layer || [])[0];
+    if (!cells || !cells.mark || cells.mark.type !== "rect" || !cells.encoding.x) return false;
+    const field = cells.encoding.x.field;
+    const columns = new Set((spec.data.values || []).map(function (row) { return row[field]; }));
+    return width / columns.size < 33;
+  }
+
   function fitted(spec, width) {
     const copy = JSON.parse(JSON.stringify(spec));
-    const labels = Math.round(Math.max(80, Math.min(360, width * 0.36)));
     const narrow = width < 480;
+    const labels = Math.round(Math.max(80, Math.min(360, width * (narrow ? 0.42 : 0.36))));
+    if (cramped(copy, width - labels)) {
+      copy.layer = copy.layer.filter(function (layer) { return layer.mark.type !== "text"; });
+    }
     for (const layer of [copy].concat(copy.layer || [])) {
       for (const name of Object.keys(layer.encoding || {})) {
         const channel = layer.encoding[name];

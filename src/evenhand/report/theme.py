@@ -56,7 +56,7 @@ def config(mode: str = "light") -> dict[str, Any]:
         "bar": {"color": c["detected"]},
         "point": {"color": c["detected"]},
         "text": {"color": c["text"]},
-        "style": {"floor": {"color": c["floor"]}},
+        "style": {"floor": {"color": c["floor"]}, "strong": {"color": c["page"]}},
         "range": {"category": c["category"], "diverging": c["diverging"], "ramp": c["ramp"],
                   "ordinal": [c["detected"], c["quiet"]]},
     }  # fmt: skip
