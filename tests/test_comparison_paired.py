@@ -142,3 +142,22 @@ def test_a_task_that_got_worse_is_said_to() -> None:
     assert found["change"] == pytest.approx(0.1)
     assert found["verdict"] == "worse"
     assert task_change(before, before)["verdict"] == "no difference detected"
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "q", "status"),
+    [
+        ((-0.09, 0.02), (0.07, 0.03), 0.001, "reversed"),
+        ((-0.09, 0.02), (0.07, 0.60), 0.001, "shrank"),
+        ((-0.09, 0.02), (-0.12, 0.03), 0.001, "grew"),
+        ((-0.09, 0.02), (0.07, 0.03), 0.200, "persisted"),
+        ((-0.09, 0.02), (-0.01, 0.90), 0.200, "gone"),
+    ],
+)
+def test_a_gap_that_changed_sides_is_not_called_smaller(
+    before: tuple[float, float], after: tuple[float, float], q: float, status: str
+) -> None:
+    from evenhand.comparison.discovery import _status
+
+    row = {"d_before": before[0], "q_before": before[1], "d_after": after[0], "q_after": after[1]}
+    assert _status({**row, "q": q}) == status

@@ -14,6 +14,7 @@ import pytest
 from evenhand.errors import DataError, ModelError, SpecError
 from evenhand.mitigations import axes, hidden
 from evenhand.mitigations.leace import leace
+from evenhand.mitigations.nullspace import inlp
 from evenhand.mitigations.sentence import pair_components
 from evenhand.models.hidden import EditedModel, HiddenEdit, LayerMap, layer_names, layer_states
 from evenhand.models.resolver import resolve
@@ -291,3 +292,25 @@ def test_pairs_are_mined_from_own_text_with_one_side_exchanged() -> None:
     assert found.groups == ("female", "male")
     assert "she" in found.texts[0] or "mother" in found.texts[0]
     assert "he was" in found.texts[1] or "father" in found.texts[1]
+
+
+def test_inlp_reaches_chance_in_few_rounds_where_most_directions_hardly_vary() -> None:
+    rows = axes.axis_data("gender", limit=500)
+    rng = np.random.default_rng(0)
+    spread = np.logspace(0, -2, 60)
+    states = rng.normal(size=(len(rows), 60)) * spread
+    states += np.where(rows.labels, 1, -1)[:, None] * spread * 0.6
+    made, notes = hidden.fit_layer(states, rows, hidden.Settings("inlp"), "last")
+    found = hidden.judge(states, made, rows, 0)
+    assert found["test_before"] > 0.95
+    assert found["test_chance_low"] <= found["test_after"] <= found["test_chance_high"]
+    assert made.rank <= 15
+    assert "the stopping rule held" in notes[-1]
+    with pytest.raises(SpecError, match="ridge is 0"):
+        inlp(states, rows.labels, rounds=1, ridge=0.0)
+
+
+def test_the_range_of_chance_is_the_binomial_one() -> None:
+    low, high = hidden.chance_interval(0.5, 20)
+    assert (low, high) == (6 / 20, 14 / 20)  # P(X <= 5) = .0207, P(X <= 6) = .0577
+    assert np.isnan(hidden.chance_interval(0.5, 0)).all()

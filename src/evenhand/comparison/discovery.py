@@ -4,9 +4,10 @@ For each word w and pair of groups, d(w) = SR(w, a) - SR(w, b). Names are the un
 each name's success rate is compared between the groups by re-labelling names (shared over words),
 and its interval draws names and contexts with the same weights in both runs.
 
-    persisted   detected in both runs, the change is not sure, or d kept its sign and did not shrink
+    persisted   detected in both runs, and the change is not sure
     shrank      detected before, and |d| is smaller with q <= 0.05
     grew        |d| is larger with q <= 0.05, and detected after
+    reversed    detected in both runs with opposite signs, and the change has q <= 0.05
     appeared    detected after, not before
     gone        detected before, not after, but the change itself is not sure
 An et al. (2023, Sec. 6) compare top words by eye; Tables 6, 9, 12 and 14 to 20 are `views`.
@@ -94,7 +95,7 @@ def paired_words(before: Run, after: Run, label: str = PROBE, seed: int = 0) -> 
     tally: dict[str, int] = {}
     for row in rows:
         tally[row["status"]] = tally.get(row["status"], 0) + 1
-    order = ("persisted", "shrank", "grew", "appeared", "gone", "not detected")
+    order = ("persisted", "shrank", "grew", "reversed", "appeared", "gone", "not detected")
     rows.sort(key=lambda r: (order.index(r["status"]), -abs(r["d_before"])))
     return {
         "label": label, "words": rows, "counts": {k: tally.get(k, 0) for k in order},
@@ -140,6 +141,8 @@ def _pair_rows(
 def _status(row: dict[str, Any]) -> str:
     was, now, sure = (row[k] <= RATE for k in ("q_before", "q_after", "q"))
     smaller = abs(row["d_after"]) < abs(row["d_before"])
+    if was and now and sure and row["d_before"] * row["d_after"] < 0:
+        return "reversed"
     if was and sure and smaller:
         return "shrank"
     if now and sure and not smaller:
