@@ -33,7 +33,9 @@ FORMATS = {
     "csv": Format("findings for spreadsheets", "tables:csv_files"),
     "parquet": Format("findings as columns", "tables:parquet_files"),
     "lm-eval": Format("results JSON of lm-evaluation-harness", "lm_eval:files"),
-    "eee": Format("Every Eval Ever 0.3.0, one file per model", "every_eval_ever:files"),
+    "eee": Format(
+        "Every Eval Ever 0.3.0: a record per model, and its items", "every_eval_ever:files"
+    ),
     "model-index": Format("YAML for a Hugging Face model card's header", "model_cards:index_files"),
     "model-card": Format("a model card's section on bias, in Markdown", "model_cards:card_files"),
     "junit": Format("JUnit XML for continuous integration", "checks:junit_files"),
