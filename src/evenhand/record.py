@@ -30,7 +30,8 @@ import pyarrow.parquet as pq
 from evenhand import __version__
 from evenhand.errors import RunError
 from evenhand.findings import Finding, from_json, strongest, to_json, to_table
-from evenhand.runner.store import disk_errors, replace, replacing, write_batches
+from evenhand.runner.files import disk_errors
+from evenhand.runner.store import replace, replacing, write_batches
 from evenhand.strict import plain
 
 FORMAT = 1

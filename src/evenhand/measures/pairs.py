@@ -28,8 +28,11 @@ COLUMNS = 4_000
 class Network(Protocol):
     """What intervals and tests need to know of a pair design, held whole or summed on the way."""
 
-    n_terms: int
-    n_attributes: int
+    @property
+    def n_terms(self) -> int: ...
+
+    @property
+    def n_attributes(self) -> int: ...
 
     @property
     def links(self) -> Links: ...

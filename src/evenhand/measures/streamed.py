@@ -42,7 +42,7 @@ class SummedLinks(inference.Links):
     totals: tuple[Floats, Floats, Floats] = (np.empty(0), np.empty(0), np.empty(0))
 
     @property
-    def sums(self) -> tuple[Floats, Floats, Floats]:  # type: ignore[override]
+    def sums(self) -> tuple[Floats, Floats, Floats]:
         return self.totals
 
 
@@ -65,7 +65,7 @@ class SummedPairs:
         found = self._joined(self.links.first, self.links.second, attribute, self.n_terms, width)
         if by_attribute:
             return found
-        return unqover.Preferences(*(part[:, 0] for part in (found.gamma, found.eta, found.n)))
+        return unqover.Preferences(found.gamma[:, 0], found.eta[:, 0], found.n[:, 0])
 
     def group_preferences(self, groups: Codes, n_groups: int) -> unqover.Preferences:
         ends = groups[self.links.first], groups[self.links.second]
@@ -87,7 +87,10 @@ class SummedPairs:
         sums = [part if keep is None else part * keep for part in self.links.sums]
         ends = [end * width + attribute for end in (first, second)]
         size = rows * width
-        plus = [[np.bincount(end, part, minlength=size) for part in sums] for end in ends]
+        plus = [
+            [np.asarray(np.bincount(end, part, minlength=size), np.float64) for part in sums]
+            for end in ends
+        ]
         n = np.round(plus[0][2] + plus[1][2]).astype(np.int64)
         gamma, eta = (
             inference.ratio(plus[0][k] - plus[1][k], n.astype(np.float64)) for k in range(2)
