@@ -6,12 +6,18 @@ import os
 from pathlib import Path
 from typing import Any
 
+import hypothesis
 import pytest
 
 from evenhand.models.fetch import PACKAGES
 
 ROOT = Path(__file__).resolve().parents[1]
 os.environ["HF_HUB_OFFLINE"] = "1"  # before transformers is imported: tests never use a network
+# How fast examples are drawn depends on what else the machine does, and says nothing about us.
+hypothesis.settings.register_profile(
+    "evenhand", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+)
+hypothesis.settings.load_profile("evenhand")
 
 
 @pytest.fixture(scope="session")

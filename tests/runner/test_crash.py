@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from evenhand.errors import RunError
-from evenhand.record import Run
+from evenhand.record import Run, RunWriter
 
 WORKER = """
 import sys, time, zlib
@@ -75,14 +75,9 @@ def test_ten_kills_change_no_byte_and_repeat_no_shard(tmp_path: Path) -> None:
 
 
 def test_a_folder_in_use_is_refused(tmp_path: Path) -> None:
-    worker = start(tmp_path / "run")
-    deadline = time.monotonic() + 30
-    while not (tmp_path / "run" / "run.json").exists() and time.monotonic() < deadline:
-        time.sleep(0.01)
-    second = start(tmp_path / "run")
-    _, err = second.communicate(timeout=60)
-    worker.kill()
-    worker.communicate()
+    with RunWriter(tmp_path / "run").held():
+        second = start(tmp_path / "run")
+        _, err = second.communicate(timeout=60)
     assert second.returncode != 0
     assert b"another process is working in this run folder" in err
 
