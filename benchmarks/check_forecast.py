@@ -14,6 +14,7 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 HERE = Path(__file__).parent
@@ -87,7 +88,7 @@ def main() -> int:
     shared = Path(os.environ.get("EVENHAND_SHARED", HERE.parents[1] / "shared"))
     parser.add_argument("--shared", type=Path, default=shared, help="folder with models/")
     options = parser.parse_args()
-    liang = HERE / "results" / ".liang-small.toml"
+    liang = Path(tempfile.mkdtemp()) / "liang-small.toml"
     liang.write_text(LIANG)
     cases = [
         ("smollm2-135m", "quick"),
@@ -98,12 +99,11 @@ def main() -> int:
     for model, suite in cases:
         said, was = (measured(program, model, suite) for program in (FORECAST, RUN))
         ratios = {name: round(said[name] / was[name], 3) if was[name] else None for name in was}
-        name = f"{Path(suite).stem.lstrip('.')} on {Path(model).name}"
+        name = f"{Path(suite).stem} on {Path(model).name}"
         rows.append({"suite": name, "forecast": said, "run": was, "forecast_over_run": ratios})
         print(name, ratios, flush=True)
-    liang.unlink()
-    result = {"cores": os.cpu_count(), "suites": rows}
-    (HERE / "results" / "check_forecast.json").write_text(json.dumps(result, indent=1) + "\n")
+        result = {"cores": os.cpu_count(), "suites": rows}
+        (HERE / "results" / "check_forecast.json").write_text(json.dumps(result, indent=1) + "\n")
     return 0
 
 
