@@ -85,7 +85,10 @@ class RemoteFiles:
     def names(self, prefix: str = "") -> list[str]:
         with _answering(self.place):
             self._fs.invalidate_cache(self._root)
-            listed = self._fs.ls(self._root, detail=False, refresh=True)
+            try:
+                listed = self._fs.ls(self._root, detail=False, refresh=True)
+            except FileNotFoundError:  # a bucket has no empty folders
+                return []
         found = (str(path).rsplit("/", 1)[-1] for path in listed)
         return sorted((n for n in found if is_shard(n) and n.startswith(prefix)), reverse=True)
 
