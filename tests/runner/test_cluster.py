@@ -173,9 +173,11 @@ def remove():
     cluster.remove_node(node, allow_graceful=False)
     print("REMOVED", begun, flush=True)
 
-threading.Thread(target=remove, daemon=True).start()
+remover = threading.Thread(target=remove, daemon=True)
+remover.start()
 executor = RayExecutor(address=cluster.address, workers=2, cpus=1, patience=3)
-run = Audit(suite, "slow", folder / "run", loaded={"slow": model(0.002)}, executor=executor).run()
+run = Audit(suite, "slow", folder / "run", loaded={"slow": model(0.006)}, executor=executor).run()
+remover.join(120)
 alive = sum(n["Alive"] for n in ray.nodes())
 print("ALIVE", alive, json.dumps(run.facts["shards"]), flush=True)
 ray.shutdown()
@@ -194,7 +196,7 @@ def test_a_node_removed_in_the_middle_loses_and_doubles_nothing(tmp_path: Path) 
     removed_after = int(done.stdout.split("REMOVED ")[1].split()[0])
     local, run = tmp_path / "local", tmp_path / "run"
     keys = [p.name.split(".")[0] for p in (run / "scores").glob("*.parquet")]
-    assert removed_after < len(keys), "the node went after the run was over"
+    assert removed_after < len(keys) - 2, "the node went after the run was over"
     assert "ALIVE 1" in done.stdout
     assert (run / "findings.json").read_bytes() == (local / "findings.json").read_bytes()
     wanted = sorted(p.name for p in (local / "scores").glob("*.parquet"))
