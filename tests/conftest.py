@@ -74,9 +74,6 @@ def minilm(shared: Path) -> dict[str, str]:
 def tiny(tmp_path_factory: pytest.TempPathFactory) -> Any:
     """Untrained checkpoints of every kind, made on the spot: `tiny("causal") -> folder`."""
     pytest.importorskip("transformers", reason="needs the hf extra")
-    import sys
-
-    sys.path.insert(0, str(ROOT / "tests"))
     from tiny import TinyCheckpoints
 
     return TinyCheckpoints(tmp_path_factory.mktemp("tiny"))

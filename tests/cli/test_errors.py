@@ -2,37 +2,17 @@
 
 from __future__ import annotations
 
-import contextlib
-import io
 import os
 import pickle
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
-from unittest import mock
 
 import numpy as np
 import pytest
 
-
-def evenhand(*words: str, cwd: Path) -> subprocess.CompletedProcess[str]:
-    """The command in this process: torch is loaded once for all of these tests."""
-    from evenhand.cli.main import main
-
-    out, err = io.StringIO(), io.StringIO()
-    code = 0
-    with (
-        contextlib.chdir(cwd),
-        contextlib.redirect_stdout(out),
-        contextlib.redirect_stderr(err),
-        mock.patch.object(sys, "argv", ["evenhand", *words]),
-    ):
-        try:
-            main()
-        except SystemExit as stop:
-            code = int(stop.code or 0)
-    return subprocess.CompletedProcess(words, code, out.getvalue(), err.getvalue())
+from in_process import evenhand
 
 
 def assert_one_paragraph(done: subprocess.CompletedProcess[str], *parts: str) -> None:

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import contextlib
-import io
 import json
 import os
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
-from unittest import mock
 
 import pytest
+
+from in_process import evenhand
 
 SUITE = """name = "short"
 [[probe]]
@@ -95,22 +94,7 @@ def test_what_it_wrote_scores_equal_to_the_bit_in_two_fresh_processes_and_unlike
 
 
 def mitigate(cwd: Path, model: str, *options: str) -> subprocess.CompletedProcess[str]:
-    """The command in this process: torch is loaded once for all of these tests."""
-    from evenhand.cli.main import main
-
-    words = ["mitigate", model, "--out", "made", *options, "--json", "-"]
-    out, err, code = io.StringIO(), io.StringIO(), 0
-    with (
-        contextlib.chdir(cwd),
-        contextlib.redirect_stdout(out),
-        contextlib.redirect_stderr(err),
-        mock.patch.object(sys, "argv", ["evenhand", *words]),
-    ):
-        try:
-            main()
-        except SystemExit as stop:
-            code = int(stop.code or 0)
-    return subprocess.CompletedProcess(words, code, out.getvalue(), err.getvalue())
+    return evenhand("mitigate", model, "--out", "made", *options, "--json", "-", cwd=cwd)
 
 
 def assert_one_paragraph(ran: subprocess.CompletedProcess[str], *parts: str) -> None:

@@ -9,17 +9,13 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import sys
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parent))
-
-import schemas
-
+import export_schemas as schemas
 import made_runs
 from evenhand.exports import every_eval_ever_items, export
 from evenhand.exports.every_eval_ever_items import item

@@ -14,10 +14,7 @@ from xml.etree import ElementTree as xml
 import pyarrow.parquet as pq
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parent))
-
-import schemas
-
+import export_schemas as schemas
 import made_runs
 from evenhand.errors import RunError, SpecError
 from evenhand.exports import FORMATS, export, write

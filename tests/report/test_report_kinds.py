@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parent))
-
 import made_kinds
-
 from browsing import Visit, open_report, violations
 from evenhand.comparison import side_by_side
 from evenhand.record import Run

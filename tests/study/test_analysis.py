@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 from scipy.stats import spearmanr
 
-from evenhand.study.analysis import as_table, pairs, reliability
+from evenhand.study.analysis import Pair, Trust, analyse, as_table
 from evenhand.study.claims import findings
 from evenhand.study.points import columns_of, points_table
 from evenhand.study.recipe import parse_recipe
@@ -39,10 +39,10 @@ def made_runs(noise: float = 0.01, seed: int = 0) -> pa.Table:
     })  # fmt: skip
 
 
-def written(tmp_path: Path, runs: pa.Table) -> Path:
-    path = tmp_path / "points.parquet"
-    pq.write_table(points_table(runs), path)
-    return path
+def analysed(tmp_path: Path, runs: pa.Table) -> tuple[list[Pair], list[Trust]]:
+    path = tmp_path / "runs.parquet"
+    pq.write_table(runs, path)
+    return analyse(path, columns_of(runs), RECIPE)
 
 
 def test_replicates_become_one_point_at_their_mean_with_their_deviation() -> None:
@@ -59,7 +59,7 @@ def test_replicates_become_one_point_at_their_mean_with_their_deviation() -> Non
 
 def test_a_planted_relation_is_found_with_scipys_coefficient(tmp_path: Path) -> None:
     runs = made_runs()
-    (pair,) = pairs(written(tmp_path, runs), runs, RECIPE)
+    (pair,) = analysed(tmp_path, runs)[0]
     points = points_table(runs)
     columns = columns_of(runs)
     x = points.column(columns.intrinsic[0]).to_numpy()
@@ -71,18 +71,17 @@ def test_a_planted_relation_is_found_with_scipys_coefficient(tmp_path: Path) -> 
     assert pair.ceiling > 0.99
 
 
-def test_reliability_is_one_minus_the_ratio_of_variances() -> None:
+def test_reliability_is_one_minus_the_ratio_of_variances(tmp_path: Path) -> None:
     runs = made_runs(noise=0.5)
-    found = reliability(runs, "intrinsic:weat kato_weat7", "word2vec")
+    found = analysed(tmp_path, runs)[1][0]
     values = runs.column("intrinsic:weat kato_weat7").to_numpy()
     expected = 1 - values[:3].var(ddof=1) / values[3:].var(ddof=1)
     assert found.reliability == pytest.approx(expected, abs=1e-12)
     assert (found.n_replicates, found.n_modified) == (3, 16)
 
 
-def test_without_replicates_reliability_is_undefined_with_a_reason() -> None:
-    runs = made_runs().slice(2)
-    found = reliability(runs, "intrinsic:weat kato_weat7", "word2vec")
+def test_without_replicates_reliability_is_undefined_with_a_reason(tmp_path: Path) -> None:
+    found = analysed(tmp_path, made_runs().slice(2))[1][0]
     assert np.isnan(found.reliability)
     assert found.reason.startswith("1 replicates are too few")
 
@@ -92,7 +91,7 @@ def test_a_noisy_column_leaves_no_room_and_the_sentence_says_so(tmp_path: Path) 
     noisy = np.r_[np.array([-5.0, 0.0, 5.0]), np.linspace(-0.1, 0.1, 16)]
     at = runs.column_names.index("hate_speech:gender f1 gap")
     runs = runs.set_column(at, "hate_speech:gender f1 gap", pa.array(noisy))
-    (pair,) = pairs(written(tmp_path, runs), runs, RECIPE)
+    (pair,) = analysed(tmp_path, runs)[0]
     assert pair.reliability_y < 0
     assert pair.ceiling == 0.0
     (claim,) = findings([pair], [])
@@ -101,7 +100,7 @@ def test_a_noisy_column_leaves_no_room_and_the_sentence_says_so(tmp_path: Path) 
 
 def test_the_sentence_holds_the_numbers_of_the_finding(tmp_path: Path) -> None:
     runs = made_runs()
-    (pair,) = pairs(written(tmp_path, runs), runs, RECIPE)
+    (pair,) = analysed(tmp_path, runs)[0]
     (claim,) = findings([pair], [])
     assert f"{claim.value:+.2f} [{claim.low:+.2f}, {claim.high:+.2f}]" in claim.sentence
     assert "Over 17 word2vec embeddings WEAT (kato_weat7) rises with" in claim.sentence
@@ -109,12 +108,14 @@ def test_the_sentence_holds_the_numbers_of_the_finding(tmp_path: Path) -> None:
 
 def test_an_unfinished_task_leaves_no_pairs(tmp_path: Path) -> None:
     runs = made_runs().drop_columns(["hate_speech:gender f1 gap"])
-    assert pairs(written(tmp_path, runs), runs, RECIPE) == []
+    pairs, trust = analysed(tmp_path, runs)
+    assert pairs == []
+    assert [t.metric for t in trust] == ["intrinsic:weat kato_weat7"]
 
 
 def test_pair_rows_become_columns_with_one_per_family(tmp_path: Path) -> None:
     runs = made_runs()
-    table = as_table(pairs(written(tmp_path, runs), runs, RECIPE))
+    table = as_table(analysed(tmp_path, runs)[0])
     assert {"spearman", "spearman_balancing", "spearman_attract_repel", "ceiling"} <= set(
         table.column_names
     )

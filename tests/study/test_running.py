@@ -64,7 +64,9 @@ def test_a_study_makes_and_measures_every_embedding(recipe: Recipe, tmp_path: Pa
     assert [r["family"] for r in runs] == ["original"] * 2 + ["balancing"] * 2 + ["attract_repel"]
     weat = {r["cell"]: r["intrinsic:weat kato_winobias"] for r in runs}
     assert weat["word2vec-attract-repel-reduce-0.01-1-0"] < weat["word2vec-original-1"]
-    assert run.report.read_text().count("reliability") > 2
+    page = run.report.read_text()
+    assert "Nothing could be correlated yet" in page
+    assert page.count("reliability") > 2
 
 
 def test_replicates_differ_and_a_second_study_gives_the_same_bytes(

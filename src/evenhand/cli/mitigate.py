@@ -11,7 +11,9 @@ from evenhand.cli import output
 
 
 def mitigate(
-    model: Annotated[str, typer.Argument(help="A causal model or vectors (evenhand ls models).")],
+    model: Annotated[
+        str, typer.Argument(help="A model of any kind, or vectors (evenhand ls models).")
+    ],
     out: Annotated[Path, typer.Option(help="Folder for the mitigation.")],
     method: Annotated[
         str,
@@ -22,7 +24,9 @@ def mitigate(
             "hard-projection, soft-projection."
         ),
     ] = "a-inlp",
-    axis: Annotated[str, typer.Option(help="gender or religion.")] = "gender",
+    axis: Annotated[
+        str, typer.Option(help="gender, religion; encoders also race, names:A,B or a file.")
+    ] = "gender",
     alpha: Annotated[
         str | None, typer.Option(help="0 to 1, or learned; default: chosen by the limit below.")
     ] = None,

@@ -112,6 +112,22 @@ def open_corpus(paths: str | Path | Iterable[str | Path]) -> Corpus:
     return Corpus(tuple(str(p) for p in found))
 
 
+def told_lines(corpus: Corpus) -> Iterator[tuple[str, str, bool]]:
+    """Each line that is not blank, its place in words, and whether its file holds JSON lines.
+
+    A file whose first character is { does.
+    """
+    before, number, as_json = "", 0, False
+    for path, block in corpus.blocks():
+        text = decoded(block, path)
+        if path != before:
+            before, number, as_json = path, 0, text.lstrip()[:1] == "{"
+        for line in text.split("\n")[:-1]:
+            number += 1
+            if line.strip():
+                yield line, f"{path}, line {number}", as_json
+
+
 def sentences(lines: Iterable[str]) -> Iterator[list[str]]:
     """Token lists of the lines that have tokens; more than 10,000 tokens are cut into pieces."""
     for line in lines:

@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
-from evenhand.corpora.files import Corpus, decoded
+from evenhand.corpora.files import Corpus, told_lines
 from evenhand.errors import DataError
 
 _BREAKS = re.compile("\r\n|[\n\r\v\f\u0085\u2028\u2029]")
@@ -52,19 +52,11 @@ def read_tweets(corpus: Corpus, dropped: Counter[str] | None = None) -> Iterator
         dropped: counts what was left out, by reason.
     """
     dropped = Counter() if dropped is None else dropped
-    before, number, as_json = "", 0, False
-    for path, block in corpus.blocks():
-        text = decoded(block, path)
-        if path != before:
-            before, number, as_json = path, 0, text.lstrip()[:1] == "{"
-        for line in text.split("\n")[:-1]:
-            number += 1
-            if not line.strip():
-                continue
-            if not as_json:
-                yield line
-            elif kept := _text_of(line, f"{path}, line {number}", dropped):
-                yield kept
+    for line, where, as_json in told_lines(corpus):
+        if not as_json:
+            yield line
+        elif kept := _text_of(line, where, dropped):
+            yield kept
 
 
 def _text_of(line: str, where: str, dropped: Counter[str]) -> str | None:

@@ -7,7 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 
-from evenhand.corpora.files import Corpus, decoded
+from evenhand.corpora.files import Corpus, told_lines
 from evenhand.errors import DataError
 
 _END = re.compile(r"""[.!?…]+["'”’)\]]*\s+(?=["'“‘(\[]*[A-Z0-9À-ÖØ-Þ])""")
@@ -48,19 +48,13 @@ def read_wikipedia(corpus: Corpus, dropped: Counter[str] | None = None) -> Itera
         dropped: counts what was left out, by reason.
     """
     dropped = Counter() if dropped is None else dropped
-    before, number, as_json = "", 0, False
-    for path, block in corpus.blocks():
-        text = decoded(block, path)
-        if path != before:
-            before, number, as_json = path, 0, text.lstrip()[:1] == "{"
-        for line in text.split("\n")[:-1]:
-            number += 1
-            if line.startswith("<doc ") or line.strip() == "</doc>":
-                dropped["document mark"] += 1
-            elif as_json and line.strip():
-                yield from _paragraphs(line, f"{path}, line {number}")
-            elif line.strip():
-                yield line.strip()
+    for line, where, as_json in told_lines(corpus):
+        if line.startswith("<doc ") or line.strip() == "</doc>":
+            dropped["document mark"] += 1
+        elif as_json:
+            yield from _paragraphs(line, where)
+        else:
+            yield line.strip()
 
 
 def _paragraphs(line: str, where: str) -> Iterator[str]:

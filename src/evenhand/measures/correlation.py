@@ -89,7 +89,7 @@ def measure(
     rows, sources = [], []
     for name, inside in _groups(table, groups):
         part = _part(name, columns, layers, inside, repeated)
-        trust = {c: reliability(v, part.columns[c][:-1]) for c, v in part.repeats.items()}
+        trust = _trust(part)
         rows += _rows(part, x, y, options, trust)
         sources += [_trust_row(column, name, found) for column, found in trust.items()]
     for row, q in zip(rows, benjamini_hochberg([row["p"] for row in rows]), strict=True):
@@ -102,6 +102,29 @@ def measure(
         "replicates": replicates,
     }  # fmt: skip
     return dict(plain({**result, "settings": settings}))
+
+
+def reliabilities(
+    table: Table | str | Path, columns: Sequence[str], *, replicates: str, by: str | None = None
+) -> list[dict[str, Any]]:
+    """The `reliability` rows of `measure` for any columns, without a correlation."""
+    again, value = _replicates_of(replicates)
+    groups = [by] if by else []
+    if not isinstance(table, Table):
+        table = read_table(table, text=[*groups, *again])
+    table.require([*columns, *groups, *again])
+    numbers = {name: table.numbers(name) for name in columns}
+    repeated = _equal(table.labels(again[0]), value)
+    rows = []
+    for name, inside in _groups(table, groups):
+        part = _part(name, numbers, None, inside, repeated)
+        rows += [_trust_row(c, name, found) for c, found in _trust(part).items()]
+    return list(plain(rows))
+
+
+def _trust(part: Part) -> dict[str, Reliability]:
+    """Reliability of each column that every repeated run has; the last point is their mean."""
+    return {c: reliability(v, part.columns[c][:-1]) for c, v in part.repeats.items()}
 
 
 def _replicates_of(text: str | None) -> tuple[list[str], str]:

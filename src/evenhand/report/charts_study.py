@@ -8,12 +8,12 @@ from typing import Any
 import pyarrow as pa
 
 from evenhand.findings import Finding
+from evenhand.measures.correlation import LOW_CEILING
 from evenhand.report.charts import About, Chart, Drawn, chart
 from evenhand.report.marks import Row, base, category, dot_plot, finite, heatmap, quantity, tooltip
 
 SCATTERS = 4
 MATRICES = 5
-LOW_CEILING = 0.3
 TASKS = {"coreference": "coref.", "hate_speech": "hate"}
 
 

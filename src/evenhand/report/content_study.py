@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from evenhand.findings import Finding
+from evenhand.measures.correlation import LOW_CEILING
 from evenhand.record import Run
 from evenhand.report.words import count, defined, number
 
@@ -16,7 +17,6 @@ QUESTIONS = (
     "How sure is that?",
     "What next?",
 )
-LOW_CEILING = 0.3
 NAMED = 4
 
 

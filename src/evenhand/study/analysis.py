@@ -12,6 +12,7 @@ Three numbers stand beside each correlation, because each alone misleads:
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -19,19 +20,17 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from evenhand.measures.correlation import measure
-from evenhand.stats.reliability import attenuation_ceiling
-from evenhand.stats.reliability import reliability as spread_against_noise
-from evenhand.study.points import columns_of, modified, replicates
+from evenhand.measures.correlation import measure, reliabilities
+from evenhand.study.grid import ORIGINAL
+from evenhand.study.points import Columns
 from evenhand.study.recipe import Recipe
 
-LOW_CEILING = 0.3
 NAN = float("nan")
 
 
 @dataclass(frozen=True)
-class Reliability:
-    """How much of a column's spread is more than noise."""
+class Trust:
+    """How much of a column's spread over changed vectors is more than noise of training."""
 
     metric: str
     algorithm: str
@@ -40,8 +39,8 @@ class Reliability:
     spread_sd: float
     n_modified: int
     reliability: float
-    low: float = NAN
-    high: float = NAN
+    low: float
+    high: float
     reason: str = ""
 
 
@@ -67,54 +66,57 @@ class Pair:
     reason: str = ""
 
 
-def reliability(runs: pa.Table, metric: str, algorithm: str) -> Reliability:
-    """A metric's reliability: replicates of the unmodified vectors against changed vectors."""
-    same, changed = replicates(runs, metric, algorithm), modified(runs, metric, algorithm)
-    found = spread_against_noise(same, changed)
-    return Reliability(
-        metric, algorithm, found.noise_sd, found.n_replicates, found.spread_sd, found.n_points,
-        found.reliability, found.low, found.high, found.reason,
-    )  # fmt: skip
+def analyse(path: Path, columns: Columns, recipe: Recipe) -> tuple[list[Pair], list[Trust]]:
+    """Every metric of the vectors against every one of the systems, per algorithm.
 
-
-def reliabilities(runs: pa.Table, recipe: Recipe) -> list[Reliability]:
-    """Every metric's reliability, per training algorithm."""
-    columns = columns_of(runs)
+    Args:
+        path: the table of runs; replicates of the original are its rows of that family.
+        columns: its metric columns; with one side empty only reliabilities are known yet.
+        recipe: resamples and seed.
+    """
+    again = f"family={ORIGINAL}"
     names = (*columns.intrinsic, *columns.extrinsic)
-    return [reliability(runs, n, a) for a in recipe.training.algorithms for n in names]
-
-
-def pairs(points: Path, runs: pa.Table, recipe: Recipe) -> list[Pair]:
-    """Every metric of the vectors against every one of the systems, per algorithm."""
-    columns = columns_of(runs)
+    trust = reliabilities(path, names, by="algorithm", replicates=again) if names else []
+    known = [_trust(row) for row in trust]
     if not columns.intrinsic or not columns.extrinsic:
-        return []
-    known = {(r.metric, r.algorithm): r.reliability for r in reliabilities(runs, recipe)}
+        return [], known
     result = measure(
-        points,
+        path,
         x=columns.intrinsic,
         y=columns.extrinsic,
         by="algorithm",
         strata="family",
+        replicates=again,
         resamples=recipe.correlation.resamples,
         seed=recipe.seed,
         as_published=recipe.correlation.scipy_stream,
     )
-    return [_pair(row, known) for row in result["rows"]]
+    return [_pair(row) for row in result["rows"]], known
 
 
-def _pair(row: dict[str, Any], known: dict[tuple[str, str], float]) -> Pair:
-    x, y, by = row["x"], row["y"], row["by"]
-    one, other = known.get((x, by), NAN), known.get((y, by), NAN)
-    numbers = {
-        name: NAN if row[name] is None else float(row[name])
-        for name in ("spearman", "low", "high", "p", "q", "pearson", "kendall")
-    }
+def _pair(row: Mapping[str, Any]) -> Pair:
+    names = (
+        "spearman", "low", "high", "p", "q", "pearson", "kendall", "reliability_x",
+        "reliability_y", "ceiling",
+    )  # fmt: skip
+    numbers = {name: _number(row.get(name)) for name in names}
     strata = tuple(s for s in row["strata"] if s["n"] > 2)
     return Pair(
-        x, y, by, int(row["n"]), **numbers, reliability_x=one, reliability_y=other,
-        ceiling=attenuation_ceiling(one, other), strata=strata, reason=row["reason"] or "",
+        row["x"], row["y"], row["by"], int(row["n"]), **numbers, strata=strata,
+        reason=row["reason"] or "",
     )  # fmt: skip
+
+
+def _trust(row: Mapping[str, Any]) -> Trust:
+    return Trust(
+        row["column"], row["by"], _number(row["noise_sd"]), int(row["n_replicates"]),
+        _number(row["spread_sd"]), int(row["n_points"]), _number(row["reliability"]),
+        _number(row["low"]), _number(row["high"]), row["reason"] or "",
+    )  # fmt: skip
+
+
+def _number(value: float | None) -> float:
+    return NAN if value is None else float(value)
 
 
 def as_table(rows: list[Any]) -> pa.Table:

@@ -6,14 +6,15 @@ import math
 from collections.abc import Sequence
 
 from evenhand.findings import Finding
-from evenhand.study.analysis import LOW_CEILING, Pair, Reliability
+from evenhand.measures.correlation import LOW_CEILING
+from evenhand.study.analysis import Pair, Trust
 
 PROBE = "study"
 TASK_WORDS = {"hate_speech": "hate-speech", "coreference": "coreference"}
 FAMILIES = {"balancing": "corpus balancing", "attract_repel": "attract-repel"}
 
 
-def findings(pairs: Sequence[Pair], known: Sequence[Reliability]) -> list[Finding]:
+def findings(pairs: Sequence[Pair], known: Sequence[Trust]) -> list[Finding]:
     """One claim per pair of metrics, then one per metric about its reliability."""
     return [_correlation(p) for p in pairs] + [_reliability(r) for r in known]
 
@@ -93,7 +94,7 @@ def _sentence(pair: Pair, x: str, y: str) -> str:
     return text + "."
 
 
-def _reliability(row: Reliability) -> Finding:
+def _reliability(row: Trust) -> Finding:
     name = metric_words(row.metric)
     if row.reason:
         sentence = f"{row.algorithm}: reliability of {name} is undefined: {row.reason}."

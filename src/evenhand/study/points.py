@@ -14,7 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from evenhand.study.folder import StudyFolder
-from evenhand.study.grid import ORIGINAL, Cell
+from evenhand.study.grid import Cell
 
 KEYS = (
     "algorithm", "family", "direction", "share", "regularisation", "attract_margin",
@@ -83,33 +83,3 @@ def points_table(runs: pa.Table) -> pa.Table:
 
 def _floats(table: pa.Table, name: str) -> Floats:
     return np.array([np.nan if v is None else v for v in table.column(name).to_pylist()], float)
-
-
-def replicates(runs: pa.Table, name: str, algorithm: str) -> Floats:
-    """A metric's values over the replicates of the unmodified vectors."""
-    here = np.array(
-        [
-            family == ORIGINAL and which == algorithm
-            for family, which in zip(
-                runs.column("family").to_pylist(), runs.column("algorithm").to_pylist()
-            )
-        ]
-    )
-    values: Floats = _floats(runs, name)[here]
-    found: Floats = values[np.isfinite(values)]
-    return found
-
-
-def modified(runs: pa.Table, name: str, algorithm: str, family: str | None = None) -> Floats:
-    """A metric's values over the changed vectors, of one family or of all."""
-    here = np.array(
-        [
-            which == algorithm and (kind != ORIGINAL if family is None else kind == family)
-            for kind, which in zip(
-                runs.column("family").to_pylist(), runs.column("algorithm").to_pylist()
-            )
-        ]
-    )
-    values: Floats = _floats(runs, name)[here]
-    found: Floats = values[np.isfinite(values)]
-    return found

@@ -15,7 +15,7 @@ from evenhand.runner.progress import Progress, Silent
 from evenhand.study import analysis, claims
 from evenhand.study.folder import VECTORS, StudyFolder
 from evenhand.study.grid import Cell, cells
-from evenhand.study.points import INTRINSIC, points_table, runs_table
+from evenhand.study.points import INTRINSIC, columns_of, points_table, runs_table
 from evenhand.study.recipe import Recipe, files_of, parse_recipe, place
 from evenhand.study.schedule import Lane, OwnLane, ProcessLane, RayLane, Schedule, Task
 
@@ -177,12 +177,10 @@ class Study:
     def _conclude(self, writer: RunWriter, facts: dict[str, Any], failures: Sequence[str]) -> None:
         grid = cells(self.recipe)
         runs = runs_table(self.place, grid, self.recipe.tasks)
-        points = points_table(runs)
         writer.table("study", "items", runs)
-        writer.table("study", "points", points)
-        path = self.folder / "probes" / "study" / "points.parquet"
-        pairs = analysis.pairs(path, runs, self.recipe)
-        known = analysis.reliabilities(runs, self.recipe)
+        writer.table("study", "points", points_table(runs))
+        path = self.folder / "probes" / "study" / "items.parquet"
+        pairs, known = analysis.analyse(path, columns_of(runs), self.recipe)
         writer.table("study", "correlations", analysis.as_table(pairs))
         writer.table("study", "reliability", analysis.as_table(known))
         rate = self.recipe.false_discovery_rate

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from evenhand.errors import DataError, need
+from evenhand.errors import DataError, ModelError, need
 
 
 def start(seed: int, device: str | None = None) -> tuple[Any, str]:
@@ -57,3 +57,25 @@ def save(model: Any, tokenizer: Any, out: Path, card: dict[str, Any]) -> None:
     model.save_pretrained(out, safe_serialization=True)
     tokenizer.save_pretrained(out)
     (out / "training.json").write_text(json.dumps(card, indent=1) + "\n", encoding="utf-8")
+
+
+def read_saved(
+    folder: Path, facts: str, weights: str, version: int, what: str, command: str
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Facts and weights of a small network saved as JSON beside safetensors; nothing unpickled.
+
+    Raises:
+        ModelError: it is no such folder, or of another format.
+    """
+    from safetensors.torch import load_file
+
+    try:
+        found = dict(json.loads((folder / facts).read_text(encoding="utf-8")))
+        arrays = load_file(folder / weights)
+    except (OSError, ValueError) as error:
+        raise ModelError(
+            f"{folder}: not a saved {what} model ({error}). Train one with: {command}"
+        ) from error
+    if found.pop("format", None) != version:
+        raise ModelError(f"{folder}: another format than {version}. Train it again.")
+    return found, arrays

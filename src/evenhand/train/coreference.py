@@ -296,19 +296,10 @@ def load_coreference(
     folder: str | Path, vectors: VectorTable, *, device: str | None = None
 ) -> CoreferenceModel:
     """A saved resolver with the vectors it was trained on; nothing is unpickled."""
-    from safetensors.torch import load_file
-
     folder = Path(folder)
-    try:
-        facts = json.loads((folder / FACTS).read_text(encoding="utf-8"))
-        weights = load_file(folder / WEIGHTS)
-    except (OSError, ValueError) as error:
-        raise ModelError(
-            f"{folder}: not a saved coreference model ({error}). Train one with: "
-            "evenhand train coreference"
-        ) from error
-    if facts.pop("format", None) != FORMAT:
-        raise ModelError(f"{folder}: another format than {FORMAT}. Train it again.")
+    facts, weights = common.read_saved(
+        folder, FACTS, WEIGHTS, FORMAT, "coreference", "evenhand train coreference"
+    )
     sizes = facts.pop("shape")
     shape = net.Shape(**{**sizes, "genres": tuple(sizes["genres"])})
     if vectors.dimensions != shape.dimensions:

@@ -100,19 +100,10 @@ class HateSpeechModel:
 
 def load_hate_speech(folder: str | Path, vectors: VectorTable) -> HateSpeechModel:
     """A saved detector with the vectors it was trained on; nothing is unpickled."""
-    from safetensors.torch import load_file
-
     folder = Path(folder)
-    try:
-        facts = json.loads((folder / FACTS).read_text(encoding="utf-8"))
-        weights = load_file(folder / WEIGHTS)
-    except (OSError, ValueError) as error:
-        raise ModelError(
-            f"{folder}: not a saved hate-speech model ({error}). Train one with: "
-            "evenhand train hate-speech"
-        ) from error
-    if facts.pop("format", None) != FORMAT:
-        raise ModelError(f"{folder}: another format than {FORMAT}. Train it again.")
+    facts, weights = common.read_saved(
+        folder, FACTS, WEIGHTS, FORMAT, "hate-speech", "evenhand train hate-speech"
+    )
     if (wanted := facts.pop("dimensions")) != vectors.dimensions:
         raise ModelError(
             f"{folder}: trained on {wanted}-dimensional vectors, but {vectors.source} has "
