@@ -21,7 +21,7 @@ HERE = Path(__file__).parent
 PARTS = {"sodapop_released.py", "ratios.py"}
 BY_NAME_ONLY = {
     "check_forecast.py": "runs three suites; about 10 minutes on two cores",
-    "streaming.py": "19 million questions; about 2 minutes on an idle core; --tiny tries it",
+    "streaming.py": "41 million questions; about 3 minutes on an idle core; --tiny tries it",
     "device_rate.py": "meant for a GPU",
     "sodapop_cost.py": "takes models and Social IQa; about 10 minutes on two cores",
     "sodapop_gpu.py": "meant for a GPU; takes models and data",

@@ -139,12 +139,13 @@ def work_of(model: Any, lengths: np.ndarray, heads: int) -> float:
     return 2.0 * trunk * float(lengths.sum()) + attention + head
 
 
-def measure(kind: str, size: int, tiny: bool, device: str, rate: float) -> dict[str, Any]:
+def measure(
+    kind: str, size: int, tiny: bool, device: str, rate: float, dtype: str | None
+) -> dict[str, Any]:
     import torch
 
     with tempfile.TemporaryDirectory() as scratch:
-        dtype = "float32" if device == "cpu" else "bfloat16"
-        options = LoadOptions(dtype=dtype, device=device)
+        options = LoadOptions(dtype="float32" if device == "cpu" else dtype, device=device)
         model: Any = resolve(checkpoint(kind, Path(scratch) / "model", tiny), options=options)
         lazy = requests(kind, size)
         sample = lazy.make(0, min(len(lazy), 2_000))
@@ -162,6 +163,7 @@ def measure(kind: str, size: int, tiny: bool, device: str, rate: float) -> dict[
     first = next(iter(scores.columns))
     return {
         "kind": kind,
+        "dtype": model.dtype,
         "rows": len(lazy),
         "inputs": int(total),
         "tokens_per_input": round(float(lengths.mean()), 1),
@@ -222,12 +224,16 @@ def main() -> None:
     parser.add_argument("--inputs", type=int, default=600_000)
     parser.add_argument("--json", default=str(RESULTS))
     parser.add_argument("--kinds", default="span,choice,masked")
+    parser.add_argument("--dtype", help="of the model; without: what a run would choose")
     options = parser.parse_args()
     device = "cuda" if torch.cuda.is_available() else "cpu"
     rows = 2_000 if options.tiny else options.inputs
     rate = matrix_rate(torch, device, options.tiny)
     name = torch.cuda.get_device_name() if device == "cuda" else "cpu"
-    table = [measure(kind, rows, options.tiny, device, rate) for kind in options.kinds.split(",")]
+    table = [
+        measure(kind, rows, options.tiny, device, rate, options.dtype)
+        for kind in options.kinds.split(",")
+    ]
     result = {"device": name, "matrix_tflops": round(rate / 1e12, 1), "rows": table}
     print(json.dumps(result, indent=1))
     if not options.tiny:

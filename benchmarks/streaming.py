@@ -3,8 +3,8 @@
     python benchmarks/streaming.py [--tiny]
 
 The gender design of UnQover (140 names, 70 occupations) with 8 templates, twice as many as
-published, and a quarter, half and all of its 4,900 pairs: 2.7, 5.5 and 11 million span questions.
-A scripted model answers whole batches, so
+published, and a quarter, half and all of its 4,900 pairs, then all of them with 16 templates: 2.7,
+5.5, 11 and 22 million span questions. A scripted model answers whole batches, so
 what is measured is everything but a model: texts, shards on disk, sums (`streaming_cpu_seconds`),
 then statistics, items table, findings and report, whose cost depends on pairs and attributes but
 not on the number of questions. Each size runs in a process of its own, which states its peak memory
@@ -29,8 +29,8 @@ from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).parent
-TEMPLATES = 8
-PAIRS = (1_225, 2_450, 4_900)
+SIZES = ((8, 1_225), (8, 2_450), (8, 4_900), (16, 4_900))  # templates, pairs
+TINY = ((2, 50), (2, 100), (2, 200), (4, 200))
 
 
 def scripted() -> Any:
@@ -114,16 +114,15 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--tiny", action="store_true", help="2 templates, to try it anywhere")
     parser.add_argument("--resamples", type=int, default=200)
-    parser.add_argument("--pairs", type=int, help="one size only, as JSON (used inside)")
+    parser.add_argument("--size", type=int, nargs=2, help="one size only, as JSON (used inside)")
     options = parser.parse_args()
-    if options.pairs:
-        templates = 2 if options.tiny else TEMPLATES
-        print(json.dumps(one(templates, options.pairs, options.resamples)))
+    if options.size:
+        print(json.dumps(one(*options.size, options.resamples)))
         return 0
     rows = []
-    for pairs in (50, 100, 200) if options.tiny else PAIRS:
-        command = [sys.executable, __file__, "--pairs", str(pairs)]
-        command += ["--resamples", str(options.resamples), *["--tiny"] * options.tiny]
+    for size in TINY if options.tiny else SIZES:
+        command = [sys.executable, __file__, "--size", *map(str, size)]
+        command += ["--resamples", str(options.resamples)]
         done = subprocess.run(command, capture_output=True, text=True, check=True)
         rows.append(json.loads(done.stdout.splitlines()[-1]))
         print(rows[-1], flush=True)

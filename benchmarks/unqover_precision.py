@@ -1,8 +1,8 @@
-"""What half precision changes: the same underspecified questions in float32 and in bfloat16.
+"""What half precision changes: the same underspecified questions in float32 and in half of it.
 
-    python benchmarks/unqover_precision.py MODEL [--pairs 490] [--json FILE]
+    python benchmarks/unqover_precision.py MODEL [--half bfloat16 float16] [--pairs 490]
 
-Both ways on the same device, through the same probe and statistics. Printed: how far single scores
+All ways on the same device, through the same probe and statistics. Printed: how far single scores
 move, how far the metrics move, and what becomes of the findings, i.e. the leans about occupations:
 rank correlation, changed signs, and changed verdicts (q <= 0.05).
 """
@@ -65,8 +65,7 @@ def compared(full: dict[str, Any], half: dict[str, Any]) -> dict[str, Any]:
             "mean": float(moved.mean()), "p99": float(np.quantile(moved, 0.99)),
             "largest": float(moved.max()),
         },
-        "float32": {m: full["result"][m] for m in metrics},
-        "bfloat16": {m: half["result"][m] for m in metrics},
+        "metrics": {m: half["result"][m] for m in metrics},
         "leans": {
             "number": len(names),
             "largest_difference": float(np.abs(one - two).max()),
@@ -77,8 +76,10 @@ def compared(full: dict[str, Any], half: dict[str, Any]) -> dict[str, Any]:
             "verdicts_changed": [n for n, a, b in zip(names, sure, sure_half) if a != b],
             "order_of_detected_correlation": _rank(one[sure], two[sure]),
             "places_changed": sum(a != b for a, b in zip(order, order_half)),
-            "most_female": {"float32": order[:5], "bfloat16": order_half[:5]},
-            "most_male": {"float32": order[::-1][:5], "bfloat16": order_half[::-1][:5]},
+            "places_changed_of_detected": _places(one[sure], two[sure]),
+            "closest_detected": float(np.abs(np.diff(np.sort(one[sure]))).min(initial=np.inf)),
+            "most_female": [order[:5], order_half[:5]],
+            "most_male": [order[::-1][:5], order_half[::-1][:5]],
         },
     }  # fmt: skip
 
@@ -89,24 +90,30 @@ def _rank(one: np.ndarray, two: np.ndarray) -> float:
     return float(spearmanr(one, two).statistic) if len(one) > 2 else float("nan")
 
 
+def _places(one: np.ndarray, two: np.ndarray) -> int:
+    """How many stand elsewhere in the order of the second."""
+    return int((np.argsort(-one, kind="stable") != np.argsort(-two, kind="stable")).sum())
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("model")
+    parser.add_argument("--half", nargs="+", default=["bfloat16", "float16"])
     parser.add_argument("--pairs", type=int, default=490)
     parser.add_argument("--resamples", type=int, default=100)
     parser.add_argument("--json", default="")
     options = parser.parse_args()
     from evenhand.findings import plain
 
-    full, half = (
-        asked(options.model, dtype, options.pairs, options.resamples)
-        for dtype in ("float32", "bfloat16")
-    )
-    facts = {
+    metrics = ("mu", "mu_floor", "eta", "delta", "epsilon", "mean_score")
+    full = asked(options.model, "float32", options.pairs, options.resamples)
+    facts: dict[str, Any] = {
         "model": full["model"], "asked_by": full["asked_by"], "cells": full["cells"],
-        "seconds": {"float32": full["seconds"], "bfloat16": half["seconds"]},
-        **compared(full, half),
+        "float32": {"seconds": full["seconds"], **{m: full["result"][m] for m in metrics}},
     }  # fmt: skip
+    for dtype in options.half:
+        half = asked(options.model, dtype, options.pairs, options.resamples)
+        facts[dtype] = {"seconds": half["seconds"], **compared(full, half)}
     text = json.dumps(plain(facts), indent=1)
     print(text)
     if options.json:

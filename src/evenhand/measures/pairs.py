@@ -19,10 +19,11 @@ from evenhand.stats.noise import NoiseFloor, noise_floor
 from evenhand.stats.permutation import paired_sign_flip
 
 Floats = npt.NDArray[np.float64]
-Codes = npt.NDArray[np.int64]
+Codes = npt.NDArray[np.integer[Any]]
 
 CHUNK = 16
 COLUMNS = 4_000
+FLIPPED_BYTES = 32 * 2**20
 
 
 class Network(Protocol):
@@ -307,7 +308,8 @@ def noise_floors(pairs: Network, *, samples: int, seed: int) -> NoiseFloor:
         ]
         return np.asarray(columns, np.float64).T
 
-    return noise_floor(np.stack(links.sums[:2], axis=1), reduce, samples=samples, seed=seed)
+    values = np.stack(links.sums[:2], axis=1)
+    return noise_floor(values, reduce, samples=samples, seed=seed, max_bytes=FLIPPED_BYTES)
 
 
 def flip_p(
@@ -325,17 +327,15 @@ def flip_p(
         by_attribute: one p per (row, attribute), else one per row over all attributes.
         samples, seed: random sign patterns, when there are too many to list.
     """
-    c = links.sums[0]
-    row = own.ravel()
-    value = np.concatenate([c, -c])
-    attribute = np.tile(links.attribute, 2) if by_attribute else np.zeros(len(row), np.int64)
     width = links.n_attributes if by_attribute else 1
-    used = row >= 0
-    row, value, attribute, mate = row[used], value[used], attribute[used], partner.ravel()[used]
-    slot = _slots(row, mate)
-    table = np.zeros((int(slot.max()) + 1, n_rows * width))
-    np.add.at(table, (slot, row * width + attribute), value)
-    met = np.bincount(row * width + attribute, minlength=n_rows * width) > 0
+    slots = _slots(own, partner, n_rows)
+    table = np.zeros((int(slots.max()) + 1, n_rows * width))
+    met = np.zeros(n_rows * width, np.bool_)
+    for row, mate, sign in zip(own, partner, (1.0, -1.0), strict=True):
+        used = row >= 0
+        place = row[used] * width + (links.attribute[used] if by_attribute else 0)
+        np.add.at(table, (slots[row[used], mate[used]], place), sign * links.sums[0][used])
+        met[place] = True
     p = np.full(n_rows * width, np.nan)
     columns = np.flatnonzero(met)
     for start in range(0, len(columns), COLUMNS):
@@ -344,10 +344,12 @@ def flip_p(
     return p
 
 
-def _slots(row: Codes, mate: Codes) -> Codes:
-    """Number the distinct partners of each row from 0, so that a table needs few rows."""
-    width = int(mate.max()) + 1
-    known, code = np.unique(row * width + mate, return_inverse=True)
-    owner = known // width
-    first = np.searchsorted(owner, owner, side="left")
-    return np.asarray((np.arange(len(known)) - first)[code], np.int64)
+def _slots(own: Codes, partner: Codes, n_rows: int) -> Codes:
+    """[rows, partners]: the distinct partners of each row, numbered from 0.
+
+    So a table by row and slot needs few rows.
+    """
+    met = np.zeros((n_rows, int(partner.max()) + 1), np.bool_)
+    for row, mate in zip(own, partner, strict=True):
+        met[row[row >= 0], mate[row >= 0]] = True
+    return np.asarray(met.cumsum(axis=1) - 1, np.int64)

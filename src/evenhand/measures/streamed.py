@@ -31,7 +31,7 @@ from evenhand.metrics import unqover
 from evenhand.strict import plain
 
 Floats = npt.NDArray[np.float64]
-Codes = npt.NDArray[np.int64]
+Codes = npt.NDArray[np.integer[Any]]
 DRAWS_AT_ONCE = 64
 
 
@@ -128,7 +128,7 @@ class CellSums:
         self._means = np.zeros(3)
         self._met = np.zeros(self.size[0], np.int64)
         self._flips = np.zeros(4, np.int64)
-        self._links: list[tuple[Codes, Floats, Floats, Floats]] = []
+        self._links: list[tuple[npt.NDArray[Any], ...]] = []
         self._found = self._complete = self._rows = 0
         self._missing: list[dict[str, Any]] = []
 
@@ -149,7 +149,8 @@ class CellSums:
         self._met += pairs.contexts()[1]
         links = pairs.links
         key = (links.first * self.size[0] + links.second) * self.size[1] + links.attribute
-        self._links.append((key, *links.sums))
+        c, sign, n = links.sums
+        self._links.append((key, c, sign.astype(np.float32), n.astype(np.int32)))  # whole numbers
         self._weigh(links)
         self._weigh_errors(pairs)
 
@@ -190,14 +191,25 @@ class CellSums:
 
     def pairs(self) -> SummedPairs:
         """The links so far, in the order of their terms and attributes."""
-        parts = list(zip(*self._links, strict=True)) or [[np.empty(0, np.int64)]] + [[]] * 3
-        key = np.concatenate(parts[0])
-        order = np.argsort(key, kind="stable")
-        pair, attribute = np.divmod(key[order], self.size[1])
-        first, second = np.divmod(pair, self.size[0])
-        c, sign, n = (np.concatenate(part)[order] for part in parts[1:])
-        links = SummedLinks(first, second, attribute, (), *self.size, (c, sign, n))
+        columns = self._joined()
+        pair, attribute = np.divmod(columns[0], self.size[1])
+        first, second = (code.astype(np.int32) for code in np.divmod(pair, self.size[0]))
+        c, sign, n = (column.astype(np.float64, copy=False) for column in columns[1:])
+        links = SummedLinks(first, second, attribute.astype(np.int32), (), *self.size, (c, sign, n))
         return SummedPairs(links, *self.size, self._met)
+
+    def _joined(self) -> tuple[npt.NDArray[Any], ...]:
+        """The links as four columns in order of their key; the parts they came in are let go."""
+        parts = [list(part) for part in zip(*self._links, strict=True)]
+        self._links = []
+        key = np.concatenate(parts.pop(0)) if parts else np.empty(0, np.int64)
+        order = np.argsort(key, kind="stable")
+        columns = [key[order]]
+        while parts:
+            columns.append(np.concatenate(parts.pop(0))[order])
+        columns += [np.empty(0)] * (4 - len(columns))
+        self._links = [tuple(columns)]
+        return self._links[0]
 
     def measure(self) -> dict[str, Any]:
         """Everything that `measure_cells` gives."""

@@ -23,7 +23,7 @@ from evenhand.stats.multiple import benjamini_hochberg
 from evenhand.strict import plain
 
 Floats = npt.NDArray[np.float64]
-Codes = npt.NDArray[np.int64]
+Codes = npt.NDArray[np.integer[Any]]
 
 TEXT = ("template", "attribute", "first", "second")
 OPTIONAL = ("group_first", "group_second", "attribute_class")

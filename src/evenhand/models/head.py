@@ -27,6 +27,7 @@ import numpy.typing as npt
 
 from evenhand.errors import ModelError, SpecError, unknown
 from evenhand.models.alphas import alpha_eq8, alpha_released
+from evenhand.models.mixing import mix, sweep
 from evenhand.models.replay import Replays
 
 Array = npt.NDArray[Any]
@@ -34,7 +35,6 @@ MIXTURES = ("probability", "hidden")
 RULES = ("fixed", "eq8", "released")
 LARGEST = 100.0  # powers of two are clamped here: they stay finite in float32
 KEPT = 1 << 23  # floats of a scratch array that is kept: 170 rows of 49,152
-BLOCK_FLOATS = 1 << 19  # floats of a block of rows, which stays in cache
 LOG2E, LN2 = 1.4426950408889634, 0.6931471805599453
 
 
@@ -249,34 +249,29 @@ class AppliedEdit:
         weight = alpha if isinstance(alpha, float) else alpha[:, None]
         if isinstance(alpha, float) and alpha == 0.0:
             return own
-        if self.device.type != "cpu":
-            moved = self._moves(states @ self.right, raw)
-            return self._mixed(own, moved, weight, self.torch.empty_like(own))
-        return self._row_blocks(states, raw, own, weight)
+        if self.device.type == "cpu" and sweep() is not None:
+            return self._swept(states, raw, own, weight)
+        return self._mixed(own, self._moves(states @ self.right, raw), weight)
 
-    def _row_blocks(self, states: Any, raw: Any, own: Any, weight: Any) -> Any:
-        """The mixture a few rows at a time, which stay in the processor's cache.
-
-        Rows whose alpha is 0 are left as they are.
-        """
-        rows = None
-        if not isinstance(weight, float):
+    def _swept(self, states: Any, raw: Any, own: Any, weight: Any) -> Any:
+        """The mixture on a processor, in place; rows whose alpha is 0 are left as they are."""
+        torch = self.torch
+        own = own.contiguous()
+        best = own.amax(-1)
+        self._note(best)
+        if isinstance(weight, float):
+            rows, share = torch.arange(len(own)), np.full(len(own), weight)
+        else:
             rows = (weight[:, 0] != 0).nonzero()[:, 0]
-            self._note(own.sum())
-            states = states[rows]
+            share = weight[rows, 0].double().numpy()
+            states, best = states[rows], best[rows]
             raw = None if self.post is None else raw.reshape(own.shape)[rows]
         moved = self._moves(states @ self.right, raw)
-        size = max(1, BLOCK_FLOATS // own.shape[1])
-        scratch = self._scratch("p", (size, own.shape[1]))
-        for low in range(0, len(moved), size):
-            part = slice(low, low + size)
-            if rows is None:
-                self._mixed(own[part], moved[part], weight, scratch)
-            else:
-                picked = own.index_select(0, rows[part])
-                own.index_copy_(
-                    0, rows[part], self._mixed(picked, moved[part], weight[rows[part]], scratch)
-                )
+        means = mix(
+            own.numpy(), moved.numpy(), rows.numpy(), best.mul(LOG2E).numpy(),
+            (1 - share) / share, torch.get_num_threads(),
+        )  # fmt: skip
+        self._note(torch.from_numpy(means))
         return own
 
     def _edited_logits(self, low: Any, raw: Any, own: Any) -> Any:
@@ -316,19 +311,12 @@ class AppliedEdit:
 
     # log p = log[(1 - a) p* + a p_hat] = log p* + log[(1 - a) + a e^d / m],
     # d = (edited - own logit), m = sum p* e^d: one softmax, one exp2, one log2, all in place.
-    def _mixed(self, own: Any, moved: Any, weight: Any, scratch: Any) -> Any:
+    def _mixed(self, own: Any, moved: Any, weight: Any) -> Any:
         """Log-probabilities of Eq. 7, up to a constant per row; overwrites `own` and `moved`."""
-        torch, p = self.torch, scratch[: len(own)]
         ratio = moved.exp2_()
-        if self.device.type != "cpu":
-            mean = torch.linalg.vecdot(torch.softmax(own, -1, out=p), ratio)[:, None]
-            self._note(mean)
-            return own.add_(ratio.mul_(weight / mean).add_(1 - weight).log_())
-        best = own.amax(-1, keepdim=True).mul_(-LOG2E)
-        total = torch.add(best, own, alpha=LOG2E, out=p).exp2_().sum(-1, keepdim=True)
-        mean = p.mul_(ratio).sum(-1, keepdim=True) / total
-        self._note(mean)  # no alpha is 0 here, which saves a pass
-        return own.add_(ratio.add_(mean * ((1 - weight) / weight)).log_())
+        mean = self.torch.linalg.vecdot(self.torch.softmax(own, -1), ratio)[:, None]
+        self._note(mean)
+        return own.add_(ratio.mul_(weight / mean).add_(1 - weight).log_())
 
     def _scratch(self, name: str, shape: tuple[int, int]) -> Any:
         """An array of this shape, kept between steps: fresh memory costs more than a pass."""

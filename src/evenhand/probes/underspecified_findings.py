@@ -16,7 +16,7 @@ from evenhand.stats.power import detectable_effect
 if TYPE_CHECKING:
     from evenhand.probes.underspecified import Underspecified
 
-Codes = npt.NDArray[np.int64]
+Codes = npt.NDArray[np.integer[Any]]
 Floats = npt.NDArray[np.float64]
 EXAMPLES = 4
 DIGITS = 12

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from evenhand.probes.underspecified import Underspecified
 
 Floats = npt.NDArray[np.float64]
-Codes = npt.NDArray[np.int64]
+Codes = npt.NDArray[np.integer[Any]]
 BLOCK_CELLS = 16_384
 KEPT = 4
 LAST = np.iinfo(np.int64).max

@@ -40,7 +40,7 @@ def summary(
 def items_table(cells: Cells, neither: Floats | None) -> pa.Table:
     """One row per cell: its codes as dictionary columns, its eight scores and C."""
 
-    def coded(codes: npt.NDArray[np.int64], values: tuple[str, ...]) -> pa.Array:
+    def coded(codes: npt.NDArray[np.integer[Any]], values: tuple[str, ...]) -> pa.Array:
         return pa.DictionaryArray.from_arrays(pa.array(codes, pa.int32()), pa.array(values))
 
     columns: dict[str, Any] = {
