@@ -18,7 +18,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from evenhand.errors import SpecError, unknown
-from evenhand.lexicons.questions import Attribute, Subject, Template, article
+from evenhand.lexicons.articles import agreed
+from evenhand.lexicons.questions import Attribute, Subject, Template
 
 NAMES = {
     "gender": ("mixed_gender", "occupation_rev1", "gender_noact"),
@@ -33,8 +34,7 @@ FORMS = {"[subj]": "plain", "[subj:dem]": "demonym"}
 NEGATED = ":neg]"
 SINGLE = "-single"
 _SLOT = re.compile(r"\[[^\[\]\s]+\]")
-_INDEFINITE = re.compile(r"\b([Aa]n?) (?=(\w[\w-]*))")
-_OPENS = re.compile(r"(?:^|(?<=[.?!] ))[a-z]")
+_OPENS = re.compile(r"(?:^|(?<=[.?!] ))[^\W\d_]")
 
 
 def published_articles(text: str, *, glued: bool = False) -> str:
@@ -63,13 +63,7 @@ def sound_articles(text: str) -> str:
     >>> sound_articles("a Asian man met an European man. an hour passed.")
     'An Asian man met a European man. An hour passed.'
     """
-
-    def agree(found: re.Match[str]) -> str:
-        word = article(found[2])
-        return (word.capitalize() if found[1][0] == "A" else word) + " "
-
-    agreed = _INDEFINITE.sub(agree, text)
-    return _OPENS.sub(lambda m: m[0].upper(), agreed)
+    return _OPENS.sub(lambda m: m[0].upper(), agreed(text))
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,11 +125,14 @@ class WordLists:
             hint = f"Expected {'/'.join(parts[:-1])}/NAME in it. See docs/papers/unqover.md"
             raise SpecError(unknown("word list", parts[-1], known, where=str(kind), hint=hint))
         try:
-            text = path.read_text(encoding="utf-8")
+            text = path.read_text(encoding="utf-8-sig")
         except UnicodeDecodeError as error:
             raise SpecError(f"{path}: not UTF-8 text (byte {error.start}).") from None
         kept = (line.strip() for line in text.split("\n"))
-        return [line for line in kept if line and not line.startswith("#")]
+        found = [line for line in kept if line and not line.startswith("#")]
+        if not found:
+            raise SpecError(f"{path}: no lines but blank ones and comments.")
+        return found
 
     def subjects(self, name: str) -> tuple[Subject, ...]:
         """The subjects of a list; `mixed_gender[_suffix]` joins the female and the male list."""
@@ -145,8 +142,9 @@ class WordLists:
         heads = self._heads("nouns", "subjects", name)
         strange = [head for head in heads if head not in FORMS]
         if strange or "[subj]" not in heads:
+            what = f"head {strange[0]!r}" if strange else "no line begins with [subj]"
             raise SpecError(
-                f"{self.folder}/nouns/subjects/{name}: head {(strange or ['?'])[0]!r}. "
+                f"{self.folder}/nouns/subjects/{name}: {what}. "
                 f"Accepted: lines that begin with {' or '.join(FORMS)}."
             )
         _aligned(f"{self.folder}/nouns/subjects/{name}", heads)
@@ -227,8 +225,11 @@ class WordLists:
             raise SpecError(f"{where}: the question needs one slot, the negated one its twin.")
         subject = "demonym" if "[subj1:dem]" in context else "plain"
         ending = ":dem]" if subject == "demonym" else "]"
-        if not all(f"[subj{k}{ending}" in context for k in (1, 2)):
-            raise SpecError(f"{where}: {context!r} must hold [subj1{ending} and [subj2{ending}.")
+        if {f"[subj{k}{ending}" for k in (1, 2)} != set(_SLOT.findall(context)):
+            raise SpecError(
+                f"{where}: the context {context!r} must hold [subj1{ending} and [subj2{ending} and "
+                "no other slot."
+            )
         if form == "lm" and any(text.count("[mask]") != 1 for text in (question, negated)):
             raise SpecError(f"{where}: a masked statement needs exactly one [mask].")
         return PublishedTemplate(
@@ -281,14 +282,34 @@ def read_lists(
             "activities/ and slots/. See docs/papers/unqover.md"
         )
     subjects, attributes, slots = NAMES[social_class]
-    return Lists(
-        lists.subjects(subjects + (f"_{suffix}" if suffix else "")),
+    subjects += f"_{suffix}" if suffix else ""
+    slots += "_lm" if form == "lm" else ""
+    found = Lists(
+        lists.subjects(subjects),
         lists.templates(
-            slots + ("_lm" if form == "lm" else ""), social_class,
-            filler=lists.filler(filler), as_published=as_published,
+            slots, social_class, filler=lists.filler(filler), as_published=as_published
         ),
         lists.attributes(attributes),
-    )  # fmt: skip
+    )
+    _fitting(found, f"{lists.folder}/slots/{slots}", subjects, attributes)
+    return found
+
+
+def _fitting(lists: Lists, where: str, subjects: str, attributes: str) -> None:
+    """Raise when a template has a slot for which the other lists have no wording."""
+    worded = {slot for attribute in lists.attributes for slot in attribute.forms}
+    heads = {form: head for head, form in FORMS.items()}
+    for template in lists.templates:
+        if template.slot not in worded:
+            raise SpecError(
+                f"{where}, template {template.id}: slot {template.slot} has no lines in "
+                f"activities/{attributes}, which has {', '.join(sorted(worded))}."
+            )
+        if any(template.subject not in subject.forms for subject in lists.subjects):
+            raise SpecError(
+                f"{where}, template {template.id}: asks for {heads[template.subject]} forms, which "
+                f"the list of subjects {subjects!r} does not have."
+            )
 
 
 def record_lines(

@@ -109,7 +109,7 @@ def test_the_probe_asks_the_published_texts(shared: Path) -> None:
     design = probe.design("qa", 0)
     inputs = design.inputs(0, 4, "<mask>")
     assert inputs.context[0].startswith("[aug] yes no  [text] (CNN) --  An African man")
-    assert inputs.first[0], inputs.second[0] == ("African", "Jewish")
+    assert (inputs.first[0], inputs.second[0]) == ("African", "Jewish")
     assert inputs.context[0] == inputs.context[1] != inputs.context[2]
 
 

@@ -10,6 +10,7 @@ when asked for. See docs/lexicons.md.
 
 from __future__ import annotations
 
+from evenhand.lexicons.articles import article
 from evenhand.lexicons.contexts import (
     ContextPair,
     GenderTerm,
@@ -28,7 +29,6 @@ from evenhand.lexicons.questions import (
     Attribute,
     Subject,
     Template,
-    article,
     attributes,
     occupations,
     subjects,

@@ -13,7 +13,6 @@ A probe fills a template lazily, cell by cell:
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,15 +20,13 @@ from string import Formatter
 from typing import Any
 
 from evenhand.errors import SpecError, unknown
+from evenhand.lexicons.articles import agreed
 from evenhand.lexicons.files import Lexicon, load
 from evenhand.lexicons.people import groups
 
 SOCIAL_CLASSES = ("gender", "nationality", "ethnicity", "religion")
 FORMS = ("qa", "lm")
 SLOTS = ("occupation", "place", "people", "person")
-_VOWEL_LETTER_CONSONANT_SOUND = re.compile(r"eu|uni(?![nm])|us[ae]|uk|ug|uto|one\b|once\b")
-_SILENT_H = re.compile(r"hon(?:est|o)|hour|heir")
-_INDEFINITE = re.compile(r"\b([Aa]) (?=(\w[\w-]*))")
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +89,7 @@ class Template:
         text = self.context.format(
             first=first.forms[self.subject], second=second.forms[self.subject]
         )
-        return _INDEFINITE.sub(lambda found: _agree(found[1], found[2]), text)
+        return agreed(text)
 
     def question_for(
         self, attribute: Attribute, *, negated: bool = False, mask: str = "[MASK]"
@@ -164,23 +161,6 @@ def occupations() -> tuple[Attribute, ...]:
     (70, 'driver')
     """
     return attributes("gender")
-
-
-def article(word: str) -> str:
-    """Return "a" or "an", by sound, for the words that templates meet.
-
-    >>> [article(word) for word in ("Asian", "European", "Honduran", "Uzbek", "honest")]
-    ['an', 'a', 'a', 'an', 'an']
-    """
-    lower = word.lower()
-    if lower[:1] in ("a", "e", "i", "o", "u"):
-        return "a" if _VOWEL_LETTER_CONSONANT_SOUND.match(lower) else "an"
-    return "an" if _SILENT_H.match(lower) else "a"
-
-
-def _agree(letter: str, word: str) -> str:
-    found = article(word)
-    return (found.capitalize() if letter == "A" else found) + " "
 
 
 def _template(lexicon: Lexicon, row: Mapping[str, Any], social_class: str, form: str) -> Template:

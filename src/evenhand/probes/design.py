@@ -181,6 +181,7 @@ def make_design(
     every = sum(map(len, blocks))
     if not every:
         raise SpecError("underspecified: no template and attribute fit together.")
+    _told_apart(subjects, templates, attributes, across)
     fits = _fits(blocks, templates_per_pair)
     sizes = np.asarray([len(fit) for fit in fits])[np.arange(len(first)) % len(fits)]
     return Design(
@@ -193,6 +194,33 @@ def make_design(
         population * every,
         np.cumsum(sizes),
     )
+
+
+def _told_apart(
+    subjects: Sequence[Subject],
+    templates: Sequence[Template],
+    attributes: Sequence[Attribute],
+    across: bool,
+) -> None:
+    """Raise when two terms that meet are written alike, or a wording would be asked twice."""
+    advice = "Take one of them out of the list."
+    for form in dict.fromkeys(template.subject for template in templates):
+        written: dict[str, list[Subject]] = {}
+        for subject in subjects:
+            alike = written.setdefault(subject.forms[form].casefold(), [])
+            for other in alike:
+                if not across or other.group != subject.group or other.term == subject.term:
+                    both = f"{other.term!r} and {subject.term!r} are both written"
+                    raise SpecError(
+                        f"underspecified: {both} {subject.forms[form]!r}, so no answer can tell "
+                        f"them apart. {advice}"
+                    )
+            alike.append(subject)
+    for slot in dict.fromkeys(template.slot for template in templates):
+        names = [a.name for a in attributes if slot in a.forms]
+        twice = next((name for k, name in enumerate(names) if name in names[:k]), None)
+        if twice is not None:
+            raise SpecError(f"underspecified: the attribute {twice!r} is listed twice. {advice}")
 
 
 def _fits(blocks: list[list[tuple[int, int]]], some: int | None) -> tuple[Codes, ...]:
