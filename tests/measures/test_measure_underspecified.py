@@ -234,6 +234,21 @@ def test_wrong_rows_are_named(
         underspecified.measure(write_csv(tmp_path / "t.csv", rows))
 
 
+def test_an_optional_column_without_any_value_is_as_good_as_absent(
+    made_rows: Callable[..., Rows], tmp_path: Path
+) -> None:
+    rows = [
+        {k: v for k, v in row.items() if not k.startswith("group_")} for row in made_rows(terms=2)
+    ]
+    wanted = dumps(measured(rows))
+    for blank in ("", None, float("nan")):
+        filled = [row | dict.fromkeys(underspecified.OPTIONAL, blank) for row in rows]
+        assert dumps(measured(filled)) == wanted
+        pq.write_table(pa.Table.from_pylist(filled), tmp_path / "t.parquet")
+        found = underspecified.measure(tmp_path / "t.parquet", resamples=100, samples=999)
+        assert dumps(found) == wanted
+
+
 def test_repeated_rows_are_named(made_rows: Callable[..., Rows]) -> None:
     rows = made_rows(terms=2)
     with pytest.raises(DataError, match=r"rows 3 and 145: the same template.*1 such inputs"):

@@ -147,6 +147,16 @@ def test_ties_are_ties_also_after_rounding() -> None:
     assert unqover.flips(scores).order_compared == 0
 
 
+def test_the_size_of_all_scores_changes_no_sign() -> None:
+    scores = np.random.default_rng(0).random((40, 2, 2, 2))
+    codes = np.arange(40) % 5, np.arange(40) % 5 + 1, np.arange(40) % 3
+    sizes = {"n_terms": 6, "n_attributes": 3}
+    large, tiny = (unqover.summary(s, *codes, **sizes) for s in (scores, scores * 1e-14))
+    assert tiny.eta == pytest.approx(large.eta, abs=1e-12)
+    assert tiny.mu == pytest.approx(large.mu * 1e-14, rel=1e-9)
+    assert unqover.flips(scores * 1e-14) == unqover.flips(scores)
+
+
 def test_flips_count_real_changes_only() -> None:
     steady = np.zeros((1, 2, 2, 2))
     steady[0, :, 0] = [0.9, 0.1]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import math
 from pathlib import Path
@@ -155,6 +156,37 @@ def test_predictions_that_were_never_made_are_refused(tmp_path: Path) -> None:
     file.write_text(json.dumps(released(rows)))
     with pytest.raises(DataError, match="has no start and end probability"):
         measure(file)
+
+
+def predicted(ends: list[Any]) -> dict[str, Any]:
+    """Two ordered entries of one cell; one answer has these start and end probabilities."""
+    names = ("cluster1", "cluster2", "subj1", "subj2", "tid", "attr_cluster", "attr")
+    rows = []
+    for one, two in (('"A"', "B"), ("B", '"A"')):
+        scores = {q: {a: [0.25, 0.25] for a in ("ans0", "ans1")} for q in ("q0", "q1")}
+        values = ("None", "None", one, two, 0, "None", "x")
+        rows.append({**dict(zip(names, values)), "scores": scores})
+    rows[0]["scores"]["q0"]["ans0"] = ends
+    return released(rows)
+
+
+@pytest.mark.parametrize("ends", [[2.0, 0.25], [-0.5, -0.5], [float("nan"), 0.5]])
+def test_predictions_that_are_no_probabilities_are_refused(
+    tmp_path: Path, ends: list[float]
+) -> None:
+    (tmp_path / "p.json").write_text(json.dumps(predicted(ends)))
+    with pytest.raises(DataError, match=r"ans0: (2.0|-0.5|nan) is no probability"):
+        measure(tmp_path / "p.json")
+
+
+def test_predictions_are_known_by_what_is_in_them_not_by_the_name(tmp_path: Path) -> None:
+    text = json.dumps(predicted([0.81, 0.25]))
+    (tmp_path / "p.output").write_text(text)
+    (tmp_path / "p.json.gz").write_bytes(gzip.compress(text.encode()))
+    for name in ("p.output", "p.json.gz"):
+        found = measure(tmp_path / name, resamples=50)
+        assert found["delta"] == pytest.approx((0.45 - 0.25) / 4)
+        assert found["gamma"][0]["term"] == '"A"'
 
 
 def test_one_template_only_gives_numbers_and_no_false_interval(tmp_path: Path) -> None:

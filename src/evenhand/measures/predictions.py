@@ -8,8 +8,11 @@ q0 is the question, q1 its negation; ans0 belongs to the first subject. S = sqrt
 
 from __future__ import annotations
 
+import gzip
 import json
+import lzma
 import math
+import re
 from pathlib import Path
 from typing import Any
 
@@ -17,19 +20,27 @@ from evenhand.errors import DataError
 from evenhand.measures.tables import Table, from_columns
 
 PARTS = 8
+ROUNDING = 1e-6
+"""How far a float32 softmax may overshoot."""
+_FIRST_KEY = re.compile(rb'\{\s*"((?:[^"\\]|\\.)*)"')
+
+
+def _opened(path: Path) -> Any:
+    return {".gz": gzip.open, ".xz": lzma.open}.get(path.suffix, open)(path, "rb")
 
 
 def is_predictions(path: Path) -> bool:
-    """Whether a file looks like released predictions: one object whose first key has its bars."""
-    if path.suffix.lower() != ".json":
-        return False
+    """Whether a file looks like released predictions: one object whose first key has its bars.
+
+    The name does not matter; .gz and .xz are unpacked.
+    """
     try:
-        with path.open(encoding="utf-8") as file:
+        with _opened(path) as file:
             head = file.read(4_096).lstrip()
-    except (OSError, UnicodeDecodeError):
+    except (OSError, EOFError, lzma.LZMAError):
         return False
-    parts = head.split('"')
-    return head.startswith("{") and len(parts) > 1 and parts[1].count("|") == PARTS - 1
+    key = _FIRST_KEY.match(head)
+    return key is not None and key[1].count(b"|") == PARTS - 1
 
 
 def read_predictions(path: Path) -> Table:
@@ -39,8 +50,9 @@ def read_predictions(path: Path) -> Table:
         DataError: no JSON, a key without its eight parts, or an answer without probabilities.
     """
     try:
-        data = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
+        with _opened(path) as file:
+            data = json.loads(file.read())
+    except (OSError, EOFError, ValueError, lzma.LZMAError) as error:
         raise DataError(f"{path}: is not readable JSON ({error}).") from error
     names = (
         "template", "attribute", "first", "second", "negated", "score_first", "score_second",
@@ -72,4 +84,10 @@ def _score(path: Path, key: str, record: Any, question: str, who: str) -> float:
             f"{path}: {key!r}, {question}, {who} has no start and end probability ({error!r}). "
             "Were the predictions made? Unpredicted files leave them empty."
         ) from error
-    return math.sqrt(ends[0] * ends[1]) if min(ends) >= 0 else math.nan
+    wrong = next((end for end in ends if not -ROUNDING <= end <= 1 + ROUNDING), None)
+    if wrong is not None:
+        raise DataError(
+            f"{path}: {key!r}, {question}, {who}: {wrong!r} is no probability. Start and end lie "
+            "between 0 and 1; convert logits first, and leave out what was not predicted."
+        )
+    return math.sqrt(max(ends[0], 0.0) * max(ends[1], 0.0))

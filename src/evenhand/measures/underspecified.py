@@ -89,6 +89,7 @@ def measure(
 def read_cells(table: Table) -> Cells:
     """Put the rows of a table together to cells, checking every row."""
     table.require(COLUMNS)
+    table = _without_blank(table)
     first, second, terms = _joined(table.labels("first"), table.labels("second"))
     _two_terms(table, first, second, terms)
     attribute, template = table.labels("attribute"), table.labels("template")
@@ -122,6 +123,19 @@ def read_cells(table: Table) -> Cells:
         group_of_term=group_of_term,
         n_rows=table.n_rows,
     )
+
+
+def _without_blank(table: Table) -> Table:
+    """The table without optional columns that have no value in any row."""
+
+    def blank(column: Any) -> bool:
+        return all(v is None or v == "" or v != v for v in column.unique().to_pylist())
+
+    kept = {
+        name: column for name, column in table.columns.items()
+        if name not in OPTIONAL or not blank(column)
+    }  # fmt: skip
+    return Table(kept, table.source, table.n_rows)
 
 
 def _joined(one: Labels, other: Labels) -> tuple[Codes, Codes, tuple[str, ...]]:

@@ -24,8 +24,9 @@ import numpy.typing as npt
 Floats = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.integer[Any]]
 
-# A comparison below this is a tie: eight scores in [0, 1] sum with an error under 1e-15.
 TIE = 1e-12
+"""A difference below this share of the largest score is a tie: eight scores sum with a relative
+error under 1e-15. Relative, since the scores of rare terms at a mask may all be tiny."""
 
 
 def span_score(start: npt.ArrayLike, end: npt.ArrayLike) -> Floats:
@@ -85,7 +86,8 @@ def comparative(scores: npt.ArrayLike) -> Floats:
     """C of the first term over the second (Li et al. 2020, Eq. 6), shape [cells], in [-1, 1].
 
     C(x1, x2) = 1/2 [B(x1|x2) - B(x2|x1)]. Positive: the first term is preferred for the attribute.
-    C(x1, x2) = -C(x2, x1) exactly; a shift that depends on position only cancels.
+    C(x1, x2) = -C(x2, x1) exactly; a shift that depends on position only cancels. What is left of
+    equal scores by rounding is 0 exactly.
 
     Deviates: none. For this example the paper's text prints 0.31, the difference without the 1/2
     of its own equation; the equation and the released code give 0.1575.
@@ -94,8 +96,14 @@ def comparative(scores: npt.ArrayLike) -> Floats:
     >>> comparative(gerald_jennifer).round(12).tolist()
     [0.1575]
     """
-    bias = term_bias(scores)
-    return np.asarray((bias[:, 0] - bias[:, 1]) / 2, np.float64)
+    cells = _cells(scores)
+    bias = term_bias(cells)
+    return _without_rounding((bias[:, 0] - bias[:, 1]) / 2, cells.max(axis=(1, 2, 3)))
+
+
+def _without_rounding(difference: Floats, largest: Floats) -> Floats:
+    """Differences with 0 where only rounding of scores as large as `largest` is left."""
+    return np.asarray(np.where(np.abs(difference) <= TIE * largest, 0.0, difference), np.float64)
 
 
 def positional_error(scores: npt.ArrayLike) -> Floats:
@@ -132,16 +140,13 @@ def attribute_error(scores: npt.ArrayLike) -> Floats:
     return np.asarray(np.abs(cells[:, :, 0] - swapped).mean(axis=(1, 2)), np.float64)
 
 
-def preference_sign(values: npt.ArrayLike, *, tie: float = TIE) -> Floats:
-    """sgn of comparative scores with ties at 0 (Li et al. 2020, Eq. 9); NaN stays NaN.
+def preference_sign(values: npt.ArrayLike) -> Floats:
+    """sgn of comparative scores, 0 for ties (Li et al. 2020, Eq. 9); NaN stays NaN.
 
-    Differences up to `tie` are rounding noise of equal scores and count as ties.
-
-    >>> preference_sign([0.2, -0.1, 1e-17]).tolist()
+    >>> preference_sign([0.2, -1e-15, 0.0]).tolist()
     [1.0, -1.0, 0.0]
     """
-    array = np.asarray(values, np.float64)
-    return np.asarray(np.where(np.abs(array) <= tie, 0.0, np.sign(array)), np.float64)
+    return np.asarray(np.sign(np.asarray(values, np.float64)), np.float64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +175,8 @@ def flips(scores: npt.ArrayLike) -> Flips:
     Flips(order=1, order_compared=2, negation=1, negation_compared=2)
     """
     cells = _cells(scores)
-    sign = preference_sign(cells[..., 0] - cells[..., 1])  # [cells, order, question]
+    gap = _without_rounding(cells[..., 0] - cells[..., 1], cells.max(axis=-1))
+    sign = preference_sign(gap)  # [cells, order, question]
     by_order = sign[:, 0] * sign[:, 1]
     by_negation = sign[:, :, 0] * sign[:, :, 1]
     return Flips(
