@@ -20,6 +20,7 @@ from evenhand.measures.stereoset import LABELS, Example, read_gold
 from evenhand.metrics.stereoset import Outcomes, intervals, scores
 from evenhand.mitigations.tradeoff import Candidate
 from evenhand.models.head import AppliedEdit
+from evenhand.models.head_handles import raw_logits
 
 Floats = npt.NDArray[np.float64]
 ROWS = 256  # rows of logits alive at once
@@ -69,7 +70,7 @@ class StereoBench:
             model.states(wanted), np.asarray(targets), np.repeat(np.arange(len(texts)), counts)
         )
         self.counts = np.maximum(counts, 1)
-        self.weight = model.model.get_output_embeddings().weight.detach().float()
+        self.device = model.model.get_output_embeddings().weight.device
 
     def token_scores(
         self, candidates: Sequence[Candidate]
@@ -79,13 +80,14 @@ class StereoBench:
         own = np.empty(len(found.targets))
         hats = [np.empty(len(own)) for _ in candidates]
         alphas = [np.zeros(len(own)) for _ in candidates]
+        head = raw_logits(torch, self.model.model)
         with torch.inference_mode():
             applied = [AppliedEdit(torch, self.model.model, c.edit) for c in candidates]
             for low in range(0, len(own), ROWS):
                 part = slice(low, low + ROWS)
-                h = torch.as_tensor(found.states[part], device=self.weight.device)
-                at = torch.as_tensor(found.targets[part], device=self.weight.device)[:, None]
-                raw = h @ self.weight.T
+                h = torch.as_tensor(found.states[part], device=self.device)
+                at = torch.as_tensor(found.targets[part], device=self.device)[:, None]
+                raw = head(h)
                 post = applied[0].post if applied else None
                 logits = raw if post is None else post(raw)
                 own[part] = _picked(logits, at)

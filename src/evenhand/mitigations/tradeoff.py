@@ -19,6 +19,7 @@ import numpy.typing as npt
 
 from evenhand.errors import SpecError
 from evenhand.models.head import AppliedEdit, HeadEdit
+from evenhand.models.head_handles import after_head, raw_logits
 from evenhand.stats import bootstrap
 
 ALPHAS = tuple(round(0.1 * i, 1) for i in range(11))
@@ -82,22 +83,19 @@ class Bench:
         self.torch, self.model, self.held = model.torch, model, held
         rows = np.random.default_rng(seed).permutation(len(held.targets))[:TEXT_ROWS]
         self.rows = np.sort(rows)
-        self.weight = model.model.get_output_embeddings().weight.detach().float()
+        self.device = model.model.get_output_embeddings().weight.device
+        self.raw = raw_logits(model.torch, model.model)
+        self.post = after_head(model.torch, model.model.config)
         with self.torch.inference_mode():
             self.sides = [self._own(held.first), self._own(held.second)]
             self.text = self._own(held.text[self.rows])
-        self.targets = self.torch.as_tensor(held.targets[self.rows], device=self.weight.device)
+        self.targets = self.torch.as_tensor(held.targets[self.rows], device=self.device)
 
     def _own(self, states: npt.NDArray[np.float32]) -> tuple[Any, Any]:
         """States and the model's own log-probabilities."""
-        h = self.torch.as_tensor(np.array(states), device=self.weight.device)
-        return h, self._finished(h @ self.weight.T)
-
-    def _finished(self, raw: Any) -> Any:
-        from evenhand.models.head import _after_head
-
-        post = _after_head(self.torch, self.model.model.config)
-        return (raw if post is None else post(raw)).log_softmax(-1)
+        h = self.torch.as_tensor(np.array(states), device=self.device)
+        raw = self.raw(h)
+        return h, (raw if self.post is None else self.post(raw)).log_softmax(-1)
 
     def judge(
         self, candidate: Candidate, alphas: Sequence[float | str], *, full: bool = False
@@ -113,7 +111,7 @@ class Bench:
 
     def _edited(self, applied: AppliedEdit, own: tuple[Any, Any]) -> Any:
         h, logp = own
-        raw = h @ self.weight.T if applied.post is not None else logp
+        raw = self.raw(h) if applied.post is not None else logp
         return applied._edited_logits(h @ applied.right, raw, logp).log_softmax(-1)
 
     def _point(

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from functools import cached_property
@@ -27,13 +28,14 @@ import numpy.typing as npt
 
 from evenhand.errors import ModelError, SpecError, unknown
 from evenhand.models.alphas import alpha_eq8, alpha_released
+from evenhand.models.head_handles import OtherHead, StepWatch, after_head, goes_on
 from evenhand.models.mixing import mix, sweep
 from evenhand.models.replay import Replays
 
 Array = npt.NDArray[Any]
 MIXTURES = ("probability", "hidden")
 RULES = ("fixed", "eq8", "released")
-LARGEST = 100.0  # powers of two are clamped here: they stay finite in float32
+LARGEST = 40.0  # powers of two up to here are mixed by one sweep; beyond, by logarithms
 KEPT = 1 << 23  # floats of a scratch array that is kept: 170 rows of 49,152
 LOG2E, LN2 = 1.4426950408889634, 0.6931471805599453
 
@@ -129,11 +131,12 @@ class AppliedEdit:
         self.right = self._tensor(edit.right)
         self.q: Any = self._tensor(edit.sensitivity)
         self.in_set: Any = self._tensor(edit.sensitive, torch.bool)
-        self.post = _after_head(torch, model.config)
+        self.post = after_head(torch, model.config)
         with self._plainly():
             self.broken = torch.zeros((), dtype=torch.bool, device=self.device)
         self._hidden: Any = None
         self._raw: Any = None
+        self._later: bool | None = None
         self._kept: dict[str, Any] = {}
         self.replays = Replays(torch, self) if self.device.type == "cuda" else None
 
@@ -148,7 +151,8 @@ class AppliedEdit:
         """-(E L)' in powers of two, [rank, vocabulary]: what the edit adds to the logits."""
         with self._plainly():
             exact = self.head.weight.detach().float()
-            return (exact @ self._tensor(self.edit.left)).T.contiguous().mul_(-LOG2E)
+            made = (exact @ self._tensor(self.edit.left)).T.contiguous().mul_(-LOG2E)
+            return made.sub_(made.mean(1, keepdim=True)) if self._level_free else made
 
     @cached_property
     def reach(self) -> tuple[Any, float]:
@@ -163,7 +167,17 @@ class AppliedEdit:
         if self.edit.offset is None:
             return None
         with self._plainly():
-            return self.head.weight.detach().float() @ self._tensor(self.edit.offset)
+            made = self.head.weight.detach().float() @ self._tensor(self.edit.offset)
+            return made.sub_(made.mean()) if self._level_free else made
+
+    @property
+    def _level_free(self) -> bool:
+        """Whether a constant on all edited logits changes nothing: it is left out where it can be.
+
+        Logits of some models lie near -100 throughout; without it an edit that takes out the mean
+        state would move them all that far, and small differences would drown.
+        """
+        return self.post is None and self.edit.mixture == "probability" and not self.edit.linear
 
     @cached_property
     def folded(self) -> tuple[Any, Any]:
@@ -209,24 +223,26 @@ class AppliedEdit:
         """Change the model for good and give the handles that change it back."""
         if self.edit.linear and type(self.head) is self.torch.nn.Linear:
             watch = self.model.register_forward_hook(
-                lambda module, inputs, output: self._note(output["logits"].detach().sum())
+                lambda module, inputs, output: self._note(output["logits"].detach().amax(-1))
             )
-            return [_OtherHead(self.head, *self.folded), watch]
+            return [OtherHead(self.head, *self.folded), watch]
 
         def before(module: Any, inputs: Any, output: Any) -> None:
             self._hidden, self._raw = inputs[0], output
 
         def after(module: Any, arguments: Any, keywords: Any, output: Any) -> Any:
-            if self.edit.first_token_only and _goes_on(keywords):
+            later, self._later = self._later, None
+            if self.edit.first_token_only and (goes_on(keywords) if later is None else later):
                 return output
             with self.torch.no_grad():  # for inference: nothing is trained through an edit
                 output["logits"] = self.edited(self._hidden, self._raw, output["logits"])
             return output
 
-        return [
+        handles = [
             self.head.register_forward_hook(before),
             self.model.register_forward_hook(after, with_kwargs=True),
         ]
+        return [*handles, StepWatch(self)] if self.edit.first_token_only else handles
 
     def edited(self, hidden: Any, raw: Any, logits: Any) -> Any:
         """Edited logits for states [..., d] and the model's own logits [..., vocabulary].
@@ -244,14 +260,15 @@ class AppliedEdit:
     def on_rows(self, states: Any, raw: Any, own: Any) -> Any:
         """The same for float32 rows; `own` is overwritten. Nothing waits for a GPU."""
         alpha = self.alphas(own)
-        if self.edit.linear or self.edit.mixture == "hidden":
-            return self._interpolated(states @ self.right, raw, own, alpha)
         weight = alpha if isinstance(alpha, float) else alpha[:, None]
-        if isinstance(alpha, float) and alpha == 0.0:
+        if self.edit.linear or self.edit.mixture == "hidden":
+            return self._interpolated(states @ self.right, raw, own, weight)
+        if isinstance(weight, float) and weight == 0.0:
+            self._note(own.amax(-1))
             return own
         if self.device.type == "cpu" and sweep() is not None:
             return self._swept(states, raw, own, weight)
-        return self._mixed(own, self._moves(states @ self.right, raw), weight)
+        return self._mixed(own, self._edited_logits(states @ self.right, raw, own), weight)
 
     def _swept(self, states: Any, raw: Any, own: Any, weight: Any) -> Any:
         """The mixture on a processor, in place; rows whose alpha is 0 are left as they are."""
@@ -264,9 +281,14 @@ class AppliedEdit:
         else:
             rows = (weight[:, 0] != 0).nonzero()[:, 0]
             share = weight[rows, 0].double().numpy()
-            states, best = states[rows], best[rows]
+            states, best, weight = states[rows], best[rows], weight[rows]
             raw = None if self.post is None else raw.reshape(own.shape)[rows]
-        moved = self._moves(states @ self.right, raw)
+        low = states @ self.right
+        moved = self._moves(low, raw)
+        if moved is None:
+            some = own[rows]
+            own[rows] = self._mixed(some, self._edited_logits(low, raw, some), weight)
+            return own
         means = mix(
             own.numpy(), moved.numpy(), rows.numpy(), best.mul(LOG2E).numpy(),
             (1 - share) / share, torch.get_num_threads(),
@@ -281,42 +303,42 @@ class AppliedEdit:
             moved = moved + self.shift
         return moved if self.post is None else self.post(moved)
 
-    def _interpolated(self, low: Any, raw: Any, own: Any, alpha: Any) -> Any:
+    def _interpolated(self, low: Any, raw: Any, own: Any, weight: Any) -> Any:
         """Logits of (1 - alpha) h + alpha h'."""
-        self._note(own.sum())
+        self._note(own.amax(-1))
         base = own if self.post is None else raw.reshape(own.shape).float()
-        weight = alpha if isinstance(alpha, float) else alpha[:, None]
         moved = self.torch.addmm(base, low * weight, self.out, alpha=LN2)
         if self.shift is not None:
             moved = moved + self.shift * weight
         return moved if self.post is None else self.post(moved)
 
     def _moves(self, low: Any, raw: Any) -> Any:
-        """Edited minus own logits, in powers of two."""
-        torch = self.torch
+        """Edited minus own logits in powers of two, on a processor; None if one is too large."""
         if self.post is not None:
-            own = self.post(raw.reshape(len(low), -1).float())
+            own = self.post(raw.reshape(len(low), self.out.shape[1]).float())
             moved = self._edited_logits(low, raw, own).sub_(own).mul_(LOG2E)
-            return moved.clamp_(-LARGEST, LARGEST)
-        if self.device.type != "cpu":
-            moved = low @ self.out
+        else:
+            moved = self._scratch("moves", (len(low), self.out.shape[1]))
+            self.torch.mm(low, self.out, out=moved)
             moved = moved if self.shift is None else moved.add_(self.shift, alpha=LOG2E)
-            return moved.clamp_(-LARGEST, LARGEST)
-        moved = self._scratch("moves", (len(low), self.out.shape[1]))
-        torch.mm(low, self.out, out=moved)
-        moved = moved if self.shift is None else moved.add_(self.shift, alpha=LOG2E)
-        most, shift = self.reach
-        small = not len(low) or float((low.abs() @ most).max()) + shift < LARGEST
-        return moved if small else moved.clamp_(-LARGEST, LARGEST)
+            most, shift = self.reach
+            if not len(low) or float((low.abs() @ most).max()) + shift < LARGEST:
+                return moved
+        if not len(low):
+            return moved
+        least, most = self.torch.aminmax(moved)
+        return moved if float(least) > -LARGEST and float(most) < LARGEST else None
 
-    # log p = log[(1 - a) p* + a p_hat] = log p* + log[(1 - a) + a e^d / m],
-    # d = (edited - own logit), m = sum p* e^d: one softmax, one exp2, one log2, all in place.
-    def _mixed(self, own: Any, moved: Any, weight: Any) -> Any:
-        """Log-probabilities of Eq. 7, up to a constant per row; overwrites `own` and `moved`."""
-        ratio = moved.exp2_()
-        mean = self.torch.linalg.vecdot(self.torch.softmax(own, -1), ratio)[:, None]
-        self._note(mean)
-        return own.add_(ratio.mul_(weight / mean).add_(1 - weight).log_())
+    def _mixed(self, own: Any, edited: Any, weight: Any) -> Any:
+        """log[(1 - alpha) p* + alpha p_hat] of own and edited logits (Eq. 7)."""
+        torch = self.torch
+        if isinstance(weight, float):  # plain numbers: nothing is copied to a GPU
+            kept, added = (math.log(v) if v else -math.inf for v in (1 - weight, weight))
+        else:
+            kept, added = torch.log1p(-weight), weight.log()
+        mixed = torch.logaddexp(own.log_softmax(-1).add_(kept), edited.log_softmax(-1).add_(added))
+        self.broken.logical_or_(mixed[:, 0].isnan().any())  # one NaN makes its whole row NaN
+        return mixed
 
     def _scratch(self, name: str, shape: tuple[int, int]) -> Any:
         """An array of this shape, kept between steps: fresh memory costs more than a pass."""
@@ -348,38 +370,3 @@ class AppliedEdit:
                 f"model {name!r}: NaN or infinite logits in {dtype}, so no mixture is defined. "
                 "Load it in another precision with: --dtype float32"
             )
-
-
-class _OtherHead:
-    """A handle: the head has other weights until `remove`. Tied input embeddings keep theirs."""
-
-    def __init__(self, head: Any, weight: Any, bias: Any) -> None:
-        self.head, self.own = head, (head.weight, head.bias)
-        head.weight, head.bias = weight, bias
-
-    def remove(self) -> None:
-        self.head.weight, self.head.bias = self.own
-
-
-def _goes_on(keywords: Any) -> bool:
-    """Whether this call continues a text from its cache (any token but the first)."""
-    cache, ids = keywords.get("past_key_values"), keywords.get("input_ids")
-    if cache is None or ids is None:
-        return False
-    return int(cache.get_seq_length()) > int(ids.shape[1])
-
-
-def _after_head(torch: Any, config: Any) -> Any:
-    """What the model does to its logits after the head, or None for nothing."""
-    text = config.get_text_config() if hasattr(config, "get_text_config") else config
-    cap = getattr(text, "final_logit_softcapping", None)
-    times = float(getattr(text, "logit_scale", None) or 1.0)
-    divided = float(getattr(text, "logits_scaling", None) or 1.0)
-    if not cap and times == 1.0 and divided == 1.0:
-        return None
-
-    def post(raw: Any) -> Any:
-        scaled = raw * (times / divided)
-        return torch.tanh(scaled / cap) * cap if cap else scaled
-
-    return post
