@@ -211,6 +211,27 @@ def test_a_candidate_that_is_not_in_the_context_is_counted_not_averaged() -> Non
     assert all(f.coverage == pytest.approx(0.75) for f in measured.findings)
 
 
+def test_one_name_is_a_list_of_one() -> None:
+    assert Underspecified(attributes="nurse").attributes == ("nurse",)
+    assert Underspecified(templates="same_city").templates == ("same_city",)
+    assert Underspecified(templates=[0, 2]).templates == ("0", "2")
+
+
+@pytest.mark.parametrize(
+    ("setting", "said"),
+    [
+        ({"templates": -1}, "greater than or equal to 1"),
+        ({"prompt": "Say {question}"}, "must hold {context} and {question}"),
+        ({"prompt": "{context} {question} {name}"}, "has a slot other than"),
+    ],
+)
+def test_a_setting_that_would_ask_something_else_is_refused(
+    setting: dict[str, Any], said: str
+) -> None:
+    with pytest.raises(ValueError, match=said):
+        Underspecified(**setting)
+
+
 def test_wrong_settings_are_named() -> None:
     model = span_model(0.0, 0.0)
     with pytest.raises(SpecError, match="unknown attribute 'nurze'"):

@@ -306,6 +306,6 @@ T = TypeVar("T")
 
 def _named(kind: str, known: dict[str, T], name: str) -> T:
     if name not in known:
-        hint = f"List them with: evenhand ls {kind}s"
+        hint = "List the packaged ones with: evenhand ls attributes" if kind == "attribute" else ""
         raise SpecError(unknown(kind, name, known, where="underspecified", hint=hint))
     return known[name]

@@ -9,10 +9,10 @@ question cancels what has nothing to do with the attribute (Li et al. 2020, Eq. 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from evenhand.errors import ModelError, SpecError
 from evenhand.lexicons import questions
@@ -82,7 +82,7 @@ class Underspecified(Probe):
     """How many templates each pair meets, used in turn; all when not given."""
     standard_error: float | None = Field(None, gt=0)
     """Draw pairs until the standard error of mu is this small; all (or `pairs`) at most."""
-    templates: int | tuple[str, ...] | None = None
+    templates: Annotated[int, Field(ge=1)] | tuple[str, ...] | None = None
     """Which templates to use: the first so many, or by name; all when not given."""
     attributes: tuple[str, ...] | None = None
     """Which attributes to ask about, by name; all when not given."""
@@ -111,6 +111,26 @@ class Underspecified(Probe):
     draws: int = Field(10, ge=1)
     """Sampled answers per input, for models asked by `generate`."""
     resamples: int = Field(500, ge=50)
+
+    @field_validator("attributes", "templates", mode="before")
+    @classmethod
+    def _one_is_a_list_too(cls, value: Any) -> Any:
+        """A single name, as in `--set attributes=nurse`; names may look like numbers."""
+        listed = (value,) if isinstance(value, str) else value
+        return tuple(map(str, listed)) if isinstance(listed, list | tuple) else listed
+
+    @field_validator("prompt")
+    @classmethod
+    def _shows_everything(cls, value: str) -> str:
+        try:
+            shown = value.format(context="<c>", question="<q>")
+        except (KeyError, IndexError, ValueError) as error:
+            raise ValueError(
+                f"{value!r} has a slot other than {{context}} and {{question}}"
+            ) from error
+        if "<c>" not in shown or "<q>" not in shown:
+            raise ValueError(f"{value!r} must hold {{context}} and {{question}}")
+        return value
 
     def within(self, share: float) -> Underspecified:
         pairs = len(all_pairs(self._drawn(self.lists("qa"), 0).subjects, self.across)[0])
