@@ -60,14 +60,17 @@ def _bpe(transformers: Any) -> Any:
 
 
 def _wordpiece(transformers: Any) -> Any:
-    from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors, trainers
+    from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
 
+    # A vocabulary written down, since a trained one numbers its pieces differently every time.
     special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
-    backend = Tokenizer(models.WordPiece(unk_token="[UNK]"))
+    words = " ".join(TEXT).lower().replace(":", " : ").split()
+    letters = sorted(set("".join(words)))
+    pieces = [*special, *letters, *(f"##{letter}" for letter in letters), *words]
+    vocabulary = {piece: n for n, piece in enumerate(dict.fromkeys(pieces))}
+    backend = Tokenizer(models.WordPiece(vocabulary, unk_token="[UNK]"))
     backend.normalizer = normalizers.BertNormalizer(lowercase=True)
     backend.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-    trainer = trainers.WordPieceTrainer(vocab_size=400, special_tokens=special, show_progress=False)
-    backend.train_from_iterator([" ".join(TEXT)] * 4, trainer)
     pairs = [("[CLS]", backend.token_to_id("[CLS]")), ("[SEP]", backend.token_to_id("[SEP]"))]
     backend.post_processor = processors.TemplateProcessing(
         single="[CLS] $A [SEP]", pair="[CLS] $A [SEP] $B:1 [SEP]:1", special_tokens=pairs

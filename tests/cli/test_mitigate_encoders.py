@@ -68,7 +68,7 @@ def test_it_prints_one_object_with_probes_their_range_of_chance_and_the_paired_p
 ) -> None:
     folder, result = done
     probe = result["probes"][0]
-    assert probe["test_before"] > probe["test_chance_high"]
+    assert probe["relearned_before"] > probe["relearned_after"] + 0.1  # an untrained model: weak
     assert probe["test_chance_low"] <= probe["test_after"] <= probe["test_chance_high"]
     assert result["changes"][0]["items"]
     assert json.loads((folder / "proof" / "proof.json").read_text())["probes"] == result["probes"]

@@ -46,10 +46,20 @@ class StudyFolder:
         return self.cell(name) / f"{stage}.json"
 
     def done(self, name: str, stage: str, settings: Any = None) -> bool:
-        """Whether the stage is finished, with these settings where it has any."""
+        """Whether the stage is finished, with these settings where it has any.
+
+        A setting that the result does not know was added later; without it nothing was done
+        differently, so it may be missing where it says nothing now.
+        """
         if not self.result(name, stage).is_file():
             return False
-        return stage in PREPARING or self.read(name, stage).get("settings") == settings
+        known = self.read(name, stage).get("settings")
+        if stage in PREPARING or known == settings:
+            return True
+        if not isinstance(known, dict) or not isinstance(settings, dict):
+            return False
+        added = {key for key in settings if key not in known and settings[key] is None}
+        return known == {key: value for key, value in settings.items() if key not in added}
 
     def write(self, name: str, stage: str, values: Mapping[str, Any]) -> None:
         """Keep a stage's numbers; its file says that the stage is finished."""
