@@ -174,6 +174,17 @@ def test_sampling_stops_when_mu_is_known_well_enough() -> None:
     assert narrow.summary["mu"] == pytest.approx(whole.summary["mu"], abs=1e-12)
 
 
+@pytest.mark.parametrize(("lean", "wobble"), [(0.0, 0.3), (0.1, 0.3)])
+def test_sampling_does_not_stop_at_a_mu_that_is_noise(lean: float, wobble: float) -> None:
+    model = span_model(lean, wobble)
+    whole = run(model, terms=24).summary["mu"]
+    first = run(model, terms=24, pairs=24).summary
+    assert first["mu_standard_error"] < 0.03
+    sampled = run(model, terms=24, standard_error=0.03).summary
+    assert 24 < sampled["pairs"] < 576
+    assert abs(sampled["mu"] - whole) < 0.03
+
+
 def test_drawn_pairs_use_terms_and_templates_evenly() -> None:
     design = Underspecified(pairs=70, templates_per_pair=1).design("qa", 0)
     met = np.bincount(np.concatenate([design.first[::70], design.second[::70]]))

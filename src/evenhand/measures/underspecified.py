@@ -241,10 +241,12 @@ def inferred(
 
 
 def mu_error(cells: Cells, *, resamples: int = 200, seed: int = 0) -> float:
-    """Standard error of mu: a quarter of its 95 % interval's width, near enough; NaN if undefined.
+    """How far mu may be off: its standard error and its upward bias, squared and added; or NaN.
 
-    Terms and templates are the samples, as in the interval of `measure_cells`; no test is run, so
-    a sampled design can ask it again and again.
+    The standard error is a quarter of the width of mu's 95 % interval, near enough. The bias is
+    what mu loses when its noise floor is taken off in squares: terms that met one partner each
+    have a narrow interval around a mu that is all noise. No test is run, so a sampled design can
+    ask again and again.
     """
     kept = cells.kept()
     if not kept.any():
@@ -253,7 +255,9 @@ def mu_error(cells: Cells, *, resamples: int = 200, seed: int = 0) -> float:
     draws = inference.bootstrap(design, None, draws=resamples, seed=seed)
     mu = unqover.intensity(inference.observed(design).gamma)
     low, high = inference.interval(mu, draws.mu, design.contexts()[0])
-    return float(high - low) / 3.92
+    floor = float(np.asarray(inference.noise_floors(design, samples=resamples, seed=seed).mean)[0])
+    bias = mu - float(np.sqrt(max(mu**2 - floor**2, 0.0)))
+    return float(np.hypot((high - low) / 3.92, bias))
 
 
 def _uncertainty(

@@ -81,7 +81,8 @@ class Underspecified(Probe):
     templates_per_pair: int | None = Field(None, ge=1)
     """How many templates each pair meets, used in turn; all when not given."""
     standard_error: float | None = Field(None, gt=0)
-    """Draw pairs until the standard error of mu is this small; all (or `pairs`) at most."""
+    """Draw pairs until the standard error of mu is this small, together with the upward bias that
+    few partners per term give; all (or `pairs`) at most."""
     templates: Annotated[int, Field(ge=1)] | tuple[str, ...] | None = None
     """Which templates to use: the first so many, or by name; all when not given."""
     attributes: tuple[str, ...] | None = None
