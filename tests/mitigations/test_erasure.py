@@ -185,3 +185,34 @@ def test_pickles_and_unknown_options_are_refused(tmp_path: Path) -> None:
         inlp(X, y, rounds=0)
     with pytest.raises(SpecError, match="unknown method 'lease'"):
         erase(Features(X, y, split(100)), method="lease")
+
+
+@pytest.mark.parametrize(
+    ("X", "y", "message"),
+    [
+        (np.array([["a"]] * 4), np.array([0, 1, 0, 1]), "X holds str"),
+        (np.ones((4, 1)) * 1j, np.array([0, 1, 0, 1]), "X holds complex"),
+        (np.ones((4, 0)), np.array([0, 1, 0, 1]), r"shape \(4, 0\)"),
+        (np.ones((4, 1)), np.array([0, 1, np.nan, 1]), "y, row 2 is NaN"),
+    ],
+)
+def test_what_is_no_feature_or_label_is_named(X: np.ndarray, y: np.ndarray, message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        inlp(X, y, rounds=1)
+
+
+def test_train_rows_of_one_label_are_named() -> None:
+    rows = Features(np.ones((4, 2)), np.array(["a", "a", "a", "b"]), np.array([0, 0, 2, 2]))
+    with pytest.raises(DataError, match=r"2 train rows hold only the label \['a'\]"):
+        erase(rows)
+
+
+@pytest.mark.parametrize("classifier", ["lsq", "svc"])
+@pytest.mark.parametrize(("value", "rank"), [(0.0, 0), (1.0, 1)])
+def test_columns_that_never_change_lose_no_more_than_their_rank(
+    classifier: str, value: float, rank: int
+) -> None:
+    y = np.random.default_rng(0).integers(0, 2, 61)
+    found = inlp(np.full((61, 4), value), y, rounds=4, classifier=classifier)
+    assert found.rank == rank
+    assert "no direction left" in found.reason

@@ -129,6 +129,12 @@ def erase(
     if method not in METHODS:
         raise SpecError(unknown("method", method, METHODS, where="erase"))
     X, y = data.part(TRAIN)
+    if len(set(y.tolist())) < 2:
+        raise DataError(
+            f"erase: the {len(y)} train rows hold only the label {y.tolist()[:1]}, so there is "
+            f"nothing to erase; all rows hold {sorted(set(data.y.tolist()))[:6]}. Give a 'split' "
+            "with two or more labels in the train rows (value 0), or another: --seed"
+        )
     begun = time.perf_counter()
     report: dict[str, Any] = {"method": method}
     if method == "leace":

@@ -23,6 +23,7 @@ Floats = npt.NDArray[np.float64]
 CLASSIFIERS = ("lsq", "svc")
 ZERO = 1e-8  # a LinearSVC with no weight above this has found nothing (released rule)
 ROUNDING = 1e-12  # of the first least-squares weights: below this they are rounding errors
+NO_VARIANCE = 1e-13  # of the features' sum of squares: a direction with less is not in them
 RIDGE = 1e-3  # of the mean feature variance: keeps the Gram matrix well conditioned
 
 
@@ -136,15 +137,20 @@ def _rounds(
 
 def checked(features: npt.ArrayLike, labels: npt.ArrayLike) -> tuple[Floats, Any, Any]:
     """Features as float64, the distinct labels, and one code per row; or a clear refusal."""
-    X = np.asarray(features, np.float64)
-    y = np.asarray(labels)
-    if X.ndim != 2 or y.ndim != 1 or len(X) != len(y):
+    given, y = np.asarray(features), np.asarray(labels)
+    if given.dtype.kind not in "fiub":
+        raise DataError(f"erasure: X holds {given.dtype.name} values. Accepted: real numbers.")
+    X = np.asarray(given, np.float64)
+    if X.ndim != 2 or not X.shape[1] or y.ndim != 1 or len(X) != len(y):
         raise DataError(
             f"erasure: X has shape {X.shape} and y {y.shape}. Accepted: X [n, d] and y [n]."
         )
     if not np.isfinite(X).all():
         row = int(np.flatnonzero(~np.isfinite(X).all(axis=1))[0])
         raise DataError(f"erasure: X, row {row} holds NaN or infinity. Accepted: finite numbers.")
+    if y.dtype.kind == "f" and np.isnan(y).any():
+        row = int(np.flatnonzero(np.isnan(y))[0])
+        raise DataError(f"erasure: y, row {row} is NaN. Accepted: a label for every row.")
     classes, codes = np.unique(y, return_inverse=True)
     if len(classes) < 2:
         raise DataError(f"erasure: y holds only {classes.tolist()}. Accepted: two or more labels.")
@@ -167,6 +173,10 @@ def _new_directions(weights: Floats, basis: Floats) -> Floats:
     return np.asarray(left[:, sizes > 1e-6], np.float64)
 
 
+def _largest(values: Floats) -> float:
+    return float(np.abs(values).max(initial=0.0))
+
+
 class _LeastSquares:
     """Ridge least squares on projected features, by downdating instead of refitting.
 
@@ -179,17 +189,21 @@ class _LeastSquares:
         from scipy.linalg import cho_factor, cho_solve
 
         gram = X.T @ X
-        added = ridge * max(float(np.trace(gram)) / len(gram), np.finfo(float).tiny)
+        added = ridge * (float(np.trace(gram)) / len(gram) or 1.0)
         self.inverse = cho_solve(cho_factor(gram + added * np.eye(len(gram))), np.eye(len(gram)))
         self.cross = X.T @ targets
 
-        self.limit = ROUNDING * float(np.abs(self.weights()).max(initial=0.0))
+        self.limit = ROUNDING * _largest(self.weights())
+        self.gram, self.least = gram, NO_VARIANCE * float(np.trace(gram))
 
     def weights(self) -> Floats:
         return np.asarray(self.inverse @ self.cross, np.float64)
 
     def exhausted(self, weights: Floats) -> bool:
-        return bool(np.abs(weights).max(initial=0.0) <= self.limit)
+        if _largest(weights) <= self.limit:
+            return True
+        unit = weights / np.linalg.norm(weights, axis=0).clip(self.limit)
+        return bool(np.einsum("dk,dk->k", unit, self.gram @ unit).max() <= self.least)
 
     def remove(self, directions: Floats) -> None:
         moved = self.inverse @ directions
@@ -214,7 +228,7 @@ class _LinearSVC:
         return np.asarray(model.coef_.T, np.float64)
 
     def exhausted(self, weights: Floats) -> bool:
-        return bool(np.abs(weights).max(initial=0.0) <= ZERO)
+        return _largest(weights) <= ZERO
 
     def remove(self, directions: Floats) -> None:
         self.left -= (self.left @ directions) @ directions.T
