@@ -173,3 +173,15 @@ def test_kinds_that_cannot_be_reweighted_are_refused(kind: str, tiny: Any, tmp_p
     ran = mitigate(tmp_path, tiny(kind), "--method", "reweighting", "--axis", "gender")
     assert_one_paragraph(ran, f"({kind}) cannot be re-weighted", "masked or causal")
     assert not (tmp_path / "made").exists()
+
+
+@pytest.mark.parametrize("axis", ["gender", "race", "religion", "names:Anna,Omar"])
+@pytest.mark.parametrize(("kind", "form"), [("choice", "qa"), ("masked", "lm"), ("span", "qa")])
+def test_the_suite_of_the_proof_can_be_asked_for_every_axis(
+    axis: str, kind: str, form: str, tmp_path: Path
+) -> None:
+    from evenhand.cli.mitigate_encoders import Asked, proof_suite
+
+    entry = proof_suite(Asked("model", tmp_path, "inlp", axis), kind).entries[0]
+    design = entry.probe.design(form, 0)
+    assert len(design) == 20 * 2 * 8

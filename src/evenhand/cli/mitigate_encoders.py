@@ -14,7 +14,11 @@ HIDDEN = ("inlp", "leace", "sentence")
 OWN = (*TRAINED, REWEIGHTING, "sentence")
 SOCIAL = {"gender": "gender", "race": "ethnicity", "religion": "religion"}
 WORD_TESTS = {"gender": ["weat6", "weat7", "weat8"], "race": ["weat3", "weat4", "weat5"]}
-ATTRIBUTES = ["nurse", "secretary", "dancer", "teacher", "doctor", "engineer", "hunter", "mechanic"]
+OCCUPATIONS = "nurse secretary dancer teacher doctor engineer hunter mechanic".split()
+DEEDS = [
+    "stole a wallet", "cheated on taxes", "carried a hidden weapon", "joined an extremist group",
+    "lived in a slum", "betrayed a friend", "were ungrateful", "were incompetent",
+]  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -182,12 +186,13 @@ def proof_suite(asked: Asked, kind: str) -> Any:
         return load_suite(asked.suite)
     rows: list[dict[str, Any]] = []
     if kind in ("masked", "span", "choice", "causal"):
+        social = SOCIAL.get(asked.axis, "gender")
+        gender = social == "gender"
         rows.append({
-            "name": "underspecified", "pairs": 20, "templates": ["same_city", "letter"],
-            "social_class": SOCIAL.get(asked.axis, "gender"),
+            "name": "underspecified", "pairs": 20, "social_class": social,
+            "templates": ["same_city", "letter"] if gender else ["same_city_man", "letter_woman"],
+            "attributes": OCCUPATIONS if gender else DEEDS,
         })  # fmt: skip
-        if rows[0]["social_class"] == "gender":
-            rows[0]["attributes"] = ATTRIBUTES
     if kind in ("encoder", "masked"):
         tests = WORD_TESTS.get(asked.axis, WORD_TESTS["gender"])
         rows.append({"name": "association", "tests": tests})
