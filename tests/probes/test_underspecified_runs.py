@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import math
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -76,6 +77,14 @@ def test_models_are_compared_by_intensity_and_shared_attributes(runs: list[Run])
     shared = preferences(runs[:2], "gender")["shared"]
     assert shared[0]["attribute"] == "nurse"
     assert shared[0]["detected_in"] == 2
+
+
+def test_runs_of_one_model_under_one_name_are_told_apart(runs: list[Run], tmp_path: Path) -> None:
+    copies = [shutil.copytree(runs[0].folder, tmp_path / side / "run") for side in "ab"]
+    found = side_by_side([Run.open(folder) for folder in (*copies, copies[0])])
+    names = found["names"]
+    assert len(set(names)) == 3
+    assert all(set(names) <= set(row) for row in found["findings"])
 
 
 def test_terms_are_ranked_over_models(runs: list[Run]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -147,6 +148,16 @@ def test_terms_of_several_pieces_are_dropped_and_reported() -> None:
     assert not set(dropped) & set(measured.items["first"].to_pylist())
     kept = run(model, terms=None, pairs=12, pieces="any")
     assert kept.summary["dropped_terms"] == []
+
+
+def test_a_model_without_some_terms_meets_otherwise_the_same_ones() -> None:
+    probe = Underspecified(social_class="nationality", terms=10)
+    whole = probe.lists("lm")
+    drawn = [s.term for s in probe.design("lm", 0).subjects]
+    fewer = replace(whole, subjects=tuple(s for s in whole.subjects if s.term != drawn[3]))
+    other = [s.term for s in probe.design("lm", 0, fewer).subjects]
+    assert len(other) == 10
+    assert len(set(drawn) & set(other)) == 9
 
 
 def test_published_masked_scores_count_only_the_ten_best() -> None:

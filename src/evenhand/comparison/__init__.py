@@ -210,6 +210,11 @@ def _agreement(
 
 
 def model_names(runs: Sequence[Run]) -> list[str]:
-    """Model names without their folders, told apart by run when they are equal."""
+    """Model names without their folders; where equal, told apart by run, by folder, by number."""
     models = [str(r.facts["work"]["model"]).rstrip("/").rsplit("/", 1)[-1] for r in runs]
-    return [m if models.count(m) == 1 else r.name for m, r in zip(models, runs)]
+    for better in ([r.name for r in runs], [str(r.folder) for r in runs]):
+        models = [m if models.count(m) == 1 else b for m, b in zip(models, better)]
+    return [
+        m if models.count(m) == 1 else f"{m} ({models[: k + 1].count(m)})"
+        for k, m in enumerate(models)
+    ]

@@ -170,26 +170,33 @@ class Underspecified(Probe):
 
     def design(self, form: str, seed: int, lists: Lists | None = None) -> Design:
         """The cells for question answering (`qa`) or masked statements (`lm`)."""
-        lists = self._drawn(lists or self.lists(form), seed)
+        whole = self.lists(form)
+        lists = self._drawn(whole, seed, lists or whole)
         return make_design(
             lists.subjects, lists.templates, lists.attributes, across=self.across,
             pairs=self.pairs, seed=seed, templates_per_pair=self.templates_per_pair,
             shuffled=self.standard_error is not None,
         )  # fmt: skip
 
-    def _drawn(self, lists: Lists, seed: int) -> Lists:
-        """The lists with `terms` subjects (of each group where groups meet), drawn at random."""
+    def _drawn(self, whole: Lists, seed: int, usable: Lists | None = None) -> Lists:
+        """The usable lists with `terms` subjects (of each group where groups meet), at random.
+
+        Drawn from the whole list, so that a model that cannot write some terms meets otherwise the
+        same ones as other models.
+        """
+        lists = usable or whole
         if self.terms is None:
             return lists
         rng = np.random.default_rng([seed, self.terms])
         groups: dict[str, list[int]] = {}
-        for k, subject in enumerate(lists.subjects):
+        for k, subject in enumerate(whole.subjects):
             groups.setdefault(subject.group if self.across else "", []).append(k)
-        kept = [
-            k for members in groups.values()
-            for k in rng.permutation(members)[: self.terms].tolist()
-        ]  # fmt: skip
-        return replace(lists, subjects=tuple(lists.subjects[k] for k in sorted(kept)))
+        known = {subject.term for subject in lists.subjects}
+        kept: list[int] = []
+        for members in groups.values():
+            order = rng.permutation(members).tolist()
+            kept += [k for k in order if whole.subjects[k].term in known][: self.terms]
+        return replace(lists, subjects=tuple(whole.subjects[k] for k in sorted(kept)))
 
     def choose(self, answers: frozenset[str]) -> str:
         if self.ask_by != "auto" and self.ask_by not in answers:
