@@ -32,7 +32,7 @@ import sys
 from pathlib import Path
 from evenhand.auditing import audit
 from evenhand.runner.cluster import RayExecutor
-executor = RayExecutor(address=sys.argv[4], workers=2, cpus=0.5) if len(sys.argv) > 4 else None
+executor = RayExecutor(address=sys.argv[4]) if len(sys.argv) > 4 else None
 audit(sys.argv[1], Path(sys.argv[2]), out=sys.argv[3], executor=executor)
 if executor:
     print("HOSTS", sum(executor.hosts.values()))
@@ -41,7 +41,7 @@ if executor:
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """A head and one more node as processes of their own, stopped afterwards."""
+    """A head and two more nodes as processes of their own, stopped afterwards."""
     pytest.importorskip("ray", reason="needs the ray extra: pip install 'evenhand[ray]'")
     binary = str(Path(sys.executable).parent / "ray")
     folder = tmp_path_factory.mktemp("ray")
@@ -59,9 +59,9 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         if "--address=" in line
         for word in [line.split("--address=")[1].split()[0]]
     )
-    subprocess.run(
-        [binary, "start", "--address", address, *common], capture_output=True, env=env, timeout=120
-    )
+    join = [binary, "start", "--address", address, *common]
+    for _ in range(2):
+        subprocess.run(join, capture_output=True, env=env, timeout=120)
     yield address
     subprocess.run([binary, "stop", "--force"], capture_output=True, env=env, timeout=60)
 
@@ -108,9 +108,9 @@ def test_a_cluster_gives_the_bytes_of_a_local_run(
     out = finish(start(model, suite, tmp_path / "run", cluster))
     assert "HOSTS" in out
     assert (tmp_path / "run" / "findings.json").read_bytes() == (run / "findings.json").read_bytes()
-    names = [sorted(p.name.split(".")[0] for p in (r / "scores").iterdir())
-             for r in (run, tmp_path / "run")]  # fmt: skip
-    assert names[0] == names[1]
+    for part in ("scores", "requests"):
+        names = [sorted(p.name for p in (r / part).iterdir()) for r in (run, tmp_path / "run")]
+        assert names[0] == names[1]
 
 
 def test_a_killed_worker_and_a_killed_driver_lose_and_double_nothing(
@@ -135,6 +135,34 @@ def test_a_killed_worker_and_a_killed_driver_lose_and_double_nothing(
     assert len(keys) == len(set(keys)) == len(list((run / "scores").iterdir()))
     facts = json.loads((folder / "run.json").read_text())
     assert sum(facts["shards"]["scored_by_attempt"].values()) == facts["shards"]["total"]
+
+
+OTHER = """
+import sys
+from evenhand.auditing import audit
+from evenhand.models.resolver import resolve
+from evenhand.runner.cluster import RayExecutor
+model = resolve(sys.argv[1])
+model.recipe = {**model.recipe, "spec": sys.argv[5]}
+audit(model, sys.argv[2], out=sys.argv[3], executor=RayExecutor(address=sys.argv[4]))
+"""
+
+
+@pytest.mark.parametrize("other", ["another model", "no model"])
+def test_a_worker_with_another_model_refuses_and_the_run_stops(
+    cluster: str, local: tuple[str, Path, Path], tiny: Any, tmp_path: Path, other: str
+) -> None:
+    model, suite, _ = local
+    place = tiny("masked") if other == "another model" else str(tmp_path / "nowhere")
+    done = subprocess.run(
+        [sys.executable, "-c", OTHER, model, str(suite), str(tmp_path / "run"), cluster, place],
+        capture_output=True, text=True, timeout=120,
+    )  # fmt: skip
+    assert done.returncode == 1
+    why = "differs from the driver's" if other == "another model" else "no such file or folder"
+    assert f"ModelError: worker on {os.uname().nodename}: " in done.stderr
+    assert why in done.stderr
+    assert json.loads((tmp_path / "run" / "run.json").read_text())["status"] == "failed"
 
 
 NODE_LOSS = """

@@ -31,6 +31,10 @@ Kind = Annotated[
 ]
 Dtype = Annotated[str | None, typer.Option(help="float32, bfloat16, float16; default by machine.")]
 Device = Annotated[str | None, typer.Option(help="cpu, cuda, cuda:1; default: a GPU if present.")]
+Devices = Annotated[
+    str | None,
+    typer.Option(help="Several of this machine: all, or cuda:0,cuda:1; default: one."),
+]
 Model = Annotated[
     str,
     typer.Argument(help="Alias, folder, .gguf or vector file, or Hub id (evenhand ls models)."),
@@ -42,6 +46,10 @@ Budget = Annotated[
 Where = Annotated[str, typer.Option("--executor", help="local | ray: where shards are scored.")]
 Address = Annotated[
     str | None, typer.Option(help="ray: address of a running cluster; default: start one here.")
+]
+Workers = Annotated[
+    int | None,
+    typer.Option(min=1, help="ray: how many models; default: one per GPU or two CPUs of a node."),
 ]
 Store = Annotated[
     str | None,
@@ -61,9 +69,11 @@ def audit(
     kind: Kind = None,
     dtype: Dtype = None,
     device: Device = None,
+    devices: Devices = None,
     budget: Budget = None,
     executor: Where = "local",
     address: Address = None,
+    workers: Workers = None,
     store: Store = None,
     json: Json = None,
 ) -> None:
@@ -74,8 +84,8 @@ def audit(
     """
     from evenhand.suite import load_suite
 
-    options = {"dtype": dtype, "device": device, "store": store}
-    place = make_executor(executor, address)
+    place = make_executor(executor, address, workers, devices)
+    options = {"dtype": dtype, "device": _first(devices, device), "store": store}
     _run(load_suite(suite), model, out, seed, kind, options, place, budget, json)
 
 
@@ -102,9 +112,11 @@ def probe(
     kind: Kind = None,
     dtype: Dtype = None,
     device: Device = None,
+    devices: Devices = None,
     budget: Budget = None,
     executor: Where = "local",
     address: Address = None,
+    workers: Workers = None,
     store: Store = None,
     json: Json = None,
 ) -> None:
@@ -124,22 +136,25 @@ def probe(
     if data is not None:
         row["file" if name == "stereoset" else "data"] = str(data)
     suite = parse_suite({"name": name, "probe": [row]}, f"probe {name}", name)
-    options = {"dtype": dtype, "device": device, "store": store}
-    place = make_executor(executor, address)
+    place = make_executor(executor, address, workers, devices)
+    options = {"dtype": dtype, "device": _first(devices, device), "store": store}
     _run(suite, model, out, seed, kind, options, place, budget, json)
 
 
 def resume(
     run: Annotated[Path, typer.Argument(help="The run folder.")],
+    devices: Devices = None,
     executor: Where = "local",
     address: Address = None,
+    workers: Workers = None,
     json: Json = None,
 ) -> None:
     """Go on with a run that was interrupted or killed. Finished shards are not repeated."""
     from evenhand.auditing import resume as go_on
 
+    place = make_executor(executor, address, workers, devices)
     with interruptible(run), output.RichProgress() as progress:
-        finished = go_on(run, progress=progress, executor=make_executor(executor, address))
+        finished = go_on(run, progress=progress, executor=place)
     if not output.write_json(contract(finished), json):
         output.print_run(finished)
 
@@ -166,18 +181,47 @@ def check(
             output.console().print(f"  {note}", markup=False)
 
 
-def make_executor(name: str, address: str | None) -> Executor | None:
+def make_executor(
+    name: str, address: str | None, workers: int | None = None, devices: str | None = None
+) -> Executor | None:
     """Where shards are scored: None for this process."""
     from evenhand.errors import SpecError, need, unknown
 
     if name not in ("local", "ray"):
         raise SpecError(unknown("executor", name, ("local", "ray"), where="--executor"))
     if name == "local":
-        return None
+        for option, value in (("--address", address), ("--workers", workers)):
+            if value is not None:
+                raise SpecError(f"{option} {value!r} is for a cluster. Add: --executor ray")
+        if devices is None:
+            return None
+        from evenhand.runner.devices import DevicesExecutor, parse_devices
+
+        return DevicesExecutor(parse_devices(devices))
+    if devices is not None:
+        raise SpecError(
+            f"--devices {devices!r} is for the local executor; Ray gives one GPU to each worker. "
+            f"Say how many with: --workers N"
+        )
     need("ray", extra="ray", what="--executor ray")
     from evenhand.runner.cluster import RayExecutor
 
-    return RayExecutor(address=address)
+    made = RayExecutor(address=address, workers=workers)
+    made.knock()  # before a model is loaded
+    return made
+
+
+def _first(devices: str | None, device: str | None) -> str | None:
+    """The device of the model itself: the one asked for, or the first of several."""
+    from evenhand.errors import SpecError
+
+    if devices is None:
+        return device
+    if device is not None:
+        raise SpecError(f"--device {device!r} and --devices {devices!r}: give one of the two.")
+    from evenhand.runner.devices import parse_devices
+
+    return parse_devices(devices)[0]
 
 
 def _run(
@@ -232,9 +276,15 @@ def contract(run: Any) -> dict[str, Any]:
 
 @contextlib.contextmanager
 def interruptible(folder: Path) -> Iterator[None]:
-    """On Ctrl-C: say how to go on, exit 130."""
+    """On Ctrl-C: say how to go on, exit 130. In messages RUN becomes this run's folder."""
+    from evenhand.errors import EvenhandError
+
     try:
         yield
+    except EvenhandError as error:
+        begun = (folder / "run.json").is_file()
+        again = f"evenhand resume {folder}" if begun else "the same command"
+        raise type(error)(str(error).replace("evenhand resume RUN", again)) from error
     except KeyboardInterrupt as stop:
         output.console(stderr=True).print(
             f"\nInterrupted; finished work is kept. Go on with: evenhand resume {folder}",

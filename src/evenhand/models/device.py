@@ -28,7 +28,7 @@ def fetched(torch: Any, tensor: Any) -> Callable[[], np.ndarray]:
     host = torch.empty(tensor.shape, dtype=tensor.dtype, pin_memory=True)
     host.copy_(tensor, non_blocking=True)
     done = torch.cuda.Event()
-    done.record()
+    done.record(torch.cuda.current_stream(tensor.device))  # of its own device, not cuda:0
 
     def get() -> np.ndarray:
         done.synchronize()

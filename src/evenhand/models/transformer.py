@@ -5,17 +5,19 @@ from __future__ import annotations
 import contextlib
 import functools
 import hashlib
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from evenhand.errors import ModelError, need
+from evenhand.errors import ModelError, SpecError, need, unknown
 from evenhand.models.cache import file_digest
 from evenhand.models.precision import fitting
 from evenhand.models.words import Words
 
 ADAPTER_VERSION = "hf-2"
+DTYPES = ("float32", "bfloat16", "float16", "float64")
 WEIGHT_SUFFIXES = (".safetensors",)
 IDENTITY_FILES = ("config.json", "tokenizer.json", "vocab.txt", "evenhand.json")
 
@@ -50,6 +52,7 @@ class Transformer:
         self.torch = torch
         self.name = name
         self.source = source
+        _check(torch, options)
         self.device = options.device or ("cuda" if torch.cuda.is_available() else "cpu")
         self.token_budget = options.token_budget or (
             65_536 if self.device.startswith("cuda") else 2_048
@@ -151,6 +154,22 @@ class Transformer:
             yield
         finally:
             handle.remove()
+
+
+def _check(torch: Any, options: LoadOptions) -> None:
+    """Refuse a precision or device that is not there, before anything is read."""
+    if options.dtype is not None and options.dtype not in DTYPES:
+        raise SpecError(unknown("precision", options.dtype, DTYPES, where="--dtype"))
+    if options.device is None:
+        return
+    try:
+        torch.empty(0, device=options.device)
+    except (RuntimeError, AssertionError, ValueError, NotImplementedError) as error:
+        first = re.split(r"\. |\n", str(error).strip() or type(error).__name__)[0].rstrip(".")
+        raise ModelError(
+            f"--device {options.device!r}: not usable here ({first}). Accepted: cpu, or cuda and "
+            f"cuda:1 where such a GPU is. Leave the option out to take what is there."
+        ) from error
 
 
 def _with_hidden(output: Any, hidden: Any) -> Any:

@@ -7,7 +7,8 @@ Ray runs a task at least once; a shard is committed under a name that depends on
 so doing it twice changes nothing. Together that is exactly once. An actor that dies is started
 again and its tasks are repeated, as often as needed; when its node is gone and no other has room,
 its shards go to the actors that are left. Every actor must have the driver's model
-(same fingerprint) and as many threads, so scores are equal to local ones to the bit.
+(same fingerprint) and as many threads, so scores are equal to local ones to the bit; one that has
+another refuses, and the run stops with its message.
 
 Only Ray's core is used (`pip install 'evenhand[ray]'`).
 """
@@ -16,48 +17,59 @@ from __future__ import annotations
 
 import functools
 import os
+import re
 import socket
+import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from evenhand.errors import ModelError, RunError, need
+from evenhand.errors import EvenhandError, ModelError, RunError, SpecError, need
 from evenhand.models.protocol import Model
 from evenhand.requests import Column, Requests
 from evenhand.runner import trouble
 from evenhand.runner.job import Counts, Job, begun, check_answers
 from evenhand.runner.plan import Shard
-from evenhand.runner.store import ShardStore
+from evenhand.runner.store import ShardStore, write_requests
 
 TASKS_AHEAD = 2
+CPUS_PER_WORKER = 2
+ADDRESS = re.compile(r"auto|local|ray://\S+|[^\s:/]+:\d+")
 
 
 class Scorer:
     """What lives on a worker: the model, and the folder that all workers share."""
 
-    def __init__(self, recipe: Any, fingerprint: str, folder: str, attempt: int, threads: int):
-        self.model: Model = build(recipe, threads)
-        if self.model.fingerprint != fingerprint:
-            raise ModelError(
-                f"worker on {os.uname().nodename}: its model {self.model.name!r} differs from "
-                f"the driver's (other weights, torch version or device). Use the same "
-                f"installation on every machine."
-            )
-        self.store = ShardStore(folder, attempt)
+    def __init__(self, recipe: Any, fingerprint: str, folder: str, threads: int):
+        self.refused: EvenhandError | None = None
+        try:
+            self.model: Model = build(recipe, threads)
+            self.store = ShardStore(folder)
+            if self.model.fingerprint != fingerprint:
+                raise ModelError(
+                    f"its model {self.model.name!r} differs from the driver's (other weights, "
+                    f"torch version or device). Use the same installation on every machine."
+                )
+        except EvenhandError as error:  # told by the first shard, as a task can and a start cannot
+            self.refused = type(error)(f"worker on {os.uname().nodename}: {error}")
 
-    def score(self, key: str, requests: Requests) -> str:
-        """Score one shard and commit it; gives the name of the host that did it."""
+    def score(self, key: str, requests: Requests, attempt: int) -> tuple[str, int]:
+        """Score one shard and commit it; gives the host's name and how often batches shrank."""
+        if self.refused is not None:
+            raise self.refused
+        counts = Counts()
         prepared = self.model.prepare(requests)
         start = functools.partial(begun, self.model, requests, prepared)
         try:
-            columns = trouble.begin(self.model, requests, start, Counts())()
+            columns = trouble.begin(self.model, requests, start, counts)()
         except ModelError as error:
             if error.__cause__ is not None and trouble.is_lost_device(error.__cause__):
                 os._exit(1)  # a broken device context never heals: let Ray start a new actor
             raise
         check_answers(self.model, requests, columns)
+        self.store.attempt = attempt
         self.store.write(key, columns, type(requests))
-        return os.uname().nodename
+        return os.uname().nodename, counts.smaller_batches
 
 
 def build(recipe: Any, threads: int) -> Model:
@@ -71,7 +83,9 @@ def build(recipe: Any, threads: int) -> Model:
     if threads:
         torch: Any = need("torch", extra="hf", what="loading a language model")
         torch.set_num_threads(threads)
-    options = LoadOptions(**recipe["options"]) if recipe["options"] else None
+    options = LoadOptions(**recipe["options"]) if recipe["options"] else LoadOptions()
+    if options.device:  # a worker sees the devices given to it and counts them from 0
+        options = replace(options, device=options.device.split(":")[0])
     return resolve(recipe["spec"], kind=recipe["kind"], options=options)
 
 
@@ -80,12 +94,14 @@ class _Work:
     """Shards under way: which actor has which, and who is free."""
 
     ray: Any
+    attempt: int = 1
     pool: list[Any] = field(default_factory=list)
     waiting: dict[Any, tuple[Shard, str, int]] = field(default_factory=dict)
     free: list[int] = field(default_factory=list)
 
     def submit(self, shard: Shard, key: str, actor: int) -> None:
-        self.waiting[self.pool[actor].score.remote(key, shard.requests)] = (shard, key, actor)
+        task = self.pool[actor].score.remote(key, shard.requests, self.attempt)
+        self.waiting[task] = (shard, key, actor)
 
     def take_over(self) -> None:
         """Give shards that nobody answers for to idle actors; doing one twice changes nothing."""
@@ -95,12 +111,6 @@ class _Work:
             if idle is not None and asked < len(self.pool):
                 self.free.remove(idle)
                 self.submit(shard, key, idle)
-
-    def elsewhere(self, shard: Shard, key: str, lost: int) -> None:
-        """An actor is gone for good: another one takes its shard."""
-        others = [a for a in range(len(self.pool)) if a != lost] or [lost]
-        self.free = [a for a in self.free if a != lost]
-        self.submit(shard, key, others[hash(key) % len(others)])
 
     def forget(self, key: str) -> None:
         """A shard is done: whoever else works on it is not waited for."""
@@ -113,7 +123,7 @@ class RayExecutor:
 
     Args:
         address: of a running cluster ("auto" finds the local one); None starts Ray here.
-        workers: how many actors; None for one per two CPUs, or one per GPU.
+        workers: how many actors; None for one per GPU, or on every node one per two CPUs.
         cpus, gpus: what one actor asks of its node; by default a GPU if the driver's model is
             on one.
         patience: seconds without any answer after which idle actors take over waiting shards.
@@ -135,7 +145,7 @@ class RayExecutor:
                 "every worker can reach."
             )
         ray = self._start()
-        work = _Work(ray)
+        work = _Work(ray, job.store.attempt)
         for index in range(job.plan.count):
             shard = job.plan.shard(index)
             key = job.key(shard.requests)
@@ -149,6 +159,7 @@ class RayExecutor:
                 work.free = list(range(len(work.pool))) * TASKS_AHEAD
             while not work.free:
                 yield from self._finished(job, work)
+            write_requests(job.requests_folder, key, shard.requests)
             work.submit(shard, key, work.free.pop(0))
         while work.waiting:
             yield from self._finished(job, work)
@@ -158,13 +169,18 @@ class RayExecutor:
         ray = work.ray
         done, _ = ray.wait(list(work.waiting), num_returns=1, timeout=self.patience)
         if not done:
+            self._room(ray, job.model)
             work.take_over()
             return
         shard, key, actor = work.waiting.pop(done[0])
         try:
-            host = ray.get(done[0])
-        except ray.exceptions.RayActorError:
-            work.elsewhere(shard, key, actor)
+            host, smaller = ray.get(done[0])
+        except ray.exceptions.RayActorError as error:
+            if error.actor_init_failed:
+                raise _not_started(error) from error
+            if isinstance(error, ray.exceptions.ActorDiedError):  # for good: Ray restarts others
+                work.pool[actor] = self._actor(ray, job)
+            work.submit(shard, key, actor)
             return
         except ray.exceptions.RayTaskError as error:
             raise error.cause if isinstance(error.cause, Exception) else error from error
@@ -180,27 +196,45 @@ class RayExecutor:
                 f"folder (or --store) must be one that the driver and all workers share."
             )
         job.counts.shards_scored += 1
+        job.counts.smaller_batches += smaller
         yield shard, columns
 
     def _start(self) -> Any:
         ray: Any = need("ray", extra="ray", what="the Ray executor")
         if not ray.is_initialized():
-            self._answers()
+            self._pools.clear()
+            self.knock()
             quiet = {"include_dashboard": False} if self.address is None else {}
             try:
                 ray.init(address=self.address, log_to_driver=False, logging_level="error", **quiet)
             except ConnectionError as error:
                 raise self._nobody(error) from error
+            except (ValueError, RuntimeError, ImportError) as error:
+                raise RunError(
+                    f"--address {self.address!r}: Ray cannot connect "
+                    f"({trouble.first_line(error)}) Driver and cluster need the same versions of "
+                    f"Python and Ray; see: ray status --address {self.address}"
+                ) from error
         return ray
 
-    def _answers(self) -> None:
-        """Knock first: Ray ends the whole process when nobody answers at an address."""
-        host, colon, port = (self.address or "").rpartition(":")
-        if not colon or not port.isdigit() or "/" in host:
+    def knock(self) -> None:
+        """Raise a clear error when the address is none, or nobody answers there.
+
+        Ray itself ends the whole process when nobody does.
+        """
+        if self.address is None:
+            return
+        if not ADDRESS.fullmatch(self.address):
+            raise SpecError(
+                f"--address {self.address!r}: expected HOST:PORT as `ray start --head` prints it, "
+                f"or auto for the cluster of this machine."
+            )
+        host, colon, port = self.address.rpartition(":")
+        if not colon or "/" in host:
             return
         try:
             socket.create_connection((host, int(port)), timeout=5).close()
-        except OSError as error:
+        except (OSError, OverflowError) as error:
             raise self._nobody(error) from error
 
     def _nobody(self, error: Exception) -> RunError:
@@ -214,18 +248,31 @@ class RayExecutor:
         assert job.store is not None
         name = (job.fingerprint, job.store.place)
         if name not in self._pools:
-            recipe = getattr(job.model, "recipe", None) or ray.put(job.model)
-            gpus = self._gpus(job.model)
-            remote = ray.remote(Scorer).options(
-                max_restarts=-1, max_task_retries=-1, num_cpus=self.cpus, num_gpus=gpus
-            )
-            folder = job.store.place
-            threads = _threads(job.model)
-            self._pools[name] = [
-                remote.remote(recipe, job.fingerprint, folder, job.store.attempt, threads)
-                for _ in range(self._workers(ray, gpus))
-            ]
+            count = self._workers(ray, self._gpus(job.model))
+            self._pools[name] = [self._actor(ray, job) for _ in range(count)]
         return self._pools[name]
+
+    def _actor(self, ray: Any, job: Job) -> Any:
+        assert job.store is not None
+        # Its own recipe: a mitigation around a model passes on that of the model below.
+        recipe = getattr(job.model, "__dict__", {}).get("recipe") or ray.put(job.model)
+        remote = ray.remote(Scorer).options(
+            max_restarts=-1, max_task_retries=-1,
+            num_cpus=self.cpus, num_gpus=self._gpus(job.model),
+        )  # fmt: skip
+        return remote.remote(recipe, job.fingerprint, job.store.place, _threads(job.model))
+
+    def _room(self, ray: Any, model: Model) -> None:
+        """Say so when no node can ever hold a worker (one may still join: the run waits)."""
+        gpus, nodes = self._gpus(model), _nodes(ray)
+        if any(n.get("CPU", 0) >= self.cpus and n.get("GPU", 0) >= gpus for n in nodes):
+            return
+        have = ", ".join(f"{n.get('CPU', 0):g} CPUs {n.get('GPU', 0):g} GPUs" for n in nodes)
+        warnings.warn(
+            f"no node of the Ray cluster has room for a worker ({self.cpus:g} CPUs, {gpus:g} GPUs "
+            f"wanted; there: {have or 'no node'}). Waiting for one to join; Ctrl-C loses nothing.",
+            stacklevel=2,
+        )
 
     def _gpus(self, model: Model) -> float:
         """GPUs of one actor: as asked, else one where the driver's model is on one."""
@@ -236,10 +283,26 @@ class RayExecutor:
     def _workers(self, ray: Any, gpus: float) -> int:
         if self.workers:
             return self.workers
-        have = ray.cluster_resources()
         if gpus:
-            return max(1, int(have.get("GPU", 0) / gpus))
-        return max(1, int(have.get("CPU", 2) / max(self.cpus, 2)))
+            return max(1, sum(int(n.get("GPU", 0) / gpus) for n in _nodes(ray)))
+        cpus = [n.get("CPU", 0) for n in _nodes(ray)]
+        share = max(self.cpus, CPUS_PER_WORKER)
+        return max(1, sum(max(1, int(n / share)) for n in cpus if n >= self.cpus))
+
+
+def _nodes(ray: Any) -> list[dict[str, float]]:
+    """What each living node offers."""
+    return [dict(node["Resources"]) for node in ray.nodes() if node["Alive"]]
+
+
+def _not_started(error: Exception) -> RunError:
+    """An actor whose start failed: the last line of the worker's traceback says why."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return RunError(
+        f"a Ray worker cannot start ({lines[-1] if lines else type(error).__name__}). Every node "
+        f"needs the driver's installation; finished shards are kept. Then go on with: evenhand "
+        f"resume RUN --executor ray"
+    )
 
 
 def _threads(model: Model) -> int:

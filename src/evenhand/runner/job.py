@@ -15,7 +15,7 @@ from evenhand.errors import ModelError
 from evenhand.models.protocol import Model
 from evenhand.requests import Column, Requests
 from evenhand.runner import trouble
-from evenhand.runner.plan import ORDER_VERSION, EagerPlan, LazyPlan, Shard
+from evenhand.runner.plan import ORDER_VERSION, Shard, ShardPlan
 from evenhand.runner.store import ShardStore, write_requests
 
 
@@ -45,7 +45,7 @@ class Job:
     """
 
     model: Model
-    plan: EagerPlan | LazyPlan
+    plan: ShardPlan
     store: ShardStore | None = None
     requests_folder: Path | None = None
     counts: Counts = field(default_factory=Counts)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import sys
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
@@ -34,7 +34,7 @@ class LocalExecutor:
     waited for, so the device goes from one to the next without a gap.
     """
 
-    def run(self, job: Job) -> Iterator[tuple[Shard, dict[str, Column]]]:
+    def run(self, job: Job) -> Generator[tuple[Shard, dict[str, Column]], None, None]:
         """Each shard with its answers: read when finished before, else scored and stored."""
         queue = 1 if overlaps(job.model) else 0
         begun: deque[tuple[Shard, Callable[[], dict[str, Column]]]] = deque()
