@@ -37,6 +37,22 @@ TRICKY = [
     ("You guys saw the man.", "You guys saw the woman."),
     ("“Her!” he said, pointing at her.", "“Him!” she said, pointing at him."),
     ("The man-made lake is hers.", "The man-made lake is his."),
+    ("The fault is his alone.", "The fault is hers alone."),
+    ("I like his better than hers.", "I like hers better than his."),
+    ("I made her angry.", "I made him angry."),
+    ("I made her bed.", "I made his bed."),
+    ("He loved her more than his own life.", "She loved him more than her own life."),
+    ("I know her well.", "I know him well."),
+    ("I know her better half.", "I know his better half."),
+    ("Her well-known book sold.", "His well-known book sold."),
+    ("We thanked her last night.", "We thanked him last night."),
+    ("I saw her last film.", "I saw his last film."),
+    ("I visited her Monday.", "I visited him Monday."),
+    ("He let her drive.", "She let him drive."),
+    ("She let her hair down.", "He let his hair down."),
+    ("We elected her president.", "We elected him president."),
+    ("He must sign his/her name.", "She must sign her/his name."),
+    ("She is an heiress.", "He is an heir."),
 ]
 
 
@@ -62,6 +78,12 @@ def test_swapping_twice_gives_the_text_back(text: str) -> None:
         ("He watches her.", "They watch them."),
         ("The man saw his wife.", "The person saw their spouse."),
         ("She wasn't there.", "They weren't there."),
+        ("Is he serious? Doesn't she know?", "Are they serious? Don't they know?"),
+        ("What does he want?", "What do they want?"),
+        ("The point is he lies.", "The point is they lie."),
+        ("She sings and dances.", "They sing and dance."),
+        ("He sometimes realizes it.", "They sometimes realize it."),
+        ("She's been there.", "They've been there."),
     ],
 )
 def test_singular_they_takes_a_plural_verb(text: str, right: str) -> None:
@@ -89,6 +111,10 @@ def test_what_cannot_be_swapped_is_reported() -> None:
     )
     assert swap("She is pregnant.").doubtful == ("'pregnant' fits one sex only",)
     assert swap("They gave her flowers.").doubtful == ("'her' between 'gave' and 'flowers'",)
+    assert swap("I saw her smile.").doubtful == ("'her' between 'saw' and 'smile'",)
+    assert swap("Emily lost her keys.").kept == ("'Emily': a name without a partner in the lists",)
+    assert not swap("May she win.").kept
+    assert swap("She, too, was late.", "neutral").doubtful
     assert swap("The sir left.", "neutral").kept == ("'sir': no settled neutral word",)
 
 
@@ -98,6 +124,16 @@ def test_religions_are_swapped_among_three() -> None:
     assert muslim.swapped == "The Muslim read the Quran in mosque; Muslims love Easter."
     assert muslim.kept == ("'Easter': no counterpart",)
     assert swap_religion("A rabbi prayed.", "jewish", "christian").swapped == "A priest prayed."
+    assert swap_religion("An imam came.", "muslim", "christian").swapped == "A priest came."
+    islamic = "an Islamic school"
+    assert swap_religion(islamic, "muslim", "jewish").swapped == "a Jewish school"
+    devout = "A devout Christian met Christian friends; he is Christian."
+    assert swap_religion(devout, "christian", "jewish").swapped == (
+        "A devout Jew met Jewish friends; he is Jewish."
+    )
+    compound = swap_religion("Judeo-Christian values", "christian", "muslim")
+    assert compound.swapped == "Judeo-Christian values"
+    assert compound.kept == ("'Christian': part of a compound, no counterpart",)
     with pytest.raises(SpecError, match="unknown religion 'hindu'"):
         swap_religion(text, "christian", "hindu")
 

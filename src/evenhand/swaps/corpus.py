@@ -11,8 +11,17 @@ from typing import Any
 import numpy as np
 
 from evenhand.errors import SpecError, unknown
+from evenhand.lexicons.articles import article
 from evenhand.lexicons.files import load
-from evenhand.swaps.gender import WORD, Swapped, like, swap, tables
+from evenhand.swaps.agreement import like
+from evenhand.swaps.gender import ARTICLES, WORD, Swapped, swap, tables
+
+PROPER = frozenset({"christian", "jewish", "muslim", "jew", "christians", "jews", "muslims",
+                    "christianity", "islam", "judaism", "bible", "islamic", "torah",
+                    "quran"})  # fmt: skip
+PAST = frozenset("said says met told went came saw read left took made gave knew thought".split())
+DETERMINERS = frozenset({"a", "an", "the", "every", "each", "this", "that", "one", "another", "no",
+                         "any", "some", "his", "her", "my", "our", "their"})  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -25,6 +34,8 @@ class Mined:
 
 def swap_religion(text: str, source: str, target: str) -> Swapped:
     """Exchange the words of one religion for those of another (christian, jewish, muslim).
+
+    Articles agree with the new word, and a noun stays a noun ("a Christian", "a Jew").
 
     >>> swap_religion("The Jewish family left the synagogue.", "jewish", "muslim").swapped
     'The Muslim family left the mosque.'
@@ -44,23 +55,47 @@ def swap_religion(text: str, source: str, target: str) -> Swapped:
 
 
 def _by_table(text: str, table: dict[str, str], fixed: set[str]) -> Swapped:
-    proper = {"christian", "jewish", "muslim", "jew", "christians", "jews", "muslims",
-              "christianity", "judaism", "islam", "bible", "torah", "quran"}  # fmt: skip
     changes: list[tuple[int, str, str]] = []
     kept: list[str] = []
-
-    def change(match: re.Match[str]) -> str:
-        low = match[0].lower()
+    out: list[str] = []
+    end = 0
+    for match in WORD.finditer(text):
+        old, low = match[0], match[0].lower()
+        new = old
         if low in fixed:
-            kept.append(f"{match[0]!r}: no counterpart")
-        if low not in table or table[low] == low:
-            return match[0]
-        new = like(match[0], table[low])
-        new = new[:1].upper() + new[1:] if table[low] in proper else new
-        changes.append((match.start(), match[0], new))
-        return new
+            kept.append(f"{old!r}: no counterpart")
+        elif low in table and text[: match.start()].endswith("-"):
+            kept.append(f"{old!r}: part of a compound, no counterpart")
+        elif table.get(low, low) != low:
+            word = "jew" if table[low] == "jewish" and _a_person(text, match) else table[low]
+            new = like(old, word)
+            new = new[:1].upper() + new[1:] if word in PROPER else new
+            changes.append((match.start(), old, new))
+        gap = text[end : match.start()]
+        if new != old and gap == " " and out[-1] in ARTICLES:
+            out[-1] = like(out[-1], article(new.lower()))
+        out += [gap, new]
+        end = match.end()
+    return Swapped(text, "".join([*out, text[end:]]), tuple(changes), (), tuple(kept))
 
-    return Swapped(text, WORD.sub(change, text), tuple(changes), (), tuple(kept))
+
+def _a_person(text: str, match: re.Match[str]) -> bool:
+    """Whether "Christian" or "Muslim" is a noun here, so that it becomes "Jew", not "Jewish".
+
+    It is after an article or the like, where no noun follows: "a devout Christian who prays".
+    """
+    before = re.split(r"[^\w\s'’-]", text[: match.start()])[-1].lower().split()[-3:]
+    if not DETERMINERS & set(before):
+        return False
+    after = text[match.end() :]
+    found = re.match(r"\s+([A-Za-z]+)(?:\s+([A-Za-z]+))?", after)
+    if found is None:
+        return True
+    following, beyond = found[1].lower(), (found[2] or "").lower()
+    if following in ("and", "or"):
+        return beyond not in ("christian", "muslim", "jewish", "islamic")
+    past = following.endswith("ed") or following in PAST
+    return past or following in tables().words["function_words"]
 
 
 def pairs_from_texts(

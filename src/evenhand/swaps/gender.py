@@ -14,12 +14,19 @@ from dataclasses import dataclass
 from functools import cache
 
 from evenhand.errors import SpecError, unknown
+from evenhand.lexicons.articles import article
 from evenhand.lexicons.contexts import gender_terms
 from evenhand.lexicons.files import load
 from evenhand.lexicons.people import groups
+from evenhand.swaps.agreement import like, plural_verb
 
 TARGETS = ("other", "female", "male", "neutral")
 WORD = re.compile(r"[A-Za-z]+(?:['’](?:am))?")
+WORD_LISTS = ("function_words", "numbers", "see_verbs", "give_verbs", "base_verbs", "kin",
+              "noun_verbs", "name_verbs", "state_verbs", "states", "after_object", "times",
+              "owned", "not_verbs")  # fmt: skip
+ARTICLES = ("a", "an", "A", "An", "AN")
+TURNED = ("is", "was", "has", "does", "isn", "wasn", "hasn", "doesn")
 PRONOUNS = frozenset({"he", "him", "his", "himself", "she", "her", "hers", "herself"})
 
 
@@ -29,7 +36,7 @@ class Swapped:
 
     Attributes:
         text, swapped: before and after.
-        changes: (position, old, new) of every exchanged word.
+        changes: (position, old, new) of every exchanged word; "a" and "an" follow unlisted.
         doubtful: choices that the tables cannot be sure of.
         kept: what was left as it is, and why.
     """
@@ -72,16 +79,15 @@ def tables() -> _Tables:
     male |= {"gentlemanly": "ladylike", "fatherly": "motherly", "dame": "sir"}
     female |= {"dame": "sir"}
     male.pop("dame")
-    names = {
-        key: frozenset(lexicon.data[key].split())
-        for key in ("function_words", "numbers", "see_verbs", "give_verbs", "base_verbs", "kin")
-    }
+    names = {key: frozenset(lexicon.data[key].split()) for key in WORD_LISTS}
     names |= {k: frozenset(lexicon.words(k)) for k in ("generic", "sexed", "ambiguous_names")}
     people = groups(["unqover_female", "unqover_male"])
     women, men = people["unqover_female"].terms, people["unqover_male"].terms
     pairs = {w: (m, "female") for w, m in zip(women, men)} | {
         m: (w, "male") for w, m in zip(women, men)
     }
+    known = {term for group in groups().values() for term in group.terms if " " not in term}
+    names["unpaired"] = (frozenset(known) | names["ambiguous_names"]) - set(pairs)
     return _Tables(male, female, neutral, names, pairs)
 
 
@@ -115,6 +121,9 @@ class _Swapper:
         self.doubtful: list[str] = []
         self.kept: list[str] = []
         self.verb: set[int] = set()
+        if to == "neutral":
+            self.turned = {i: at for i in range(len(self.found)) if (at := self._before_subject(i))}
+            self.verb |= {at - 1 for at in self.turned.values()}
 
     def run(self) -> Swapped:
         out: list[str] = []
@@ -122,10 +131,12 @@ class _Swapper:
         end = 0
         for i, match in enumerate(self.found):
             old = match[0]
-            new = self._agree(old) if i in self.verb else self._word(i, old)
+            new = self._verb(i, old) if i in self.verb else self._word(i, old)
             out += [self.text[end : match.start()], new]
             end = match.end()
             if new != old:
+                if i and out[-3] in ARTICLES and out[-2] == " ":
+                    out[-3] = like(out[-3], article(new.lower()))
                 changes.append((match.start(), old, new))
         out.append(self.text[end:])
         return Swapped(
@@ -151,6 +162,9 @@ class _Swapper:
             return self._pronoun(i, old, low)
         if old in self.tables.names:
             return self._name(i, old)
+        if old in words["unpaired"] and not self._common(i, old):
+            self.kept.append(f"{old!r}: a name without a partner in the lists")
+            return old
         return self._noun(i, old, low)
 
     def _noun(self, i: int, old: str, low: str) -> str:
@@ -195,12 +209,17 @@ class _Swapper:
         if self.to == "neutral" or self.to == gender:
             return old
         if old in self.tables.words["ambiguous_names"]:
-            starts = self._starts(i)
-            if starts and self._next(i).lower() in self.tables.words["function_words"]:
+            if self._common(i, old):
                 self.kept.append(f"{old!r}: at the start of a sentence, a word rather than a name")
                 return old
             self.doubtful.append(f"{old!r} is a name and a word")
         return new
+
+    def _common(self, i: int, old: str) -> bool:
+        """Whether a name is rather an ordinary word that opens a sentence ("Will he come?")."""
+        ambiguous = old in self.tables.words["ambiguous_names"]
+        after = self._next(i).lower()
+        return ambiguous and self._starts(i) and after in self.tables.words["function_words"]
 
     def _pronoun(self, i: int, old: str, low: str) -> str:
         female = low in ("she", "her", "hers", "herself")
@@ -208,7 +227,7 @@ class _Swapper:
             return old
         role = self._role(i, low)
         if self.to == "neutral":
-            if role == "subject":
+            if role == "subject" and i not in self.turned:
                 self._mark_verb(i)
             return like(old, {
                 "subject": "they", "object": "them", "possessive": "their",
@@ -225,13 +244,24 @@ class _Swapper:
                  "himself": "reflexive", "herself": "reflexive"}  # fmt: skip
         if low in plain:
             return plain[low]
+        if self._slash(i) and self._next(i + 1):  # his/her name
+            return "possessive"
         return self._his(i) if low == "his" else self._her(i)
+
+    def _slash(self, i: int) -> bool:
+        if i + 1 >= len(self.found) or self._apart(i, i + 1) != "/":
+            return False
+        return self.found[i + 1][0].lower() in ("his", "her")
 
     def _his(self, i: int) -> str:
         words = self.tables.words
         following, beyond = self._next(i).lower(), self._next(i + 1).lower()
         if following in ("or", "and") and beyond in ("her", "hers", "his"):
+            if beyond == "hers" and self._next(i + 2):
+                self.doubtful.append("'his and hers' before a noun")
             return "possessive" if self._next(i + 2) else "independent"
+        if following == "alone" or (following in words["after_object"] and beyond == "than"):
+            return "independent"
         if self._previous(i).lower() == "of" and following not in words["kin"]:
             owned = self._previous(i - 1).lower()
             if owned in words["kin"] or owned.rstrip("s") in ("fan", "habit", "idea", "favorite"):
@@ -242,6 +272,8 @@ class _Swapper:
     def _her(self, i: int) -> str:
         words = self.tables.words
         before, following = self._previous(i).lower(), self._next(i).lower()
+        if i + 2 < len(self.found) and self._apart(i + 1, i + 2) == "-":
+            return "possessive"  # her well-known book
         if following in ("or", "and") and self._next(i + 1).lower() == "his" and self._next(i + 2):
             return "possessive"
         if not following or following in words["function_words"] - words["numbers"]:
@@ -251,9 +283,7 @@ class _Swapper:
         if following.endswith("ly") and not following.endswith(("family", "daily")):
             beyond = self._next(i + 1).lower()
             return "object" if not beyond or beyond in words["function_words"] else "possessive"
-        if before in words["see_verbs"] and (
-            following.endswith("ing") or following in words["base_verbs"]
-        ):
+        if self._her_after(before, following, self._next(i + 1).lower()):
             return "object"
         if before in words["give_verbs"] and following not in words["kin"] | words["numbers"]:
             beyond = self._next(i + 1).lower()
@@ -262,6 +292,27 @@ class _Swapper:
             self.doubtful.append(f"'her' between {before!r} and {following!r}")
             return "object"
         return "possessive"
+
+    def _her_after(self, before: str, following: str, beyond: str) -> bool:
+        """Whether a word that might be owned is said of her: "made her angry", "know her well"."""
+        words = self.tables.words
+        closed = beyond in words["function_words"] | {"", "enough"}
+        if following in words["after_object"]:
+            return closed
+        if following in ("last", "next") and beyond in words["times"]:
+            return True
+        if before in words["state_verbs"] and following in words["states"] and closed:
+            return True
+        if before in words["name_verbs"] and closed:
+            return True
+        if before in ("let", "lets", "letting"):
+            mine = following in words["kin"] | words["owned"]
+            return following in words["base_verbs"] or (closed and not mine)
+        if before not in words["see_verbs"]:
+            return False
+        if following in words["noun_verbs"] and closed:
+            self.doubtful.append(f"'her' between {before!r} and {following!r}")
+        return following.endswith("ing") or following in words["base_verbs"] | words["noun_verbs"]
 
     def _verb_use(self, i: int, low: str) -> bool:
         before, following = self._previous(i).lower(), self._next(i).lower()
@@ -275,27 +326,33 @@ class _Swapper:
         if at < len(self.found) and self._apart(i, at) in ("'", "’"):
             self.verb.add(at)
             return
+        if at < len(self.found) and not self._next(i) and "," in self._apart(i, at):
+            self.doubtful.append(f"{self.found[i][0]!r} before a comma: its verb was not changed")
         following = self._next(i).lower()
-        if following.endswith("ly") or following in ("often", "never", "always", "still", "also"):
+        if following.endswith("ly") or following in self.tables.words["not_verbs"]:
             at += 1
         if at < len(self.found) and self._apart(at - 1, at).strip() == "":
             self.verb.add(at)
+            if self._next(at).lower() in ("and", "or") and self._next(at + 1).endswith("s"):
+                self.verb.add(at + 2)  # she sings and dances
 
-    def _agree(self, old: str) -> str:
-        low = old.lower()
-        fixed = {"is": "are", "was": "were", "has": "have", "does": "do", "goes": "go", "s": "re",
-                 "isn": "aren", "wasn": "weren", "hasn": "haven", "doesn": "don"}  # fmt: skip
-        if low in fixed:
-            if low == "s":
-                self.doubtful.append("'s after a pronoun: 'is' or 'has'")
-            return like(old, fixed[low])
-        if not low.endswith("s") or low.endswith("ss") or len(low) < 3:
-            return old
-        if low.endswith("ies") and len(low) > 4:
-            return old[:-3] + "y"
-        if low.endswith(("shes", "ches", "xes", "sses", "zes", "oes")):
-            return old[:-2]
-        return old[:-1]
+    def _verb(self, i: int, old: str) -> str:
+        new, doubt = plural_verb(old, self._next(i).lower())
+        self.doubtful += [doubt] if doubt else []
+        return new
+
+    def _before_subject(self, i: int) -> int:
+        """One more than the place of the verb that a question puts before "he" or "she"."""
+        if self.found[i][0].lower() not in ("he", "she"):
+            return 0
+        at = i - 1
+        if self._previous(i) == "t" and i > 1 and self._apart(i - 2, i - 1) in ("'", "’"):
+            at -= 1  # isn't she
+        if at < 0 or self._apart(i - 1, i).strip():
+            return 0
+        opens = self._previous(at).lower() in ("", "what", "why", "how", "when", "where", "who",
+                                              "which", "nor", "neither", "so", "only")  # fmt: skip
+        return at + 1 if opens and self.found[at][0].lower() in TURNED else 0
 
     def _apart(self, i: int, j: int) -> str:
         return self.text[self.found[i].end() : self.found[j].start()]
@@ -317,14 +374,3 @@ class _Swapper:
     def _starts(self, i: int) -> bool:
         before = self.text[: self.found[i].start()].rstrip()
         return not before or before[-1] in '.!?\n"“'
-
-
-def like(old: str, new: str) -> str:
-    """The new word in the case of the old one.
-
-    >>> like("HER", "his"), like("Her", "his"), like("her", "his")
-    ('HIS', 'His', 'his')
-    """
-    if old.isupper() and len(old) > 1:
-        return new.upper()
-    return new[:1].upper() + new[1:] if old[:1].isupper() else new
