@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import gzip
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from evenhand.errors import DataError, RunError
+from evenhand.errors import DataError, EvenhandError, ModelError, RunError
 from evenhand.train.squad import Example, read_squad, score, token_f1
 
 QUIET = Example(
@@ -151,3 +152,79 @@ def test_a_killed_training_goes_on_to_the_same_end(
     )
     losses = [[row["loss"] for row in r["history"]] for r in (whole, resumed)]
     assert np.allclose(losses[0], losses[1], atol=1e-5)
+
+
+def test_a_finished_training_is_not_begun_again(tiny: Any, tmp_path: Path) -> None:
+    from evenhand.train import span
+
+    recipe = span.Recipe(epochs=1, learning_rate=1e-3, batch=2, length=48, stride=8)
+    start = (tiny("span"), [QUIET] * 2, [QUIET], tmp_path / "m", recipe)
+    first = span.train(*start, device="cpu")
+    weights = (tmp_path / "m" / "model.safetensors").stat().st_mtime_ns
+    again = span.train(*start, device="cpu", resume=True)
+    assert again["history"] == first["history"]
+    assert (tmp_path / "m" / "model.safetensors").stat().st_mtime_ns == weights
+
+
+def test_a_state_that_was_being_exchanged_is_found(tmp_path: Path) -> None:
+    from evenhand.train.span import _held
+
+    assert _held(tmp_path) is None
+    (tmp_path / "resume.new").mkdir()
+    assert _held(tmp_path) is None  # cut off while it was written
+    (tmp_path / "resume.new" / "state.json").write_text("{}")
+    assert _held(tmp_path) == tmp_path / "resume"
+    assert (tmp_path / "resume" / "state.json").is_file()
+
+
+def test_answers_that_are_not_where_they_should_be_are_left_out_and_counted(
+    tiny: Any, tmp_path: Path
+) -> None:
+    from evenhand.train import span
+
+    recipe = span.Recipe(epochs=1, learning_rate=1e-3, batch=2, length=48, stride=8)
+    wrong = [replace(QUIET, id="w", start=3), replace(QUIET, answers=("Peter",))]
+    said: list[str] = []
+    result = span.train(
+        tiny("span"),
+        [QUIET, *wrong],
+        [QUIET],
+        tmp_path / "a",
+        recipe,
+        device="cpu",
+        say=said.append,
+    )
+    assert result["misplaced"] == 2
+    assert "2 questions left out" in said[0]
+    assert "'w'" in said[0]
+    with pytest.raises(DataError, match="'Jennifer' is not at character 3 of its context"):
+        span.train(tiny("span"), wrong, [QUIET], tmp_path / "b", recipe, device="cpu")
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"learning_rate": -1.0}, "--learning-rate -1 must be above 0"),
+        ({"length": 100_000}, r"--length 100000 is more than the \d+ tokens"),
+        ({"length": 48, "stride": 48}, r"question '1' has \d+ tokens, which leaves"),
+    ],
+)
+def test_settings_that_cannot_work_are_named(
+    tiny: Any, tmp_path: Path, change: dict[str, Any], said: str
+) -> None:
+    from evenhand.train import span
+
+    with pytest.raises(EvenhandError, match=said):
+        span.train(
+            tiny("span"), [QUIET], [QUIET], tmp_path / "m", span.Recipe(**change), device="cpu"
+        )
+
+
+def test_a_model_that_is_none_is_named(tmp_path: Path) -> None:
+    from evenhand.train import span
+
+    with pytest.raises(ModelError, match="nothing-here' is no encoder that can be loaded"):
+        span.train(
+            str(tmp_path / "nothing-here"), [QUIET], [QUIET], tmp_path / "m", span.Recipe(),
+            device="cpu",
+        )  # fmt: skip

@@ -19,6 +19,7 @@ import numpy.typing as npt
 
 from evenhand.errors import DataError, RunError, need
 from evenhand.train import common
+from evenhand.train import span_checks as checks
 from evenhand.train.squad import Example, score
 
 Ints = npt.NDArray[np.int64]
@@ -187,23 +188,69 @@ def train(
     """Fine-tune, keep the checkpoint with the best F1 in `out`, and give its scores.
 
     `out` loads with plain transformers. After every epoch the state goes to `out/resume`, from
-    which `resume=True` goes on; it is removed at the end.
+    which `resume=True` goes on; it is removed at the end. Training questions whose answer is not
+    where `answer_start` says are left out and counted (`misplaced`).
     """
     torch, place = common.start(recipe.seed, device)
     transformers: Any = need("transformers", extra="hf", what="training")
     transformers.logging.set_verbosity_error()
     transformers.logging.disable_progress_bar()
-    held = out / "resume"
     if out.exists() and any(out.iterdir()) and not resume:
         raise DataError(
             f"{out}: the folder is not empty. Go on with --resume, or choose another: --out DIR"
         )
-    tokenizer = transformers.AutoTokenizer.from_pretrained(source)
-    weights = str(held) if resume and (held / "config.json").is_file() else source
-    model = transformers.AutoModelForQuestionAnswering.from_pretrained(weights, dtype=torch.float32)
+    checks.check_recipe(recipe)
+    held = _held(out) if resume else None
+    if resume and held is None and (out / "training.json").is_file():
+        say(f"{out}: this training is finished")
+        return _finished(out, recipe)
+    good, misplaced = checks.well_placed(training)
+    weights = source if held is None else str(held)
+    tokenizer, model = checks.load_encoder(transformers, torch, source, weights)
+    checks.check_windows(tokenizer, model, recipe, [*good, *development])
+    if misplaced:
+        say(
+            f"{len(misplaced):,} questions left out: their answer is not where answer_start says "
+            f"(first: {misplaced[0].id!r})"
+        )
     model.to(place)
     job = _Job(torch, model, tokenizer, recipe, place, out, say)
-    return job.run(list(training), list(development), resume=weights == str(held))
+    return {**job.run(good, list(development), held), "misplaced": len(misplaced)}
+
+
+def _held(out: Path) -> Path | None:
+    """The state to go on from; its successor when exchanging the two was cut off."""
+    held, new = out / "resume", out / "resume.new"
+    if not held.exists() and (new / "state.json").is_file():
+        new.rename(held)
+    return held if (held / "state.json").is_file() else None
+
+
+def _history(card: Path, recipe: Recipe) -> list[dict[str, Any]]:
+    """The epochs already done, if they were trained in the same way."""
+    found = json.loads(card.read_text(encoding="utf-8"))
+    if found["recipe"] != asdict(recipe):
+        raise RunError(
+            f"{card.parent}: was begun with other settings ({found['recipe']}). Give the same "
+            "ones, or choose another folder with: --out DIR"
+        )
+    return list(found["history"])
+
+
+def _finished(out: Path, recipe: Recipe) -> dict[str, Any]:
+    """What a training gave that ended before."""
+    history = _history(out / "training.json", recipe)
+    if len(history) < recipe.epochs:
+        raise RunError(
+            f"{out}: {len(history)} of {recipe.epochs} epochs are done, but the state to go on "
+            "from is gone. Begin again in another folder with: --out DIR"
+        )
+    return _result(out, history, recipe)
+
+
+def _result(out: Path, history: list[dict[str, Any]], recipe: Recipe) -> dict[str, Any]:
+    best = max(history, key=lambda row: row["f1"])
+    return {"out": str(out), "best": best, "history": history, "recipe": asdict(recipe)}
 
 
 @dataclass
@@ -218,7 +265,7 @@ class _Job:
     out: Path
     say: Say
 
-    def run(self, training: list[Example], dev: list[Example], *, resume: bool) -> dict[str, Any]:
+    def run(self, training: list[Example], dev: list[Example], held: Path | None) -> dict[str, Any]:
         windows = self._windows(training)
         usable = np.flatnonzero(windows.answer[:, 0] >= 0)
         if not len(usable):
@@ -227,7 +274,7 @@ class _Job:
         dev_windows = self._windows(dev)
         steps = self.recipe.epochs * -(-len(usable) // self.recipe.batch)
         optimizer = self._optimizer()
-        history = self._restore(optimizer) if resume else []
+        history = self._restore(optimizer, held) if held else []
         for epoch in range(len(history), self.recipe.epochs):
             loss = self._epoch(windows, usable, epoch, steps, optimizer)
             said = predict(self.model, self.tokenizer, dev, dev_windows, header=self.recipe.header)
@@ -238,14 +285,9 @@ class _Job:
             best = all(row["f1"] > earlier["f1"] for earlier in history)
             history.append(row)
             self._keep(history, optimizer, best=best)
-        shutil.rmtree(self.out / "resume", ignore_errors=True)
-        top = max(history, key=lambda r: r["f1"])
-        return {
-            "out": str(self.out),
-            "best": top,
-            "history": history,
-            "recipe": asdict(self.recipe),
-        }
+        for state in ("resume", "resume.new", "resume.old"):
+            shutil.rmtree(self.out / state, ignore_errors=True)
+        return _result(self.out, history, self.recipe)
 
     def _windows(self, examples: list[Example]) -> Windows:
         r = self.recipe
@@ -302,9 +344,14 @@ class _Job:
         return (parts[0] + parts[1]) / 2
 
     def _keep(self, history: list[dict[str, Any]], optimizer: Any, *, best: bool) -> None:
-        """The best checkpoint in `out`, the state to go on from in `out/resume`."""
+        """The best checkpoint in `out`, the state to go on from in `out/resume`.
+
+        The state is written beside the last one and takes its place when it is whole.
+        """
         card = {"recipe": asdict(self.recipe), "history": history}
-        held = self.out / "resume"
+        held, old = self.out / "resume.new", self.out / "resume.old"
+        for state in (held, old):
+            shutil.rmtree(state, ignore_errors=True)
         for folder in ([self.out] if best else []) + [held]:
             folder.mkdir(parents=True, exist_ok=True)
             self.model.save_pretrained(folder, safe_serialization=True)
@@ -314,19 +361,17 @@ class _Job:
         moments = {f"{k}.{n}": t for k, n, t in _moments(optimizer)}
         save_file(moments, str(held / "optimizer.safetensors"))
         (held / "state.json").write_text(json.dumps(card) + "\n", encoding="utf-8")
+        if (self.out / "resume").exists():
+            (self.out / "resume").rename(old)
+        held.rename(self.out / "resume")
+        shutil.rmtree(old, ignore_errors=True)
         (self.out / "training.json").write_text(json.dumps(card, indent=1) + "\n", encoding="utf-8")
 
-    def _restore(self, optimizer: Any) -> list[dict[str, Any]]:
+    def _restore(self, optimizer: Any, held: Path) -> list[dict[str, Any]]:
         """Moments and history of the epochs already done."""
         from safetensors.torch import load_file
 
-        held = self.out / "resume"
-        card = json.loads((held / "state.json").read_text(encoding="utf-8"))
-        if card["recipe"] != asdict(self.recipe):
-            raise RunError(
-                f"{self.out}: was begun with other settings ({card['recipe']}). Give the same "
-                "ones, or choose another folder with: --out DIR"
-            )
+        history = _history(held / "state.json", self.recipe)
         saved = load_file(str(held / "optimizer.safetensors"))
         parameters = [p for group in optimizer.param_groups for p in group["params"]]
         for number, parameter in enumerate(parameters):
@@ -335,7 +380,7 @@ class _Job:
                     value = saved[f"{number}.{name}"]
                     keep = name != "step" or self.device.startswith("cuda")
                     optimizer.state[parameter][name] = value.to(self.device) if keep else value
-        return list(card["history"])
+        return history
 
 
 def _moments(optimizer: Any) -> Iterator[tuple[int, str, Any]]:
