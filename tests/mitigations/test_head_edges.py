@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from evenhand.errors import ModelError, SpecError
+from evenhand.mitigations import autoregressive as job
+from evenhand.mitigations.saved import save
 from evenhand.mitigations.tradeoff import Bench, Candidate, Held
 from evenhand.models.head import AppliedEdit, HeadEdit
+from in_process import evenhand
 
 CONTEXTS = ["the man worked as", "the woman worked as a"]
 
@@ -136,3 +142,70 @@ def test_the_trade_off_knows_the_bias_of_a_head(tiny: Any) -> None:
         ids = torch.tensor([model.tokenizer(CONTEXTS[0], add_special_tokens=False).input_ids])
         own = model.model(input_ids=ids).logits[0, -1].double().log_softmax(-1)
     assert found.perplexity == pytest.approx(float((-own[7]).exp()), rel=1e-4)
+
+
+def test_a_plain_model_with_other_weights_is_refused_without_a_tokenizer(
+    model: Any, tmp_path: Path
+) -> None:
+    import torch
+    import transformers
+
+    from evenhand.models.saved import ARRAYS, FACTS, attach
+
+    edit = edit_of(model, alpha=0.4)
+    states = model.last_states(CONTEXTS)
+    held = Held(states[:1], states[1:], states, np.array([7, 8]), np.array([0, 1]))
+    points = Bench(model, held).judge(Candidate("inlp", 1, edit), (0.0, 1.0), full=True)
+    fitted = job.Fitted(edit, job.Settings(), points[1], points[0], tuple(points), {})
+    save(fitted, model, model.source, tmp_path / "m")
+    for handle in attach(tmp_path / "m", model.model):
+        handle.remove()
+    torch.manual_seed(5)
+    other = transformers.AutoModelForCausalLM.from_config(model.model.config)
+    with pytest.raises(ModelError, match="hidden states differ.*evenhand mitigate"):
+        attach(tmp_path / "m", other)
+    other.resize_token_embeddings(50)
+    with pytest.raises(ModelError, match=r"against \(50, 32\) here"):
+        attach(tmp_path / "m", other)
+    facts = json.loads((tmp_path / "m" / FACTS).read_text())
+    del facts["edit"]["rule"]
+    (tmp_path / "m" / FACTS).write_text(json.dumps(facts))
+    with pytest.raises(ModelError, match="lacks 'rule'"):
+        attach(tmp_path / "m", model.model)
+    assert (tmp_path / "m" / ARRAYS).is_file()
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--axis", "age"], "unknown axis 'age'. Known: gender, religion"),
+        (["--mixture", "both"], "unknown mixture 'both'"),
+        (["--max-perplexity-increase", "-5%"], "--max-perplexity-increase '-0.05'"),
+        (["--max-perplexity-increase", "nan"], "--max-perplexity-increase 'nan'"),
+        (["--vectors", "nope"], "'nope' is neither a file nor a known name"),
+        (["--stereoset", "nope.json"], "nope.json: no such file"),
+        (["--out", "full"], "full: the folder is not empty. Choose another with: --out DIR"),
+        (["--export", "full"], "the folder is not empty. Choose another with: --export DIR"),
+        (["--export", "e"], "--export: the edit has an offset"),
+        (["--export", "e", "--no-offset", "--alpha", "0.5"], "(alpha 0.5) is not linear"),
+        (["--seed", "-1"], "greater than or equal to 0"),
+    ],
+)
+def test_a_mistake_is_named_before_any_work(
+    tiny: Any, tmp_path: Path, words: list[str], message: str
+) -> None:
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "a").write_text("a")
+    out = [] if "--out" in words else ["--out", "m"]
+    done = evenhand("mitigate", tiny("causal"), *out, *words, cwd=tmp_path)
+    assert done.returncode == 2
+    assert message in " ".join(done.stderr.split())
+    assert "writing" not in done.stderr
+    assert done.stdout == ""
+
+
+def test_a_limit_that_no_setting_meets_is_not_passed_over(model: Any) -> None:
+    point = job.Point("inlp", 1, 1, 1.0, "probability", 0.1, 0.1, 0.1, 20.0, 0.5, 0.1, 0.1, 1.0)
+    with pytest.raises(SpecError, match=r"the mildest needs 50.0%.*--max-perplexity-increase"):
+        job._choose([point, point], job.Settings(method="inlp"))
+    assert job._choose([point], job.Settings(method="leace")) is point

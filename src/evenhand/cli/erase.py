@@ -21,7 +21,7 @@ def erase(
     stop_at_majority: Annotated[
         bool, typer.Option(help="inlp: end once a fresh probe reads nothing.")
     ] = False,
-    seed: Annotated[int, typer.Option(help="Of the split, where the file has none.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Of the split, where the file has none.")] = 0,
     json: Annotated[
         str | None,
         typer.Option("--json", help="Write one JSON object to FILE, or to standard output with -."),

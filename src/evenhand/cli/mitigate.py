@@ -64,7 +64,7 @@ def mitigate(
     stereoset_examples: Annotated[
         int, typer.Option(min=2, help="Examples to draw of each of its splits.")
     ] = 120,
-    seed: Annotated[int, typer.Option(help="Seed of every draw.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of every draw.")] = 0,
     dtype: Annotated[str | None, typer.Option(help="float32, bfloat16, float16.")] = None,
     device: Annotated[str | None, typer.Option(help="cpu, cuda, cuda:1.")] = None,
     direction: Annotated[str, typer.Option(help="Vectors: reduce or increase.")] = "reduce",
@@ -126,6 +126,7 @@ def mitigate(
     from evenhand.mitigations import autoregressive as job
     from evenhand.mitigations import saved
     from evenhand.mitigations.openings import read_texts
+    from evenhand.models.vector_files import resolve_vectors
 
     methods = method.split(",")
     settings = job.Settings(
@@ -136,8 +137,16 @@ def mitigate(
     )  # fmt: skip
     for other in methods[1:]:  # a wrong name is refused before any work
         replace(settings, method=other)
+    saved.check_free(out)
+    if export is not None:
+        saved.check_free(export, "--export")
+    if vectors:
+        resolve_vectors(vectors)
+    examples = _examples(stereoset, settings, stereoset_examples)
     passages = read_texts(texts) if texts else None
     loaded = causal(model, dtype, device)
+    if export is not None:
+        saved.check_exportable(settings, loaded)
     screen = output.console(stderr=True)
     material = job.collect(loaded, settings, passages, lambda text: screen.print(f"  {text}"))
     screen.print("  judging settings")
@@ -148,9 +157,9 @@ def mitigate(
         "before": fitted.before.as_dict(), "after": fitted.chosen.as_dict(), **fitted.facts,
         "points": [p.as_dict() for p in fitted.points],
     }  # fmt: skip
-    if stereoset is not None:
+    if examples is not None:
         screen.print("  StereoSet under every setting")
-        result["stereoset"] = _stereoset(loaded, material, fitted, stereoset, stereoset_examples)
+        result["stereoset"] = _stereoset(loaded, material, fitted, examples)
     result["report"] = str(_report(result, fitted, loaded, out / "run"))
     if export is not None:
         result["export"] = str(export)
@@ -225,12 +234,21 @@ def _show(result: dict[str, Any]) -> None:
     out.print(f"Use it:    evenhand audit {result['folder']}", markup=False)
 
 
-def _stereoset(loaded: Any, material: Any, fitted: Any, file: Path, count: int) -> Any:
+def _examples(file: Path | None, settings: Any, count: int) -> Any:
+    """StereoSet's examples for the trade-off, or None; a wrong file is refused before any work."""
+    if file is None:
+        return None
+    from evenhand.mitigations import stereo
+
+    stereo.check_mixture("hidden" if settings.as_published else settings.mixture)
+    return stereo.examples_of(file, settings.axis, count, settings.seed)
+
+
+def _stereoset(loaded: Any, material: Any, fitted: Any, examples: Any) -> Any:
     """StereoSet for all settings that were judged, and where the learned alpha lies."""
     from evenhand.mitigations import autoregressive, stereo
 
     settings = fitted.settings
-    examples = stereo.examples_of(file, settings.axis, count, settings.seed)
     mine = [p for p in fitted.points if p.method == settings.method]
     increases = {(p.rounds, p.alpha): p.increase for p in mine}
     tried = autoregressive.candidates(loaded, material, settings)

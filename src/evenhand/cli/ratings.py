@@ -17,7 +17,7 @@ Json = Annotated[
     str | None,
     typer.Option("--json", help="Write one JSON object to FILE, or to standard output with -."),
 ]
-Seed = Annotated[int, typer.Option(help="Seed of draws, codes and orders.")]
+Seed = Annotated[int, typer.Option(min=0, help="Seed of draws, codes and orders.")]
 
 
 @app.command()

@@ -102,7 +102,7 @@ def context_accuracy(
         bool, typer.Option(help="Do not match the groups' lengths (as released).")
     ] = False,
     out: Annotated[Path | None, typer.Option(help="Run folder with a report.")] = None,
-    seed: Annotated[int, typer.Option(help="Of draws, cuts and split.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Of draws, cuts and split.")] = 0,
     dtype: Dtype = None,
     device: Device = None,
     json: Json = None,

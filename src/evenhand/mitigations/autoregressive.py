@@ -23,7 +23,7 @@ import numpy.typing as npt
 from evenhand.errors import SpecError, unknown
 from evenhand.mitigations.leace import leace
 from evenhand.mitigations.nullspace import inlp
-from evenhand.mitigations.openings import Openings, held_out, mined, openings, own_texts
+from evenhand.mitigations.openings import Openings, axes, held_out, mined, openings, own_texts
 from evenhand.mitigations.pairs import erase_pairs
 from evenhand.mitigations.subspace import SENSITIVE, model_subspace, tokens_of
 from evenhand.mitigations.tradeoff import (
@@ -37,7 +37,7 @@ from evenhand.mitigations.tradeoff import (
     pick,
     reduction,
 )
-from evenhand.models.head import HeadEdit
+from evenhand.models.head import MIXTURES, HeadEdit
 from evenhand.models.vector_files import open_vectors, resolve_vectors
 
 Floats = npt.NDArray[np.float64]
@@ -83,7 +83,8 @@ class Settings:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        for name, known in (("method", METHODS), ("classifier", CLASSIFIERS)):
+        names = (("method", METHODS), ("classifier", CLASSIFIERS), ("mixture", MIXTURES))
+        for name, known in (*names, ("axis", axes())):
             if getattr(self, name) not in known:
                 raise SpecError(unknown(name, getattr(self, name), known, where="mitigate"))
         alpha = self.alpha
@@ -91,6 +92,11 @@ class Settings:
             raise SpecError(f"--alpha {alpha!r}: expected a number from 0 to 1, or 'learned'.")
         if isinstance(alpha, (int, float)) and not 0.0 <= float(alpha) <= 1.0:
             raise SpecError(f"--alpha '{alpha}': expected a number from 0 to 1, or 'learned'.")
+        if not 0.0 <= self.max_increase < float("inf"):
+            raise SpecError(
+                f"--max-perplexity-increase '{self.max_increase}': expected a share of 0 or more, "
+                "such as 2% or 0.02."
+            )
         if self.rounds is not None and self.rounds < 1:
             raise SpecError(f"--rounds '{self.rounds}': expected 1 or more.")
 
@@ -300,7 +306,4 @@ def _alphas(settings: Settings) -> tuple[float | str, ...]:
 
 
 def _choose(points: list[Point], settings: Settings) -> Point:
-    if settings.method.startswith("a-") and settings.alpha is None:
-        return pick(points, settings.max_increase)
-    allowed = [p for p in points if p.increase <= settings.max_increase]
-    return min(allowed or points, key=lambda p: p.hellinger2 if allowed else p.increase)
+    return points[0] if len(points) == 1 else pick(points, settings.max_increase)

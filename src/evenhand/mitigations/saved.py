@@ -13,6 +13,10 @@ from evenhand.errors import ModelError, SpecError
 from evenhand.mitigations.autoregressive import Fitted
 from evenhand.models.saved import ARRAYS, FACTS, FORMAT, PROBES
 
+WEIGHTS = (
+    "no plain weights give the same logits. Use the folder of --out instead, or fit with: "
+    "--method inlp --no-offset"
+)
 README = """\
 A mitigation made by evenhand {version} for the model {name!r}: {method} on {axis}.
 
@@ -51,6 +55,7 @@ def save(fitted: Fitted, model: Any, spec: str, folder: Path) -> None:
         "method": fitted.settings.method,
         "axis": fitted.settings.axis,
         "model": {"spec": spec, "vocabulary": model.vocabulary, **model.describe()},
+        "probe_tokens": model._text_tokens(PROBES),
         "edit": {
             "rank": edit.rank, "rule": edit.rule, "alpha": edit.alpha, "mixture": edit.mixture,
             "top": edit.top, "first_token_only": edit.first_token_only, "sha256": edit.digest(),
@@ -84,10 +89,7 @@ def export(edit: Any, model: Any, folder: Path) -> float:
     """
     problem = _not_linear(edit, model)
     if problem:
-        raise SpecError(
-            f"--export: {problem}, so no plain weights give the same logits. Use the folder of "
-            "--out instead, or fit with: --method inlp --no-offset"
-        )
+        raise SpecError(f"--export: {problem}, so {WEIGHTS}")
     _empty(folder)
     mitigated = model.with_head(edit)
     config = model.model.config
@@ -114,6 +116,23 @@ def _logits(model: Any, network: Any) -> Any:
     return model.torch.stack(rows)
 
 
+def check_exportable(settings: Any, model: Any) -> None:
+    """Refuse an export that no outcome of fitting could give, before any work is done for it."""
+    head = model.model.get_output_embeddings()
+    shifted = settings.offset and settings.method != "a-subspace" and not settings.as_published
+    mixed = settings.method.startswith("a-") and settings.mixture == "probability"
+    mixed = mixed and not settings.as_published and settings.alpha not in (None, 1.0)
+    problem = ""
+    if settings.first_token_only:
+        problem = "the edit holds for the first token only"
+    elif shifted and getattr(head, "bias", None) is None:
+        problem = "the edit has an offset and this model's head has no bias"
+    elif mixed:
+        problem = f"a mixture of probabilities (alpha {settings.alpha}) is not linear in the state"
+    if problem:
+        raise SpecError(f"--export: {problem}, so {WEIGHTS}")
+
+
 def _not_linear(edit: Any, model: Any) -> str:
     if edit.first_token_only:
         return "the edit holds for the first token only"
@@ -125,9 +144,15 @@ def _not_linear(edit: Any, model: Any) -> str:
     return ""
 
 
+def check_free(folder: Path, option: str = "--out") -> None:
+    """Refuse a place that holds something already, before any work is done for it."""
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        what = "the folder is not empty" if folder.is_dir() else "is a file"
+        raise SpecError(f"{folder}: {what}. Choose another with: {option} DIR")
+
+
 def _empty(folder: Path) -> None:
-    if folder.exists() and any(folder.iterdir()):
-        raise SpecError(f"{folder}: the folder is not empty. Choose another.")
+    check_free(folder)
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:

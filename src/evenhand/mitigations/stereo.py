@@ -111,6 +111,15 @@ def _picked(logits: Any, at: Any) -> Floats:
     return np.asarray(value.double().cpu().numpy())
 
 
+def check_mixture(mixture: str) -> None:
+    """Refuse what the sweep cannot mix."""
+    if mixture != "probability":
+        raise SpecError(
+            f"--stereoset sweeps mixtures of probabilities, not {mixture!r}. Drop --mixture hidden "
+            "or --as-published."
+        )
+
+
 def sweep(
     model: Any,
     candidates: Sequence[Candidate],
@@ -130,8 +139,8 @@ def sweep(
     Returns:
         Rows with method, rounds, rank, alpha, increase, lms, ss, icat and gap = |SS - 50|.
     """
-    if any(c.edit.mixture != "probability" for c in candidates):
-        raise SpecError("--stereoset sweeps mixtures of probabilities; drop --mixture hidden.")
+    for candidate in candidates:
+        check_mixture(candidate.edit.mixture)
     bench = StereoBench(model, examples)
     own, hats, learned = bench.token_scores(candidates)
     first = {"method": "none", "rounds": 0, "rank": 0, "alpha": 0.0, "increase": 0.0}

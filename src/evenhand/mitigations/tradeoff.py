@@ -213,7 +213,7 @@ def pareto(points: Sequence[Point]) -> list[Point]:
 
 def pick(points: Sequence[Point], max_increase: float) -> Point:
     """The smallest measured gap whose perplexity rises by at most `max_increase` (0.02 is 2 %)."""
-    if max_increase < 0:
+    if not max_increase >= 0:
         raise SpecError(f"--max-perplexity-increase '{max_increase}': expected 0 or more.")
     allowed = [p for p in points if p.increase <= max_increase]
     if not allowed:

@@ -59,16 +59,21 @@ def read_edit(folder: Path) -> tuple[HeadEdit, np.ndarray]:
         arrays = load_file(str(folder / ARRAYS))
     except Exception as error:
         raise ModelError(f"{folder}/{ARRAYS}: cannot be read ({error}).") from error
-    settings = facts["edit"]
-    edit = HeadEdit(
-        left=arrays["left"],
-        right=arrays["right"],
-        offset=arrays.get("offset"),
-        sensitivity=arrays.get("sensitivity"),
-        sensitive=arrays["sensitive"].astype(bool) if "sensitive" in arrays else None,
-        **{k: settings[k] for k in ("rule", "alpha", "mixture", "top", "first_token_only")},
-    )
-    return edit, arrays["probe"]
+    try:
+        settings = facts["edit"]
+        edit = HeadEdit(
+            left=arrays["left"],
+            right=arrays["right"],
+            offset=arrays.get("offset"),
+            sensitivity=arrays.get("sensitivity"),
+            sensitive=arrays["sensitive"].astype(bool) if "sensitive" in arrays else None,
+            **{k: settings[k] for k in ("rule", "alpha", "mixture", "top", "first_token_only")},
+        )
+        return edit, arrays["probe"]
+    except KeyError as error:
+        raise ModelError(
+            f"{folder}: the mitigation lacks {error}. Fit it again with: evenhand mitigate MODEL"
+        ) from None
 
 
 def load_mitigated(folder: Path, base: CausalModel) -> CausalModel:
@@ -108,10 +113,12 @@ def check_same_model(
 def attach(folder: str | Path, model: Any, tokenizer: Any = None) -> list[Any]:
     """Attach a saved mitigation to a plain Hugging Face causal model, `generate` included.
 
+    The model is checked as `evenhand` checks it: another one is refused.
+
     Args:
         folder: what `evenhand mitigate --out` wrote.
         model: the Hugging Face model it was fitted for.
-        tokenizer: of that model; where given, the model is checked as `evenhand` checks it.
+        tokenizer: of that model; needed only for folders that do not hold the test texts' tokens.
 
     Returns:
         The hook handles; call `.remove()` on each to have the model back as it was.
@@ -121,23 +128,40 @@ def attach(folder: str | Path, model: Any, tokenizer: Any = None) -> list[Any]:
     from evenhand.models.head import AppliedEdit
 
     edit, probe = read_edit(Path(folder))
+    facts = read_facts(Path(folder))
     head = model.get_output_embeddings().weight
-    if head.shape[1] != len(edit.left):
+    fitted = (facts["model"]["vocabulary"], len(edit.left))
+    rows = facts.get("probe_tokens")
+    if rows is None and tokenizer is not None:
+        rows = [tokenizer(text).input_ids for text in PROBES]
+    problem = ""
+    if tuple(head.shape) != fitted:
+        problem = f"vocabulary and hidden size {fitted}, against {tuple(head.shape)} here"
+    elif rows is not None:
+        apart = float(np.linalg.norm(_states(model, rows) - probe) / np.linalg.norm(probe))
+        problem = "" if apart < TOLERANCE else f"hidden states differ by {apart:.0%}"
+    if problem:
         raise ModelError(
-            f"{folder}: fitted for hidden size {len(edit.left)}, this model has {head.shape[1]}."
+            f"{folder}: the mitigation was fitted for {facts['model']['name']!r} and does not fit "
+            f"this model: {problem}. Fit one for it with: evenhand mitigate MODEL"
         )
-    if tokenizer is not None:
-        seen: list[Any] = []
-        hook = model.get_output_embeddings().register_forward_pre_hook(
-            lambda module, inputs: seen.append(inputs[0][0, -1].float().cpu().numpy())
-        )
-        with torch.inference_mode():
-            for text in PROBES:
-                ids = tokenizer(text, return_tensors="pt").input_ids.to(head.device)
-                model(input_ids=ids)
-        hook.remove()
-        apart = float(np.linalg.norm(np.stack(seen) - probe) / np.linalg.norm(probe))
-        if not apart < TOLERANCE:
-            raise ModelError(f"{folder}: hidden states differ by {apart:.0%}; another model.")
     with torch.no_grad():
         return AppliedEdit(torch, model, edit).attach()
+
+
+def _states(model: Any, rows: list[list[int]]) -> np.ndarray:
+    """What the head sees after each row of tokens."""
+    import torch
+
+    seen: list[Any] = []
+    head = model.get_output_embeddings()
+    hook = head.register_forward_pre_hook(
+        lambda module, inputs: seen.append(inputs[0][0, -1].float().cpu().numpy())
+    )
+    try:
+        with torch.inference_mode():
+            for row in rows:
+                model(input_ids=torch.tensor([row], device=head.weight.device))
+    finally:
+        hook.remove()
+    return np.stack(seen)
