@@ -95,3 +95,14 @@ def test_without_numba_the_logits_are_the_same(
         with torch.inference_mode(), head.AppliedEdit(torch, model, edit).active():
             logits.append(model(ids).logits.reshape(-1, words).log_softmax(-1).numpy())
     assert np.abs(logits[0] - logits[1]).max() < 1e-5
+
+
+def test_damaged_machine_code_leaves_the_tensor_operations(monkeypatch: pytest.MonkeyPatch) -> None:
+    from evenhand.models import mixing_loops
+
+    def damaged(*arguments: Any) -> None:
+        raise EOFError("Ran out of input")
+
+    monkeypatch.setattr(mixing_loops, "sweep", damaged)
+    with pytest.warns(UserWarning, match=r"EOFError: Ran out of input.*delete .*__pycache__"):
+        assert mixing.sweep.__wrapped__() is None

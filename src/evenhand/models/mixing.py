@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import functools
 import itertools
+import warnings
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,7 +24,7 @@ ALONE = 1 << 19  # numbers below which a second thread does not pay
 
 @functools.cache
 def sweep() -> Callable[..., None] | None:
-    """The compiled sweep, or None without numba.
+    """The compiled sweep, or None where numba is missing or does not work.
 
     `sweep(own, moved, rows, shift, odds, means, low, high)` treats rows low..high of `moved`:
     with own logits l = own[rows[i]] and powers of two d = moved[i],
@@ -34,9 +36,20 @@ def sweep() -> Callable[..., None] | None:
     """
     try:
         from evenhand.models import mixing_loops
+
+        made: Callable[..., None] = mixing_loops.sweep
+        one = np.zeros((1, 1), np.float32)
+        made(one, one.copy(), np.array([0]), one[0], np.ones(1), np.empty(1), 0, 1)
     except ImportError:
         return None
-    made: Callable[..., None] = mixing_loops.sweep
+    except Exception as error:  # damaged machine code on disk, a numba that does not fit
+        warnings.warn(
+            f"numba does not work here ({type(error).__name__}: {error}), so mixtures are computed "
+            f"by slower tensor operations. If its kept machine code is damaged, delete "
+            f"{Path(__file__).parent / '__pycache__'}",
+            stacklevel=2,
+        )
+        return None
     return made
 
 
