@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import json
 import os
@@ -16,6 +17,7 @@ import numpy as np
 import pytest
 
 from evenhand.auditing import Audit
+from evenhand.auditing import audit as audit_whole
 from evenhand.errors import EvenhandError, ModelError, RunError
 from evenhand.models.resolver import resolve
 from evenhand.models.scripted import ScriptedModel
@@ -72,6 +74,29 @@ def test_too_little_memory_halves_the_batches_and_goes_on(
     again = Ask(resolve(tiny(kind)), tmp_path, shard_rows=200)
     assert np.array_equal(again(requests)["logit"], scores)
     assert again.counts.shards_scored == 0
+
+
+@pytest.mark.parametrize("kind", ["causal", "choice", "span", "masked"])
+def test_memory_that_is_short_for_a_moment_changes_no_byte(
+    tiny: Any, tmp_path: Path, kind: str
+) -> None:
+    suite = parse_suite({**SUITE, "probe": [{**SUITE["probe"][0], "pairs": 8}]}, "test", "s")
+    usual = audit_whole(tiny(kind), suite, out=tmp_path / "usual")
+    model: Any = resolve(tiny(kind))
+    forward, calls = model.model.forward, []
+
+    def once(*args: Any, **kwargs: Any) -> Any:
+        calls.append(1)
+        if len(calls) == 1:
+            raise no_memory()
+        return forward(*args, **kwargs)
+
+    model.model.forward = once
+    short = audit_whole(model, suite, out=tmp_path / "short")
+    one, two = ((r.folder / "findings.json").read_bytes() for r in (usual, short))
+    assert len(calls) > 1
+    assert one == two
+    assert short.facts["probes"]["underspecified"]["counts"]["smaller_batches"] == 0
 
 
 def test_one_input_that_does_not_fit_is_a_clear_error(tiny: Any, tmp_path: Path) -> None:
@@ -139,7 +164,7 @@ def test_two_threads_of_one_process_cannot_hold_one_folder(tmp_path: Path) -> No
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
-SUITE = {
+SUITE: dict[str, Any] = {
     "name": "s",
     "probe": [{"name": "underspecified", "pairs": 2, "templates": 1, "attributes": ["nurse"],
                "resamples": 50}],
@@ -174,6 +199,26 @@ def test_the_progress_bar_survives_a_clock_that_goes_back(monkeypatch: pytest.Mo
         Ask(ScriptedModel({"option": lambda p, o: 1.0}), progress=progress, shard_rows=10)(
             options()
         )
+
+
+def test_messages_of_the_command_name_this_run(tmp_path: Path) -> None:
+    from evenhand.cli.run import interruptible
+
+    def fail(error: Exception) -> str:
+        with pytest.raises(EvenhandError) as seen, interruptible(tmp_path):
+            raise error
+        return str(seen.value)
+
+    assert fail(ModelError("no. Go on with: evenhand resume RUN")).endswith("the same command")
+    (tmp_path / "run.json").write_text("{}")
+    assert fail(ModelError("Go on with: evenhand resume RUN")) == (
+        f"Go on with: evenhand resume {tmp_path}"
+    )
+    full = fail(OSError(errno.EROFS, "Read-only file system", str(tmp_path / ".lock")))
+    assert f"{tmp_path}/.lock: cannot write (Read-only file system)" in full
+    assert full.endswith(f"evenhand resume {tmp_path}")
+    with pytest.raises(FileNotFoundError), interruptible(tmp_path):
+        raise FileNotFoundError(errno.ENOENT, "a bug stays a bug")
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")

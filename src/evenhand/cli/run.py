@@ -278,9 +278,11 @@ def contract(run: Any) -> dict[str, Any]:
 def interruptible(folder: Path) -> Iterator[None]:
     """On Ctrl-C: say how to go on, exit 130. In messages RUN becomes this run's folder."""
     from evenhand.errors import EvenhandError
+    from evenhand.runner.files import disk_trouble
 
     try:
-        yield
+        with disk_trouble(folder):
+            yield
     except EvenhandError as error:
         begun = (folder / "run.json").is_file()
         again = f"evenhand resume {folder}" if begun else "the same command"

@@ -10,12 +10,16 @@ and a reader can tell a damaged file from its name, whatever the store did.
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Protocol
 
 from evenhand.errors import RunError, SpecError, need
+
+DISK = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.EIO, errno.ESTALE}
+"""What a full, read-only, forbidden, broken or vanished disk says."""
 
 
 class Files(Protocol):
@@ -188,6 +192,18 @@ def disk_errors(path: Path) -> Iterator[None]:
             f"behind and finished work is kept; make room or pick another folder, then go on "
             f"with: evenhand resume RUN"
         ) from error
+
+
+@contextlib.contextmanager
+def disk_trouble(folder: Path) -> Iterator[None]:
+    """The same for any file of a run, temporary ones elsewhere included."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in DISK:
+            raise
+        with disk_errors(Path(error.filename or folder)):
+            raise
 
 
 def _writer_lives(temporary: str) -> bool:

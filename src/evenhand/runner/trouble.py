@@ -1,8 +1,10 @@
 """When the device has too little memory, or stops answering.
 
-Out of memory: the token budget of a batch is halved and the shard is asked again, until it fits;
-later shards that do not fit start from what fitted last. Scores keep their key: batch make-up moves
-them by about 1e-5, which is why a run that met this says so (`smaller_batches` in its counts).
+Out of memory: cached blocks are given back and the shard is asked again as it was (memory may have
+been short for a moment, and then nothing changes); else the token budget of a batch is halved until
+it fits; later shards that do not fit start from what fitted last. Scores keep their key: batch
+make-up moves them by about 1e-5, which is why a run that met this says so (`smaller_batches` in
+its counts).
 
 A lost device: a broken device context never heals inside a process, so the run stops with the
 command that goes on. Finished shards are on disk.
@@ -61,7 +63,8 @@ def recovered(model: Model, requests: Requests, error: Exception, told: Any) -> 
     if not is_out_of_memory(error):
         raise told_apart(model, error) from error
     holder = budget_holder(model)
-    tokens = 0 if holder is None else _fitted.get(id(holder), holder.token_budget // 2)
+    usual = 0 if holder is None else holder.token_budget
+    tokens = _fitted.get(id(holder), usual)
     while holder is not None and tokens >= LEAST_TOKENS:
         release(model)
         try:
@@ -72,8 +75,9 @@ def recovered(model: Model, requests: Requests, error: Exception, told: Any) -> 
                 raise told_apart(model, again) from again
             error, tokens = again, tokens // 2
             continue
-        told.smaller_batches += 1
-        _fitted[id(holder)] = tokens
+        if tokens < usual:
+            told.smaller_batches += 1
+            _fitted[id(holder)] = tokens
         return columns
     longest = max((sum(map(len, row)) for row in requests.rows()), default=0)
     raise ModelError(
