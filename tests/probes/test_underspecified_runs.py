@@ -120,6 +120,17 @@ def test_runs_of_different_suites_are_not_compared(runs: list[Run], tmp_path: Pa
         side_by_side([runs[0], job.run()])
 
 
+def test_a_sample_fitted_to_a_budget_is_named_when_runs_cannot_be_compared(
+    runs: list[Run], tmp_path: Path
+) -> None:
+    copy = shutil.copytree(runs[0].folder, tmp_path / "x")
+    facts = json.loads((copy / "run.json").read_text())
+    facts["work"]["suite"]["probe"][1]["pairs"] = 9
+    (copy / "run.json").write_text(json.dumps(facts))
+    with pytest.raises(RunError, match=r"\(religion: pairs is 12 and 9\).*without --budget"):
+        side_by_side([runs[0], Run.open(copy)])
+
+
 @pytest.mark.parametrize("name", ["unqover", "unqover-sampled"])
 def test_the_recipes_are_sound(name: str) -> None:
     suite = load_suite(name)

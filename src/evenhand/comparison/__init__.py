@@ -87,11 +87,25 @@ def _same_questions(runs: Sequence[Run]) -> None:
         other = run.facts["work"]
         for what in ("suite", "seed"):
             if other[what] != first[what]:
+                where = _first_difference(first[what], other[what]) if what == "suite" else ""
                 raise RunError(
-                    f"compare: {run.folder} and {runs[0].folder} differ in their {what}, so "
+                    f"compare: {runs[0].folder} and {run.folder} differ in their {what}{where}, so "
                     f"their findings are not about the same items. Run both with the same suite "
-                    f"and seed."
+                    f"and seed, and without --budget, which fits the sample to each model's speed."
                 )
+
+
+def _first_difference(one: dict[str, Any], two: dict[str, Any]) -> str:
+    """Which setting of which probe is another one, where the probes are the same."""
+    rows = one.get("probe", []), two.get("probe", [])
+    for a, b in zip(*rows):
+        if a.get("name") != b.get("name"):
+            return ""
+        for key in {**a, **b}:
+            if a.get(key) != b.get(key):
+                label = a.get("label", a["name"])
+                return f" ({label}: {key} is {a.get(key)!r} and {b.get(key)!r})"
+    return ""
 
 
 def _labels(runs: Sequence[Run]) -> list[str]:
