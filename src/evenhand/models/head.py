@@ -155,11 +155,11 @@ class AppliedEdit:
             return made.sub_(made.mean(1, keepdim=True)) if self._level_free else made
 
     @cached_property
-    def reach(self) -> tuple[Any, float]:
-        """The most that one unit of each direction, and the shift, can add to a logit."""
+    def reach(self) -> tuple[float, float]:
+        """The most that a unit of state, and the shift, can add to a logit, in powers of two."""
         with self._plainly():
             shift = 0.0 if self.shift is None else float(self.shift.abs().max()) * LOG2E
-            return self.out.abs().amax(1), shift
+            return float(self.out.norm(dim=0).max()), shift
 
     @cached_property
     def shift(self) -> Any:
@@ -322,7 +322,7 @@ class AppliedEdit:
             self.torch.mm(low, self.out, out=moved)
             moved = moved if self.shift is None else moved.add_(self.shift, alpha=LOG2E)
             most, shift = self.reach
-            if not len(low) or float((low.abs() @ most).max()) + shift < LARGEST:
+            if len(low) and float(low.norm(dim=1).max()) * most + shift < LARGEST:
                 return moved
         if not len(low):
             return moved
