@@ -12,10 +12,12 @@ import pytest
 from evenhand import planning
 from evenhand.auditing import Audit
 from evenhand.calibration import Clock, Guesser, model_cost, pieces, rest_cost
+from evenhand.errors import SpecError
 from evenhand.models.scripted import ScriptedModel
+from evenhand.models.transformer import LoadOptions
 from evenhand.probes.registry import make_probe
 from evenhand.requests import TYPES, LazyRequests, Option
-from evenhand.suite import parse_suite
+from evenhand.suite import load_suite, parse_suite
 
 SETTINGS = {"name": "underspecified", "pairs": 8, "templates": 2, "resamples": 50,
             "attributes": ["nurse", "doctor", "hunter"]}  # fmt: skip
@@ -75,7 +77,7 @@ def test_a_forecast_counts_what_the_run_then_asks(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     model = ScriptedModel({"option": slow}, whole=True, name="m")
-    monkeypatch.setattr(planning, "resolve", lambda spec, kind=None: model)
+    monkeypatch.setattr(planning, "resolve", lambda spec, kind=None, options=None: model)
     suite = parse_suite({"name": "s", "probe": [SETTINGS]}, "test", "s")
     (row,) = planning.forecast(suite, "m")
     begun = time.process_time()
@@ -85,3 +87,48 @@ def test_a_forecast_counts_what_the_run_then_asks(
     assert row["items"] == run.facts["probes"]["underspecified"]["summary"]["cells"]
     assert row["cpu_seconds"] <= 2 * (time.process_time() - begun)
     assert row["memory_mib"] > 50
+
+
+@pytest.mark.parametrize("text", ["", "0", "0s", "-5m", "5x", "1e3"])
+def test_a_budget_that_is_no_time_is_refused(text: str) -> None:
+    with pytest.raises(SpecError, match="expected a time such as 90s, 5m or 1h"):
+        planning.seconds(text)
+
+
+def test_a_budget_is_measured_with_the_run_s_own_model_and_says_what_is_left(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[LoadOptions | None] = []
+
+    def resolved(spec: str, kind: Any = None, options: LoadOptions | None = None) -> Any:
+        seen.append(options)
+        return ScriptedModel({"option": slow}, whole=True, name="m")
+
+    monkeypatch.setattr(planning, "resolve", resolved)
+    suite = parse_suite({"name": "s", "probe": [{**SETTINGS, "pairs": 60}]}, "test", "s")
+    job = Audit(suite, "m", tmp_path / "run", options=LoadOptions(dtype="float32"))
+    (said,) = planning.fit_to_budget(job, 1e-3)
+    assert seen == [LoadOptions(dtype="float32")]
+    assert said == "underspecified: 36 of its 360 items, the least it can do"
+    run = job.run()  # with the model that is loaded already
+    assert run.facts["probes"]["underspecified"]["summary"]["cells"] == 36
+
+
+def test_every_probe_s_row_has_its_values_under_the_same_heads(
+    tiny: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from evenhand.cli.run import check
+
+    suite = tmp_path / "odd.toml"
+    suite.write_text(
+        'name = "odd"\n[[probe]]\nname = "association"\n[[probe]]\nname = "underspecified"\n'
+        'pairs = 2\ntemplates = 1\nattributes = ["nurse"]\nresamples = 50\n'
+    )
+    rows = planning.forecast(load_suite(suite), tiny("span"))
+    assert list(rows[0]) == list(rows[1])
+    check(tiny("span"), str(suite))
+    shown = capsys.readouterr().out
+    assert "a span model cannot answer embed" in shown
+    heads = next(line for line in shown.splitlines() if line.startswith("probe"))
+    assert heads.split() == ["probe", "model", "items", "rows", "distinct", "tokens", "s", "cpu",
+                             "s", "load", "s", "MiB"]  # fmt: skip

@@ -164,16 +164,25 @@ def check(
     suite: SuiteName = "quick",
     seed: Seed = 0,
     kind: Kind = None,
+    dtype: Dtype = None,
+    device: Device = None,
     json: Json = None,
 ) -> None:
-    """Say what a suite would ask, how much it costs, and show an example. Runs nothing."""
+    """Say what a suite would ask, how much it costs, and show an example. Writes no run.
+
+    Time and memory come from a few questions of each probe, asked of the model for some seconds.
+    """
+    from evenhand.models.transformer import LoadOptions
     from evenhand.planning import forecast
     from evenhand.suite import load_suite
 
-    rows = forecast(load_suite(suite), model, seed=seed, kind=kind)
+    options = LoadOptions(dtype=dtype, device=device)
+    rows = forecast(load_suite(suite), model, seed=seed, kind=kind, options=options)
     if output.write_json({"probes": rows}, json):
         return
-    shown = [{k: v for k, v in row.items() if k not in ("example", "notes")} for row in rows]
+    short = {"cpu_seconds": "cpu s", "seconds": "s", "load_s": "load s", "memory_mib": "MiB"}
+    hidden = ("example", "notes")
+    shown = [{short.get(k, k): v for k, v in row.items() if k not in hidden} for row in rows]
     output.print_table(shown, f"{suite} on {model}")
     for row in rows:
         output.console().print(f"\n{row['probe']}: {row['example']}", markup=False)
@@ -240,7 +249,7 @@ def _run(
         suite, model, folder, seed, kind, loading, executor=executor, store=options["store"]
     )
     screen = output.console(stderr=True)
-    if budget:
+    if budget is not None:
         for note in fit_to_budget(job, seconds(budget)):
             screen.print(f"  budget {budget}: {note}", markup=False)
     banner = f"evenhand {__version__}  {model}  suite {suite.name}  seed {seed}"
