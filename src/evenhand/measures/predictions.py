@@ -26,7 +26,8 @@ _FIRST_KEY = re.compile(rb'\{\s*"((?:[^"\\]|\\.)*)"')
 
 
 def _opened(path: Path) -> Any:
-    return {".gz": gzip.open, ".xz": lzma.open}.get(path.suffix, open)(path, "rb")
+    opener: Any = {".gz": gzip.open, ".xz": lzma.open}.get(path.suffix, open)
+    return opener(path, "rb")
 
 
 def is_predictions(path: Path) -> bool:
