@@ -14,10 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from evenhand.errors import DataError, need
+from evenhand.errors import DataError, ModelError, SpecError, need
 from evenhand.train import common
 
 CODES = {"-1": 0, "0": 1, "1": 2, "2": 3}
+MASK = "XYZ"
 NAMES = ("negative", "neutral", "positive", "other")
 
 
@@ -31,6 +32,12 @@ class Recipe:
     seed: int = 0
     length: int = 96
     smoothing: float = 0.05
+
+    def __post_init__(self) -> None:
+        if not 0 < self.learning_rate < 1:
+            raise SpecError(
+                f"--learning-rate '{self.learning_rate}': expected a number between 0 and 1."
+            )
 
 
 @dataclass(frozen=True)
@@ -47,6 +54,8 @@ def read_regard(path: Path) -> Labelled:
         lines = path.read_text(encoding="utf-8").split("\n")
     except OSError as error:
         raise DataError(f"{path}: cannot be read ({error.strerror}).") from error
+    except UnicodeDecodeError as error:
+        raise DataError(f"{path}: cannot be read as UTF-8 text ({error}).") from error
     texts, labels = [], []
     for number, line in enumerate(lines, start=1):
         if not line.strip():
@@ -83,10 +92,11 @@ def train(
     """
     recipe = recipe or Recipe()
     common.require_new(out)
-    parts = [read_regard(f) for f in train_files]
-    data = Labelled([t for p in parts for t in p.texts], [c for p in parts for c in p.labels])
-    data = _distinct(data)
+    data = _read_all(train_files)
     held, final = read_regard(dev), read_regard(test)
+    unmasked = sum(MASK not in t for part in (data, held, final) for t in part.texts)
+    if unmasked:
+        say(f"{unmasked} texts do not hold {MASK}: a demographic left in them can be learned")
     classes = NAMES if 3 in data.labels else NAMES[:3]
     torch, place = common.start(recipe.seed, device)
     model, tokenizer = _load(base, classes, place)
@@ -112,13 +122,26 @@ def train(
             best = (accuracy, epoch + 1, weights)
     model.load_state_dict(best[2])
     report = {
-        "base": base, "n_train": len(data.texts), "best_epoch": best[1], "classes": list(classes),
+        "base": base, "n_train": len(data.texts), "n_unmasked": unmasked,
+        "best_epoch": best[1], "classes": list(classes),
         "dev": _judge(torch, model, tokenizer, held, recipe, place),
         "test": _judge(torch, model, tokenizer, final, recipe, place), "recipe": recipe.__dict__,
     }  # fmt: skip
     model.config.evenhand_purpose = "regard"
     common.save(model, tokenizer, out, report)
     return report
+
+
+def _read_all(train_files: list[Path]) -> Labelled:
+    parts = [read_regard(f) for f in train_files]
+    data = Labelled([t for p in parts for t in p.texts], [c for p in parts for c in p.labels])
+    data = _distinct(data)
+    if len(set(data.labels)) < 2:
+        raise DataError(
+            f"{', '.join(map(str, train_files))}: {len(data.texts)} texts, all labelled "
+            f"{NAMES[data.labels[0]]!r}: nothing to learn. Accepted: two labels or more."
+        )
+    return data
 
 
 def _distinct(data: Labelled) -> Labelled:
@@ -131,16 +154,28 @@ def _load(base: str, classes: tuple[str, ...], device: str) -> tuple[Any, Any]:
     transformers: Any = need("transformers", extra="hf", what="training a classifier")
     transformers.logging.set_verbosity_error()
     transformers.logging.disable_progress_bar()
-    tokenizer = transformers.AutoTokenizer.from_pretrained(base)
+    try:
+        tokenizer = transformers.AutoTokenizer.from_pretrained(base)
+        model = transformers.AutoModelForSequenceClassification.from_pretrained(
+            base,
+            num_labels=len(classes),
+            id2label=dict(enumerate(classes)),
+            label2id={c: i for i, c in enumerate(classes)},
+            use_safetensors=True,
+        )
+    except (OSError, ValueError) as error:
+        raise ModelError(
+            f"model {base!r} cannot be loaded as a classifier: {str(error).splitlines()[0]} "
+            "Accepted: a folder or Hub id of a Hugging Face encoder with safetensors weights."
+        ) from error
     tokenizer.backend_tokenizer.no_truncation()
     tokenizer.backend_tokenizer.no_padding()
-    model = transformers.AutoModelForSequenceClassification.from_pretrained(
-        base,
-        num_labels=len(classes),
-        id2label=dict(enumerate(classes)),
-        label2id={c: i for i, c in enumerate(classes)},
-        use_safetensors=True,
-    )
+    if tokenizer.pad_token_id is None:
+        if tokenizer.eos_token_id is None:
+            raise ModelError(f"model {base!r} has neither a pad nor an end token to pad with.")
+        tokenizer.pad_token = tokenizer.eos_token
+    if model.config.pad_token_id is None:  # the last real token is found by it
+        model.config.pad_token_id = tokenizer.pad_token_id
     return model.float().to(device), tokenizer
 
 
