@@ -12,7 +12,7 @@ import pytest
 from evenhand.errors import ModelError, SpecError
 from evenhand.mitigations import autoregressive as job
 from evenhand.mitigations.saved import save
-from evenhand.mitigations.tradeoff import Bench, Candidate, Held
+from evenhand.mitigations.tradeoff import Bench, Candidate, Held, _against
 from evenhand.models.head import AppliedEdit, HeadEdit
 from in_process import evenhand
 
@@ -142,6 +142,16 @@ def test_the_trade_off_knows_the_bias_of_a_head(tiny: Any) -> None:
         ids = torch.tensor([model.tokenizer(CONTEXTS[0], add_special_tokens=False).input_ids])
         own = model.model(input_ids=ids).logits[0, -1].double().log_softmax(-1)
     assert found.perplexity == pytest.approx(float((-own[7]).exp()), rel=1e-4)
+
+
+def test_the_change_of_a_model_counts_banned_tokens_nothing_and_keeps_nan() -> None:
+    import torch
+
+    own, new = (torch.tensor([p]).log() for p in ([0.5, 0.5, 0.0], [0.25, 0.75, 0.0]))
+    change, kept = _against([own], [new])
+    assert change == pytest.approx(0.5 * np.log(2) + 0.5 * np.log(2 / 3))
+    assert kept == pytest.approx(0.25)
+    assert np.isnan(_against([own * np.nan], [new])[0])
 
 
 def test_a_plain_model_with_other_weights_is_refused_without_a_tokenizer(

@@ -195,11 +195,11 @@ def _against(owns: list[Any], mixed: list[Any]) -> tuple[float, float]:
     """Mean KL(own || mixed), and mean probability of the own favourite next word."""
     kls, kept = [], []
     for own, new in zip(owns, mixed):
-        p = own.double()
+        p = own.double().clamp_min(-1e3)
         kls.append(float((p.exp() * (p - new.double().clamp_min(-1e3))).sum(-1).mean()))
         best = own.argmax(-1, keepdim=True)
         kept.append(float(new.gather(1, best).exp().mean()))
-    return max(0.0, float(np.mean(kls))), float(np.mean(kept))
+    return max(float(np.mean(kls)), 0.0), float(np.mean(kept))  # NaN stays NaN
 
 
 def pareto(points: Sequence[Point]) -> list[Point]:
