@@ -5,12 +5,13 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt
 RUN ?= runs/smollm2-135m-quick
 
-.PHONY: audit test test-cluster check bench format clean help
+.PHONY: audit test test-cluster test-gpu check bench format clean help
 
 help:
 	@echo "make audit   set up, get the default model, audit it, write the report"
 	@echo "make test    set up and run the tests"
 	@echo "make test-cluster   the tests that start Ray"
+	@echo "make test-gpu       the tests that need a CUDA device"
 	@echo "make check   lint, formatting, types, layers"
 	@echo "make bench   speed and memory, as ratios measured in one run"
 
@@ -39,6 +40,10 @@ test: $(VENV)/.dev
 test-cluster: $(VENV)/.dev
 	$(PIP) -e '.[ray]'
 	$(BIN)/python -m pytest tests/runner/test_cluster.py
+
+# All other tests run on the processor, also where there is a GPU.
+test-gpu: $(VENV)/.dev
+	EVENHAND_TEST_GPU=1 $(BIN)/python -m pytest -m gpu tests/models/test_gpu.py
 
 check: $(VENV)/.dev
 	$(BIN)/ruff check .

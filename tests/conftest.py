@@ -13,6 +13,8 @@ from evenhand.models.fetch import PACKAGES
 
 ROOT = Path(__file__).resolve().parents[1]
 os.environ["HF_HUB_OFFLINE"] = "1"  # before transformers is imported: tests never use a network
+if os.environ.get("EVENHAND_TEST_GPU") != "1":  # else: `make test-gpu`
+    os.environ["CUDA_VISIBLE_DEVICES"] = ""  # the same numbers on every machine
 # How fast examples are drawn depends on what else the machine does, and says nothing about us.
 hypothesis.settings.register_profile(
     "evenhand", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]

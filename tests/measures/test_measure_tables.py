@@ -118,3 +118,12 @@ def test_wrong_values_name_row_and_value() -> None:
         from_columns({"x": []}, "t").require(["x"])
     with pytest.raises(DataError, match="differ in length"):
         from_columns({"x": [1], "y": []}, "t")
+
+
+def test_a_flag_between_yes_and_no_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "half.csv"
+    path.write_text("negated\n1.0\n0.5\n")
+    with pytest.raises(DataError, match=r"row 2, column negated: '0.5' is not a yes or no"):
+        read_table(path).flags("negated")
+    path.write_text("negated\n1.0\n0.0\n")
+    assert read_table(path).flags("negated").tolist() == [True, False]

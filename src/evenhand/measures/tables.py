@@ -6,6 +6,7 @@ float64, flags as bool. Rows are counted from 1, the header apart. Case is kept.
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import json
 import lzma
@@ -106,7 +107,8 @@ class Table:
 
         column = self._column(name)
         if pa.types.is_floating(column.type):
-            column = column.cast(pa.int64(), safe=False)
+            with contextlib.suppress(pa.ArrowInvalid):  # 0.5 is neither: refused below, as it is
+                column = column.cast(pa.int64())
         if not pa.types.is_dictionary(column.type):
             column = column.cast(pa.string())
         labels = Table({name: column}, self.source, self.n_rows).labels(name)
