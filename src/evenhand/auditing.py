@@ -96,19 +96,12 @@ class Audit:
                     f"{self.folder}: the folder is not empty and holds no run. Choose another "
                     f"with: --out DIR"
                 )
-            return {
-                "status": "running",
-                "work": self.identity(),
-                "models": {},
-                "probes": {},
-                "attempts": 1,
-                "started": now(),
-                "environment": environment(),
-                "timings": {},
-            }
+            return self._fresh()
         facts = Run.open(self.folder).facts
         theirs, mine = facts["work"], self.identity()
         for name in mine:
+            if theirs.get(name) != mine[name] and self._nothing_lost(facts):
+                return self._fresh()
             if theirs.get(name) != mine[name]:
                 raise RunError(
                     f"{self.folder}: holds a run with another {name} "
@@ -116,6 +109,17 @@ class Audit:
                     f"another folder with: --out DIR"
                 )
         return {**facts, "status": "running", "attempts": int(facts["attempts"]) + 1}
+
+    def _fresh(self) -> dict[str, Any]:
+        return {
+            "status": "running", "work": self.identity(), "models": {}, "probes": {},
+            "attempts": 1, "started": now(), "environment": environment(), "timings": {},
+        }  # fmt: skip
+
+    def _nothing_lost(self, facts: dict[str, Any]) -> bool:
+        """Whether the run failed before any score, as by a mistake in its settings."""
+        scored = any(self.folder.glob("scores/*.parquet"))
+        return facts["status"] == "failed" and not scored and "store" not in facts["work"]
 
     def identity(self) -> dict[str, Any]:
         """What must be equal for two attempts to be the same work."""
