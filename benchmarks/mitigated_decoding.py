@@ -2,7 +2,7 @@
 
     python benchmarks/mitigated_decoding.py          # shape of SmolLM2-135M, random weights
     python benchmarks/mitigated_decoding.py --model smollm2-135m --batches 1 64 --tokens 32
-    python benchmarks/mitigated_decoding.py --device cuda --dtype bfloat16 --out benchmarks/results
+    python benchmarks/mitigated_decoding.py --device cuda --dtype float16 --out benchmarks/results
 
 Decoding time does not depend on the values of the weights, so random ones of the right shape do.
 Within one `generate`, plain and edited steps take turns in random order and every step is timed, so
