@@ -40,6 +40,9 @@ WAYS = {
     "continuation": lambda: ScriptedModel(
         {"continuation": lambda p, c: {"logprob": -hashed(p + c) - 0.1, "n_tokens": 2}}, name="c"
     ),
+    "mask-score": lambda: ScriptedModel(
+        {"mask-score": lambda t, c: {"logprob": -hashed(t + c) - 0.1, "n_pieces": 1}}, name="m"
+    ),
 }
 
 
@@ -59,8 +62,11 @@ def run(folder: Path, kind: str, social_class: str) -> Run:
 
 @pytest.mark.parametrize(
     ("kind", "social_class"),
-    [("span", "gender"), ("option", "religion"), ("continuation", "nationality")],
-)
+    [
+        ("span", "gender"), ("option", "religion"), ("continuation", "nationality"),
+        ("mask-score", "gender"),
+    ],
+)  # fmt: skip
 def test_a_streamed_design_gives_the_bytes_of_one_held_in_memory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, social_class: str
 ) -> None:

@@ -144,7 +144,7 @@ class RayExecutor:
                 "the Ray executor needs a run folder, or a store such as s3://bucket/prefix, that "
                 "every worker can reach."
             )
-        ray = self._start()
+        ray = self.connect()
         work = _Work(ray, job.store.attempt)
         for index in range(job.plan.count):
             shard = job.plan.shard(index)
@@ -199,7 +199,8 @@ class RayExecutor:
         job.counts.smaller_batches += smaller
         yield shard, columns
 
-    def _start(self) -> Any:
+    def connect(self) -> Any:
+        """Ray, connected to the cluster at the address (or started here)."""
         ray: Any = need("ray", extra="ray", what="the Ray executor")
         if not ray.is_initialized():
             self._pools.clear()
