@@ -198,4 +198,4 @@ def test_a_cluster_without_room_is_said_while_waiting() -> None:
     model: Any = SimpleNamespace(device="cuda")
     with pytest.warns(UserWarning, match=r"1 GPUs wanted; there: 4 CPUs 0 GPUs"):
         RayExecutor()._room(ray, model)
-    RayExecutor()._room(ray, SimpleNamespace(device="cpu"))  # type: ignore[arg-type]
+    RayExecutor()._room(ray, SimpleNamespace(device="cpu"))
