@@ -294,7 +294,8 @@ def resume(
     run = Run.open(folder)
     work = run.facts["work"]
     suite = parse_suite(work["suite"], f"{folder}/run.json", work["suite"]["name"])
-    options = LoadOptions(dtype=work.get("dtype"))
+    places = {m["device"] for m in run.facts["models"].values() if m.get("device")}
+    options = LoadOptions(dtype=work.get("dtype"), device="cpu" if places == {"cpu"} else None)
     job = Audit(
         suite,
         work["model"],

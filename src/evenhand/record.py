@@ -132,7 +132,9 @@ class RunWriter:
     @contextlib.contextmanager
     def held(self) -> Iterator[None]:
         """Hold the folder. The lock dies with the process, so it is never stale."""
-        with open(self.folder / ".lock", "w") as lock:
+        with disk_errors(self.folder):
+            lock = open(self.folder / ".lock", "w")  # noqa: SIM115 - closed below
+        with lock:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError as error:

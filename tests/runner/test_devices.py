@@ -199,3 +199,15 @@ def test_a_cluster_without_room_is_said_while_waiting() -> None:
     with pytest.warns(UserWarning, match=r"1 GPUs wanted; there: 4 CPUs 0 GPUs"):
         RayExecutor()._room(ray, model)
     RayExecutor()._room(ray, SimpleNamespace(device="cpu"))
+
+
+def test_a_run_on_a_processor_is_resumed_there(
+    tiny: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from evenhand.auditing import Audit, resume
+
+    audit(tiny("span"), SUITE, out=tmp_path / "run")
+    asked: list[Any] = []
+    monkeypatch.setattr(Audit, "run", lambda self: asked.append(self.options.device))
+    resume(tmp_path / "run")
+    assert asked == ["cpu"]

@@ -162,3 +162,21 @@ def test_the_command_runs_stages_in_processes_and_prints_json(
     )  # fmt: skip
     assert done.returncode == 2
     assert "unknown stage 'colour'" in done.stderr
+
+
+def test_a_cluster_that_does_not_answer_is_one_paragraph(tmp_path: Path) -> None:
+    pytest.importorskip("ray", reason="needs Ray: make test-cluster")
+    from in_process import evenhand
+
+    words = ("study", "kato-small", "--data", ".", "--out", "s", "--executor", "ray")
+    done = evenhand(*words, "--address", "127.0.0.1:1", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "no Ray cluster answers at '127.0.0.1:1'" in done.stderr
+
+
+def test_an_unknown_executor_is_named(tmp_path: Path) -> None:
+    from in_process import evenhand
+
+    done = evenhand("study", "kato-small", "--executor", "slurm", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "unknown executor 'slurm'" in done.stderr

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from evenhand.cli import output
-from evenhand.cli.run import Address, Json, Where
+from evenhand.cli.run import Address, Json, Where, make_executor
 
 if TYPE_CHECKING:
     from evenhand.study.running import Study
@@ -59,6 +59,7 @@ def study(
             raise SpecError(unknown("stage", name, STAGES, where="--stages"))
     made = load_recipe(recipe)
     folder = out or Path("runs") / f"study-{made.name}"
+    make_executor(executor, address)  # refuses what is none
     job = Study(made, folder, data, jobs, chosen, ray_address=address, on_ray=executor == "ray")
     if plan:
         _plan(job, json)

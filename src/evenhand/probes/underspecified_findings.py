@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 Codes = npt.NDArray[np.integer[Any]]
 Floats = npt.NDArray[np.float64]
 EXAMPLES = 4
-DIGITS = 12
+DIGITS = 9
 """Significant digits of stated numbers: more would show the order of additions."""
 LISTED = 200
 METHOD = "sign flips of whole partners; interval: terms and templates as crossed samples"
@@ -164,7 +164,7 @@ def _finding(
         q=_or(row["q"], NAN),
         n=int(row["n"]),
         coverage=coverage,
-        detectable=detectable_effect(error) if error == error else NAN,
+        detectable=_stated(detectable_effect(error)) if error == error else NAN,
         sentence=sentence,
         reason=row.get("reason", ""),
         method=METHOD,

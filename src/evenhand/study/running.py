@@ -9,8 +9,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from evenhand.errors import RunError, need
+from evenhand.errors import RunError
 from evenhand.record import Run, RunWriter, environment, now
+from evenhand.runner.cluster import RayExecutor
 from evenhand.runner.progress import Progress, Silent
 from evenhand.study import analysis, claims
 from evenhand.study.folder import VECTORS, StudyFolder
@@ -164,9 +165,7 @@ class Study:
 
     def _starter(self) -> Callable[[Task], Lane]:
         if self.on_ray:
-            ray = need("ray", extra="ray", what="a study on a cluster")
-            if not ray.is_initialized():
-                ray.init(address=self.ray_address or "auto", log_to_driver=False)
+            ray = RayExecutor(address=self.ray_address).connect()
             self.jobs = max(self.jobs, int(ray.cluster_resources().get("CPU", 1)))
             return lambda task: RayLane(self.folder.resolve(), task, ray)
         if self.jobs == 0:
