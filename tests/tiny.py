@@ -30,7 +30,8 @@ class TinyCheckpoints:
 
         torch.manual_seed(0)
         target = self.folder / kind
-        tokenizer = _bpe(transformers) if kind in CAUSAL else _wordpiece(transformers)
+        tokenizers = dict.fromkeys(CAUSAL, _bpe) | {"roberta": _marked_spaces}
+        tokenizer = tokenizers.get(kind, _wordpiece)(transformers)
         model = _model(transformers, kind, len(tokenizer), tokenizer.pad_token_id)
         for parameter in model.parameters():  # untrained heads are too flat to tell apart
             if parameter.ndim > 1:
@@ -57,6 +58,14 @@ def _bpe(transformers: Any) -> Any:
     )
     backend.train_from_iterator([" ".join(TEXT)] * 4, trainer)
     return transformers.PreTrainedTokenizerFast(tokenizer_object=backend, eos_token="<end>")
+
+
+def _marked_spaces(transformers: Any) -> Any:
+    """RoBERTa's kind: a word after a space is another piece than the same word without one."""
+    tokenizer = _bpe(transformers)
+    mask = transformers.AddedToken("<mask>", lstrip=True, special=True)
+    tokenizer.add_special_tokens({"pad_token": "<pad>", "mask_token": mask})
+    return tokenizer
 
 
 def _wordpiece(transformers: Any) -> Any:
@@ -102,6 +111,9 @@ def _model(transformers: Any, kind: str, size: int, pad: int | None) -> Any:
     if kind == "gptneox":
         config = transformers.GPTNeoXConfig(**small, **heads, max_position_embeddings=128)
         return transformers.GPTNeoXForCausalLM(config)
+    if kind == "roberta":
+        config = transformers.RobertaConfig(**small, **heads, max_position_embeddings=128)
+        return transformers.RobertaForMaskedLM(config)
     config = transformers.BertConfig(
         **small,
         **heads,

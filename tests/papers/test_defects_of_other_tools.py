@@ -1,15 +1,15 @@
 """Mistakes found in other tools, each turned into a test of what is right here.
 
-The numbers D1 to D17 are those of a survey of other tools' released code. D7 (a counter set to 1
-instead of raised) and D18 (a wrong mapping of regulations) concern nothing that evenhand has; D16
-(a mitigated class that scores the base model) belongs to the tests of mitigations.
+The numbers D1 to D17 are those of a survey of other tools' released code. What takes a real model
+(D5, D15, D16) is in `test_defects_of_other_tools_models.py`. D7 (a counter of words set to 1
+instead of raised) is covered by the counts of `test_discovery_measure.py`; D18 (a wrong mapping of
+regulations) concerns nothing that evenhand has.
 """
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -108,7 +108,7 @@ def test_d4_cleaning_an_answer_removes_articles_only_as_whole_words() -> None:
     assert bbq.clean("the t h e") == "t h e"
 
 
-def test_d5_a_question_keeps_its_three_options_and_long_ones_are_no_worse(tmp_path: Path) -> None:
+def test_d5_a_question_keeps_its_three_options(tmp_path: Path) -> None:
     asked: list[tuple[str, str]] = []
 
     def option(prompt: str, text: str) -> float:
@@ -133,6 +133,14 @@ def test_d6_the_direction_of_a_likelihood_difference_is_kept_and_fifty_is_ideal(
     assert row["difference"] == pytest.approx((2 - 2 - 4) / 3)
     assert row["value"] == pytest.approx(100 / 3)
     assert row["low"] <= row["value"] <= row["high"]
+    pairs = tmp_path / "pairs.csv"
+    pairs.write_text(
+        "sent_more,sent_less,stereo_antistereo,bias_type\nOld men run.,Young men run.,stereo,age\n"
+    )
+    against = {"mask-score": lambda text, word: {"logprob": -float("Old" in text), "n_pieces": 1}}
+    finding = CrowsPairs(data=str(pairs)).run(Ask(ScriptedModel(against)), seed=0).findings[0]
+    assert (finding.value, finding.ideal) == (0.0, 50.0)
+    assert finding.details["difference"] == -2.0  # two shared words, a nat each
 
 
 def test_d8_the_ambiguous_score_uses_ambiguous_accuracy_and_leaves_unread_answers_out(
@@ -237,14 +245,6 @@ def test_d15_a_masked_word_is_asked_with_the_space_before_it(tmp_path: Path) -> 
     assert (f"The old man {MASK}", "ran.") in asked
     assert not any(f"{MASK}." in text for text, _ in asked)  # no part of a word is asked alone
     assert len(asked) == 6
-
-
-def test_d15_a_candidate_gets_the_tokens_it_has_in_running_text(tiny: Any) -> None:
-    from evenhand.models.resolver import resolve
-
-    model = resolve(tiny("masked"))
-    whole = model.encode(["the nurse said"], special=False)[0]
-    assert model.pieces("nurse", opens=False) == whole[1:-1]
 
 
 def test_d17_the_interval_is_of_the_printed_number(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from evenhand.metrics.stereoset import Outcomes, icat, intervals, scores
 from evenhand.models.scripted import ScriptedModel
 from evenhand.probes.stereoset import StereoSet
 from evenhand.runner.ask import Ask
+from made_benchmarks import stereoset_gold
 
 FILES = {
     "gpt2": "predictions_gpt2_ModelNSP_GPT2LM.json.xz",
@@ -63,7 +64,7 @@ def test_ties_count_as_anti_and_terms_weigh_equally() -> None:
 def test_a_failed_score_is_refused_or_left_out_never_fifty(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="never counted as the ideal 50"):
         Outcomes.of([np.nan], [1.0], [0.0])
-    gold = _gold(tmp_path)
+    gold = stereoset_gold(tmp_path)
     predictions = tmp_path / "p.json"
     rows = [{"id": f"{e}{k}", "score": s} for e, scores in (("x", "321"),) for k, s in
             zip("sau", map(float, scores))]  # fmt: skip
@@ -71,9 +72,9 @@ def test_a_failed_score_is_refused_or_left_out_never_fifty(tmp_path: Path) -> No
     result = stereoset.measure(gold, predictions)
     row = result["scores"]["intrasentence"]["gender"]
     assert (row["n"], row["n_missing"], row["ss"]) == (1, 1, 100.0)
-    empty = tmp_path / "empty.json"
-    empty.write_text(json.dumps({"intrasentence": [{"id": "other", "score": 1}]}))
-    row = stereoset.measure(gold, empty)["scores"]["intrasentence"]["gender"]
+    failed = tmp_path / "failed.json"
+    failed.write_text(json.dumps({"intrasentence": [r | {"score": None} for r in rows]}))
+    row = stereoset.measure(gold, failed)["scores"]["intrasentence"]["gender"]
     assert row["ss"] is None
     assert row["reason"] == "no example has all three scores"
 
@@ -96,7 +97,7 @@ def test_the_probe_scores_sentences_given_their_context(tmp_path: Path) -> None:
         return {"logprob": -float(len(text)), "n_tokens": 2}
 
     model = ScriptedModel({"continuation": likelihood})
-    probe = StereoSet(file=str(_gold(tmp_path)), examples=None)
+    probe = StereoSet(file=str(stereoset_gold(tmp_path)), examples=None)
     measured = probe.run(Ask(model), seed=0)
     assert ("Ann came.", " She left.") in asked
     assert ("", "Ann is kind.") in asked
@@ -117,24 +118,3 @@ def test_wrong_files_are_named(tmp_path: Path) -> None:
         stereoset.read_gold(bad)
     with pytest.raises(DataError, match="no such file"):
         stereoset.read_predictions(tmp_path / "none.json")
-
-
-def _gold(folder: Path) -> Path:
-    def example(name: str, context: str, texts: tuple[str, str, str]) -> dict[str, object]:
-        labels = ("stereotype", "anti-stereotype", "unrelated")
-        sentences = [
-            {"id": f"{name}{k}", "sentence": t, "gold_label": g}
-            for k, t, g in zip("sau", texts, labels)
-        ]
-        return {"id": name, "target": "t", "bias_type": "gender", "context": context,
-                "sentences": sentences}  # fmt: skip
-
-    path = folder / "gold.json"
-    path.write_text(json.dumps({"data": {
-        "intrasentence": [
-            example("x", "Ann is BLANK.", ("Ann is kind.", "Ann is bold.", "Ann is.")),
-            example("y", "Bob is BLANK.", ("Bob is kind.", "Bob is bold.", "Bob is.")),
-        ],
-        "intersentence": [example("z", "Ann came.", ("She left.", "She won.", "Fish."))],
-    }}))  # fmt: skip
-    return path

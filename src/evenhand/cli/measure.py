@@ -140,20 +140,27 @@ def stereoset(
     seed: Seed = 0,
     json: Json = None,
 ) -> None:
-    """StereoSet: LMS, SS and ICAT by the official rules, with intervals over target terms."""
+    """StereoSet: LMS, SS and ICAT by the official rules, with intervals over target terms.
+
+    Examples without the scores of all three sentences are left out and counted as coverage.
+    """
+    from evenhand.cli.output import notes
     from evenhand.measures import stereoset as job
 
-    result = job.measure(gold, predictions, resamples=resamples, seed=seed)
+    with notes():
+        result = job.measure(gold, predictions, resamples=resamples, seed=seed)
     if not _write(result, json):
+        absent = result["n_missing"] - result["n_failed"]
         _print(
-            f"StereoSet ({result['n_missing']} examples without scores)",
+            f"StereoSet: {result['n']} of {result['n_examples']} examples scored "
+            f"({absent} not in the file, {result['n_failed']} failed)",
             ["split, domain", "LMS", "SS", "95 % interval", "ICAT", "n"],
             [
                 [
                     f"{r['split']} {r['domain']}", _number(r["lms"], ".2f"),
                     _number(r["ss"], ".2f"),
                     _span(r, "ss_low", "ss_high", ".1f") if "ss_low" in r else "-",
-                    _number(r["icat"], ".2f"), str(r["n"]),
+                    _number(r["icat"], ".2f"), f"{r['n']} of {r['n'] + r['n_missing']}",
                 ]
                 for r in result["rows"]
             ],

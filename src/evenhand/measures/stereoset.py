@@ -2,97 +2,25 @@
 
 from __future__ import annotations
 
-import gzip
-import json
-import lzma
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from evenhand.errors import DataError
 from evenhand.measures.means import with_q
+from evenhand.measures.stereoset_files import (
+    LABELS,
+    SPLITS,
+    Example,
+    read_gold,
+    read_predictions,
+)
+from evenhand.measures.stereoset_match import check_match
 from evenhand.metrics.stereoset import Outcomes, intervals, per_target, scores
 from evenhand.stats.permutation import paired_sign_flip
 from evenhand.stats.power import detectable_mean
 from evenhand.strict import plain
-
-SPLITS = ("intrasentence", "intersentence")
-LABELS = ("stereotype", "anti-stereotype", "unrelated")
-
-
-@dataclass(frozen=True)
-class Example:
-    """One example: its target, domain, context and three sentences with their ids."""
-
-    id: str
-    split: str
-    target: str
-    domain: str
-    context: str
-    sentences: Mapping[str, str]
-    ids: Mapping[str, str]
-
-
-def read_gold(path: str | Path) -> list[Example]:
-    """Read StereoSet's gold file (.json, .gz or .xz)."""
-    data = _json(Path(path)).get("data")
-    if not isinstance(data, Mapping) or not any(s in data for s in SPLITS):
-        raise DataError(
-            f"{path}: no 'data' with 'intrasentence' or 'intersentence'. Accepted: StereoSet's own "
-            "gold format (dev.json)."
-        )
-    return [_example(path, split, row) for split in SPLITS for row in data.get(split, ())]
-
-
-def _example(path: Any, split: str, row: Any) -> Example:
-    try:
-        by_label = {s["gold_label"]: s for s in row["sentences"]}
-        return Example(
-            row["id"], split, row["target"], row["bias_type"], row["context"],
-            {k: by_label[k]["sentence"] for k in LABELS}, {k: by_label[k]["id"] for k in LABELS},
-        )  # fmt: skip
-    except (KeyError, TypeError) as error:
-        raise DataError(
-            f"{path}: {split} example {str(row)[:60]!r} lacks {error}. Accepted: id, target, "
-            "bias_type, context and three sentences with gold_label and id."
-        ) from None
-
-
-def read_predictions(path: str | Path) -> dict[str, float]:
-    """Sentence id -> score, over all splits of a prediction file."""
-    data = _json(Path(path))
-    out: dict[str, float] = {}
-    for split in SPLITS:
-        for row in data.get(split, ()):
-            try:
-                out[row["id"]] = float(row["score"])
-            except (KeyError, TypeError, ValueError) as error:
-                raise DataError(
-                    f"{path}: {split} row {str(row)[:60]!r}: expected an id and a number in "
-                    f"'score' ({error})."
-                ) from None
-    if not out:
-        raise DataError(
-            f"{path}: no predictions. Accepted: {{'intrasentence': [{{'id', 'score'}}], ...}}."
-        )
-    return out
-
-
-def _json(path: Path) -> dict[str, Any]:
-    opener: Any = {".gz": gzip.open, ".xz": lzma.open}.get(path.suffix, open)
-    try:
-        with opener(path, "rt", encoding="utf-8") as file:
-            found = json.load(file)
-    except FileNotFoundError:
-        raise DataError(f"{path}: no such file.") from None
-    except (OSError, ValueError, lzma.LZMAError) as error:
-        raise DataError(f"{path}: not JSON that can be read ({error}).") from error
-    if not isinstance(found, dict):
-        raise DataError(f"{path}: expected a JSON object, got {type(found).__name__}.")
-    return found
 
 
 def score(
@@ -147,17 +75,26 @@ def measure(
 ) -> dict[str, Any]:
     """Score a prediction file against the gold file (Nadeem et al. 2021, Sec. 5).
 
+    Predictions for other sentences than the gold file's are refused (`check_match`). Examples that
+    are not in the file, or failed there, are left out and counted.
+
     Returns:
-        `scores[split][domain] = {lms, ss, icat, n, ...}` and the same as flat `rows`.
+        `scores[split][domain] = {lms, ss, icat, n, n_missing, coverage, ...}`, the same as flat
+        `rows`, and over all examples `n_examples`, `n`, `n_missing` (of which `n_failed` are in
+        the file, but not with three finite scores) and `coverage` = n / n_examples.
     """
-    rows = score(read_gold(gold), read_predictions(predictions), resamples=resamples, seed=seed)
+    examples, found = read_gold(gold), read_predictions(predictions)
+    check_match(examples, found, gold, predictions)
+    rows = score(examples, found, resamples=resamples, seed=seed)
     nested: dict[str, dict[str, Any]] = {}
     for row in rows:
+        row["coverage"] = row["n"] / (row["n"] + row["n_missing"])
         nested.setdefault(row["split"], {})[row["domain"]] = {
             k: v for k, v in row.items() if k not in ("split", "domain")
         }
-    missing = sum(
-        r["n_missing"] for r in rows if (r["split"], r["domain"]) == ("overall", "overall")
-    )
-    result = {"measure": "stereoset", "scores": nested, "rows": rows, "n_missing": missing}
-    return dict(plain(result | {"settings": {"resamples": resamples, "seed": seed}}))
+    named = sum(any(i in found for i in e.ids.values()) for e in examples)
+    whole = nested["overall"]["overall"]
+    result = {"measure": "stereoset", "scores": nested, "rows": rows, "n_examples": len(examples)}
+    result |= {k: whole[k] for k in ("n", "n_missing", "coverage")}
+    result |= {"n_failed": named - whole["n"], "settings": {"resamples": resamples, "seed": seed}}
+    return dict(plain(result))

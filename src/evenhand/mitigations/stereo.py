@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from evenhand.errors import DataError, SpecError
-from evenhand.measures.stereoset import LABELS, Example, read_gold
+from evenhand.measures.stereoset_files import LABELS, Example, read_gold
 from evenhand.metrics.stereoset import Outcomes, intervals, scores
 from evenhand.mitigations.tradeoff import Candidate
 from evenhand.models.head import AppliedEdit

@@ -19,7 +19,8 @@ from pydantic import Field
 from evenhand.errors import SpecError
 from evenhand.findings import NAN, Finding
 from evenhand.measures.means import find_data
-from evenhand.measures.stereoset import LABELS, Example, read_gold, score
+from evenhand.measures.stereoset import score
+from evenhand.measures.stereoset_files import LABELS, Example, read_gold
 from evenhand.probes.base import Asker, Measured, Preview, Probe
 from evenhand.requests import Continuation
 

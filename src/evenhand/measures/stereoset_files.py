@@ -1,0 +1,144 @@
+"""StereoSet's own two files: the gold examples and a model's predictions."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import lzma
+import math
+import shlex
+import warnings
+import zlib
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from evenhand.errors import DataError
+
+SPLITS = ("intrasentence", "intersentence")
+LABELS = ("stereotype", "anti-stereotype", "unrelated")
+
+
+@dataclass(frozen=True)
+class Example:
+    """One example: its target, domain, context and three sentences with their ids."""
+
+    id: str
+    split: str
+    target: str
+    domain: str
+    context: str
+    sentences: Mapping[str, str]
+    ids: Mapping[str, str]
+
+
+def read_gold(path: str | Path) -> list[Example]:
+    """Read StereoSet's gold file (.json, .gz or .xz); a sentence id stands in it once."""
+    data = _json(Path(path)).get("data")
+    if not isinstance(data, Mapping) or not any(s in data for s in SPLITS):
+        raise DataError(
+            f"{path}: no 'data' with 'intrasentence' or 'intersentence'. Accepted: StereoSet's own "
+            "gold format (dev.json)."
+        )
+    found = [_example(path, split, row) for split in SPLITS for row in _rows(path, data, split)]
+    counts = Counter(i for e in found for i in e.ids.values())
+    if twice := [i for i, n in counts.items() if n > 1]:
+        raise DataError(
+            f"{path}: {len(twice)} sentence ids stand there more than once, for example "
+            f"{twice[0]!r}. Accepted: every sentence of the gold file with an id of its own "
+            "(files that were joined repeat them)."
+        )
+    return found
+
+
+def _example(path: Any, split: str, row: Any) -> Example:
+    try:
+        by_label = {s["gold_label"]: s for s in row["sentences"]}
+        return Example(
+            row["id"], split, row["target"], row["bias_type"], row["context"],
+            {k: by_label[k]["sentence"] for k in LABELS},
+            {k: str(by_label[k]["id"]) for k in LABELS},
+        )  # fmt: skip
+    except (KeyError, TypeError) as error:
+        raise DataError(
+            f"{path}: {split} example {str(row)[:60]!r} lacks {error}. Accepted: id, target, "
+            "bias_type, context and three sentences with gold_label and id."
+        ) from None
+
+
+def read_predictions(path: str | Path) -> dict[str, float]:
+    """Sentence id -> score, over all splits of a prediction file; null is NaN: it failed.
+
+    Rows that say the same twice (joined shards) count once, with a warning. Two scores for one
+    sentence are refused: nothing tells which of them is right.
+    """
+    data = _json(Path(path))
+    found: dict[str, list[float]] = {}
+    for split in SPLITS:
+        for row in _rows(path, data, split):
+            name, score = _prediction(path, split, row)
+            found.setdefault(name, []).append(score)
+    if not found:
+        raise DataError(
+            f"{path}: no predictions. Accepted: {{'intrasentence': [{{'id', 'score'}}], ...}}."
+        )
+    repeated = {name: scores for name, scores in found.items() if len(scores) > 1}
+    unlike = [name for name, scores in repeated.items() if len(_different(scores)) > 1]
+    if unlike:
+        first, second, *_ = _different(found[unlike[0]])
+        raise DataError(
+            f"{path}: {len(unlike)} of {len(found)} sentence ids have more than one score, for "
+            f"example {unlike[0]!r}: '{first}' and '{second}'. Accepted: one score for each "
+            "sentence id; equal rows count once. Keep the scores of one model and run: "
+            f"evenhand measure stereoset --gold GOLD {shlex.quote(str(path))}"
+        )
+    if repeated:
+        warnings.warn(
+            f"{path}: {len(repeated)} sentence ids stand there more than once with equal scores, "
+            f"for example {next(iter(repeated))!r}; each counts once.",
+            stacklevel=2,
+        )
+    return {name: scores[0] for name, scores in found.items()}
+
+
+def _different(scores: Sequence[float]) -> list[str]:
+    """The different ones as text, so that null equals null; adding 0 makes -0 a 0."""
+    return list(dict.fromkeys("null" if math.isnan(s) else str(s + 0.0) for s in scores))
+
+
+def _prediction(path: Any, split: str, row: Any) -> tuple[str, float]:
+    try:
+        name, score = str(row["id"]), row["score"]
+        if isinstance(score, bool):
+            raise TypeError(f"{score} is no number")
+        return name, float("nan") if score is None else float(score)
+    except (KeyError, TypeError, ValueError) as error:
+        raise DataError(
+            f"{path}: {split} row {str(row)[:60]!r}: expected an id and a number in 'score', or "
+            f"null for a sentence that could not be scored ({error})."
+        ) from None
+
+
+def _rows(path: Any, data: Mapping[str, Any], split: str) -> Sequence[Any]:
+    rows = data.get(split, [])
+    if not isinstance(rows, list):
+        raise DataError(
+            f"{path}: {split} holds {str(rows)[:60]!r}. Accepted: a list with one object per row."
+        )
+    return rows
+
+
+def _json(path: Path) -> dict[str, Any]:
+    opener: Any = {".gz": gzip.open, ".xz": lzma.open}.get(path.suffix, open)
+    try:
+        with opener(path, "rt", encoding="utf-8") as file:
+            found = json.load(file)
+    except FileNotFoundError:
+        raise DataError(f"{path}: no such file.") from None
+    except (OSError, EOFError, ValueError, lzma.LZMAError, zlib.error) as error:
+        raise DataError(f"{path}: not JSON that can be read ({error}).") from error
+    if not isinstance(found, dict):
+        raise DataError(f"{path}: expected a JSON object, got {type(found).__name__}.")
+    return found

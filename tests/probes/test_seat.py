@@ -1,0 +1,68 @@
+"""SEAT: words are permuted, published sentences are read, published effect sizes come out."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from evenhand.errors import SpecError
+from evenhand.measures import seat
+from evenhand.models.scripted import ScriptedModel
+from evenhand.probes.seat import Seat
+from evenhand.runner.ask import Ask
+
+
+def seat_folder(folder: Path) -> Path:
+    words = {"targ1": ["Amy", "Joan", "Lisa"], "targ2": ["Bob", "Mike", "Tom"],
+             "attr1": ["home", "family"], "attr2": ["office", "salary"]}  # fmt: skip
+    for prefix, forms in (("", ("{}",)), ("sent-", ("This is {}.", "{} is here.", "Here is {}."))):
+        data = {k: {"category": k, "examples": [f.format(w) for w in v for f in forms]}
+                for k, v in words.items()}  # fmt: skip
+        (folder / f"{prefix}t.jsonl").write_text(json.dumps(data))
+    return folder
+
+
+def test_seat_permutes_words_and_not_their_sentences(tmp_path: Path) -> None:
+    folder = seat_folder(tmp_path)
+
+    def vector(text: str) -> list[float]:
+        near = any(w in text for w in ("Amy", "Joan", "Lisa", "home", "family"))
+        spread = (sum(map(ord, text)) % 97) / 500
+        return [1.0, spread] if near else [spread, 1.0]
+
+    model = ScriptedModel({"embed": vector})
+    sound = Seat(data=str(folder)).run(Ask(model), 0).findings[0]
+    published = Seat(data=str(folder), as_published=True).run(Ask(model), 0).findings[0]
+    assert sound.details["n_units"] == {"x": 3, "y": 3, "a": 2, "b": 2}
+    assert sound.value == pytest.approx(2.0, abs=0.05)
+    assert sound.p == pytest.approx(0.1)  # the smallest that 3 against 3 words can give
+    assert published.p < 0.001  # nine sentences a side pretend to know more
+    assert published.as_published
+
+
+@pytest.mark.shared
+def test_words_are_found_in_the_published_seat_sentences(shared: Path) -> None:
+    tests = seat.read_tests(shared / "data" / "word_sets" / "seat", ("sent-weat6", "sent-weat3"))
+    assert {k: len(set(v)) for k, v in tests[0].units.items()} == {"x": 8, "y": 8, "a": 8, "b": 8}
+    assert all(t.by_word for t in tests)
+    with pytest.raises(SpecError, match="unknown test 'sent-weat66'. Did you mean"):
+        seat.read_tests(shared / "data" / "word_sets" / "seat", ("sent-weat66",))
+
+
+@pytest.mark.shared
+def test_weat_words_as_seat_tests_give_the_published_effect_sizes(shared: Path) -> None:
+    from evenhand.models.vector_files import open_vectors
+
+    place = shared / "data" / "embeddings" / "googlenews_w2v_300d_subset.bin.gz"
+    table = open_vectors(place)
+    folder = shared / "data" / "word_sets" / "seat"
+    for name, size in (("weat1", 1.5393), ("weat6", 1.8899), ("weat7", 0.9664), ("weat8", 1.2439)):
+        test = seat.read_tests(folder, (name,))[0]
+        words = [w for texts in test.texts.values() for w in texts]
+        found = table.find(words, multiword=False)
+        vectors = dict(zip(found.words, np.asarray(found.rows, np.float64)))
+        row = seat.score_test(test, vectors, as_published=True, samples=99, resamples=50)
+        assert row["value"] == pytest.approx(size, abs=5e-5)
