@@ -39,7 +39,7 @@ test: $(VENV)/.dev
 # Starts and stops a small Ray cluster on this machine.
 test-cluster: $(VENV)/.dev
 	$(PIP) -e '.[ray]'
-	$(BIN)/python -m pytest tests/runner/test_cluster.py
+	$(BIN)/python -m pytest -m ray tests/runner
 
 # All other tests run on the processor, also where there is a GPU.
 test-gpu: $(VENV)/.dev

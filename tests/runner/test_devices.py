@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from evenhand.auditing import audit
-from evenhand.errors import ModelError, RunError, SpecError
+from evenhand.errors import ModelError, SpecError
 from evenhand.models.device import fetched
 from evenhand.models.resolver import resolve
 from evenhand.models.scripted import ScriptedModel
@@ -165,17 +165,6 @@ def test_a_device_that_is_not_there_is_one_paragraph(tiny: Any, device: str) -> 
 def test_an_unknown_precision_is_named(tiny: Any) -> None:
     with pytest.raises(SpecError, match="unknown precision 'fp16'"):
         resolve(tiny("choice"), options=LoadOptions(dtype="fp16"))
-
-
-@pytest.mark.parametrize("address", ["nonsense", "localhost:abc", "", "host:1/x"])
-def test_an_address_that_is_none_is_refused_before_anything_is_loaded(address: str) -> None:
-    with pytest.raises(SpecError, match="expected HOST:PORT"):
-        RayExecutor(address=address).knock()
-
-
-def test_nobody_at_an_address_is_said() -> None:
-    with pytest.raises(RunError, match="no Ray cluster answers at '127.0.0.1:1'"):
-        RayExecutor(address="127.0.0.1:1").knock()
 
 
 @pytest.mark.parametrize(

@@ -17,24 +17,21 @@ from __future__ import annotations
 
 import functools
 import os
-import re
-import socket
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from evenhand.errors import EvenhandError, ModelError, RunError, SpecError, need
+from evenhand.errors import EvenhandError, ModelError, RunError, need
 from evenhand.models.protocol import Model
 from evenhand.requests import Column, Requests
-from evenhand.runner import trouble
+from evenhand.runner import cluster_address, trouble
 from evenhand.runner.job import Counts, Job, begun, check_answers
 from evenhand.runner.plan import Shard
 from evenhand.runner.store import ShardStore, write_requests
 
 TASKS_AHEAD = 2
 CPUS_PER_WORKER = 2
-ADDRESS = re.compile(r"auto|local|ray://\S+|[^\s:/]+:\d+")
 
 
 class Scorer:
@@ -122,7 +119,8 @@ class RayExecutor:
     """Scores shards on a Ray cluster.
 
     Args:
-        address: of a running cluster ("auto" finds the local one); None starts Ray here.
+        address: of a running cluster ("auto" finds the one of this machine); None: that of
+            RAY_ADDRESS, or Ray is started here.
         workers: how many actors; None for one per GPU, or on every node one per two CPUs.
         cpus, gpus: what one actor asks of its node; by default a GPU if the driver's model is
             on one.
@@ -136,6 +134,8 @@ class RayExecutor:
     patience: float = 30.0
     hosts: dict[str, int] = field(default_factory=dict)
     _pools: dict[tuple[str, str], list[Any]] = field(default_factory=dict)
+    _models: dict[str, Any] = field(default_factory=dict)
+    """Model objects in Ray's store; kept here since a worker that is started again needs them."""
 
     def run(self, job: Job) -> Iterator[tuple[Shard, dict[str, Column]]]:
         """Each shard with its answers, in the order in which they are finished."""
@@ -202,47 +202,32 @@ class RayExecutor:
     def connect(self) -> Any:
         """Ray, connected to the cluster at the address (or started here)."""
         ray: Any = need("ray", extra="ray", what="the Ray executor")
-        if not ray.is_initialized():
-            self._pools.clear()
-            self.knock()
-            quiet = {"include_dashboard": False} if self.address is None else {}
-            try:
-                ray.init(address=self.address, log_to_driver=False, logging_level="error", **quiet)
-            except ConnectionError as error:
-                raise self._nobody(error) from error
-            except (ValueError, RuntimeError, ImportError) as error:
-                raise RunError(
-                    f"--address {self.address!r}: Ray cannot connect "
-                    f"({trouble.first_line(error)}) Driver and cluster need the same versions of "
-                    f"Python and Ray; see: ray status --address {self.address}"
-                ) from error
+        if ray.is_initialized():
+            return ray
+        self._pools.clear()
+        self._models.clear()
+        cluster_address.knock(ray, self.address)
+        address = cluster_address.meant(self.address)
+        here: dict[str, Any] = {}
+        if address is None:
+            cluster_address.start_private()
+            here = {"include_dashboard": False}
+        try:
+            ray.init(address=address or "local", log_to_driver=False, logging_level="error", **here)
+        except ConnectionError as error:
+            raise cluster_address.nobody(address, error) from error
+        except (ValueError, RuntimeError, ImportError, ray.exceptions.RayError) as error:
+            raise RunError(
+                f"--address {address!r}: Ray cannot connect ({trouble.first_line(error)}) Driver "
+                f"and cluster need the same versions of Python and Ray; see: ray status --address "
+                f"{address}"
+            ) from error
         return ray
 
     def knock(self) -> None:
-        """Raise a clear error when the address is none, or nobody answers there.
-
-        Ray itself ends the whole process when nobody does.
-        """
-        if self.address is None:
-            return
-        if not ADDRESS.fullmatch(self.address):
-            raise SpecError(
-                f"--address {self.address!r}: expected HOST:PORT as `ray start --head` prints it, "
-                f"or auto for the cluster of this machine."
-            )
-        host, colon, port = self.address.rpartition(":")
-        if not colon or "/" in host:
-            return
-        try:
-            socket.create_connection((host, int(port)), timeout=5).close()
-        except (OSError, OverflowError) as error:
-            raise self._nobody(error) from error
-
-    def _nobody(self, error: Exception) -> RunError:
-        return RunError(
-            f"no Ray cluster answers at {self.address!r} ({error}). Start one with: "
-            f"ray start --head"
-        )
+        """Raise a clear error when there is no such cluster, or it does not let us in."""
+        ray: Any = need("ray", extra="ray", what="the Ray executor")
+        cluster_address.knock(ray, self.address)
 
     def _pool(self, ray: Any, job: Job) -> list[Any]:
         """Actors that hold the job's model; made once per model and folder."""
@@ -255,13 +240,29 @@ class RayExecutor:
 
     def _actor(self, ray: Any, job: Job) -> Any:
         assert job.store is not None
-        # Its own recipe: a mitigation around a model passes on that of the model below.
-        recipe = getattr(job.model, "__dict__", {}).get("recipe") or ray.put(job.model)
         remote = ray.remote(Scorer).options(
             max_restarts=-1, max_task_retries=-1,
             num_cpus=self.cpus, num_gpus=self._gpus(job.model),
         )  # fmt: skip
+        recipe = self._recipe(ray, job)
         return remote.remote(recipe, job.fingerprint, job.store.place, _threads(job.model))
+
+    def _recipe(self, ray: Any, job: Job) -> Any:
+        """How a worker gets the model: by loading it, or as a copy of the object, put once."""
+        # Its own recipe: a mitigation around a model passes on that of the model below.
+        own = getattr(job.model, "__dict__", {}).get("recipe")
+        if own:
+            return own
+        if job.fingerprint not in self._models:
+            try:
+                self._models[job.fingerprint] = ray.put(job.model)
+            except TypeError as error:
+                raise ModelError(
+                    f"model {job.model.name!r} is a Python object that cannot be sent to other "
+                    f"machines ({trouble.first_line(error)}) Name a model that the workers can "
+                    f"load, or leave out: --executor ray"
+                ) from error
+        return self._models[job.fingerprint]
 
     def _room(self, ray: Any, model: Model) -> None:
         """Say so when no node can ever hold a worker (one may still join: the run waits)."""
