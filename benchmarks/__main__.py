@@ -2,7 +2,8 @@
 
     python -m benchmarks            run what can run here, then print the table
     python -m benchmarks --table    print the table from stored results
-    python -m benchmarks --record   and append it to history.jsonl (drawn in docs/scale.md)
+    python -m benchmarks --record   append it to history.jsonl, and draw anew
+    python -m benchmarks --draw     the pictures and the table of docs/scale.md from stored data
 
 Each script measures its ratios within one run and writes them to `benchmarks/results/`. Scripts
 that need a GPU, or an hour, are listed but not started: run them by name.
@@ -15,12 +16,14 @@ import subprocess
 import sys
 from pathlib import Path
 
-from benchmarks import ratios
+from benchmarks import drawing, ratios
 
 HERE = Path(__file__).parent
-PARTS = {"sodapop_released.py", "ratios.py"}
+PARTS = {"drawing.py", "ratios.py", "sodapop_released.py"}
 BY_NAME_ONLY = {
     "check_forecast.py": "runs three suites; about 10 minutes on two cores",
+    "compiled.py": "about 4 minutes on two cores, 100 s on a GPU; --tiny tries it",
+    "cpu_ways.py": "takes smollm2-135m; about 5 minutes on two cores",
     "streaming.py": "41 million questions; about 3 minutes on an idle core; --tiny tries it",
     "device_rate.py": "meant for a GPU",
     "sodapop_cost.py": "takes models and Social IQa; about 10 minutes on two cores",
@@ -38,12 +41,16 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("--table", action="store_true", help="run nothing, print the table")
     parser.add_argument("--record", action="store_true", help="append the table to the history")
+    parser.add_argument("--draw", action="store_true", help="draw the pictures and the page")
     options = parser.parse_args()
-    worst = 0 if options.table or options.record else run_all()
+    worst = 0 if options.table or options.record or options.draw else run_all()
     values = ratios.ratios()
     print(ratios.table(values))
     if options.record:
         ratios.record(values)
+    if options.record or options.draw:
+        for path in drawing.redraw():
+            print(f"drawn: {path}")
     return worst
 
 

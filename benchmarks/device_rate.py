@@ -43,13 +43,11 @@ def vocabulary(size: int) -> list[str]:
     return known + [f"word{i}" for i in range(size - len(known))]
 
 
-def checkpoint(kind: str, folder: Path, tiny: bool) -> str:
-    """A random checkpoint of BERT-base size with a word-level vocabulary of 30,522 pieces."""
-    import torch
+def tokenizer_of(words: list[str]) -> Any:
+    """A word-level tokenizer with BERT's special tokens."""
     import transformers
     from tokenizers import Tokenizer, models, pre_tokenizers, processors
 
-    words = vocabulary(400 if tiny else 30_522)
     backend = Tokenizer(models.WordPiece({w: i for i, w in enumerate(words)}, unk_token="[UNK]"))
     backend.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     backend.post_processor = processors.TemplateProcessing(
@@ -57,7 +55,7 @@ def checkpoint(kind: str, folder: Path, tiny: bool) -> str:
         pair="[CLS] $A [SEP] $B:1 [SEP]:1",
         special_tokens=[("[CLS]", 2), ("[SEP]", 3)],
     )
-    tokenizer = transformers.PreTrainedTokenizerFast(
+    return transformers.PreTrainedTokenizerFast(
         tokenizer_object=backend,
         pad_token="[PAD]",
         unk_token="[UNK]",
@@ -65,6 +63,14 @@ def checkpoint(kind: str, folder: Path, tiny: bool) -> str:
         sep_token="[SEP]",
         mask_token="[MASK]",
     )
+
+
+def checkpoint(kind: str, folder: Path, tiny: bool) -> str:
+    """A random checkpoint of BERT-base size with a word-level vocabulary of 30,522 pieces."""
+    import torch
+    import transformers
+
+    words = vocabulary(400 if tiny else 30_522)
     size = {"hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4,
             "intermediate_size": 128} if tiny else {}  # fmt: skip
     torch.manual_seed(0)
@@ -75,7 +81,7 @@ def checkpoint(kind: str, folder: Path, tiny: bool) -> str:
         "masked": transformers.BertForMaskedLM,
     }[kind](config)
     model.save_pretrained(folder)
-    tokenizer.save_pretrained(folder)
+    tokenizer_of(words).save_pretrained(folder)
     return str(folder)
 
 

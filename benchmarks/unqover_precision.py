@@ -18,32 +18,40 @@ from typing import Any
 import numpy as np
 
 
-def asked(model_name: str, dtype: str, pairs: int, resamples: int) -> dict[str, Any]:
-    """Scores, metrics and leans of one model in one precision."""
-    from evenhand.measures.underspecified import measure_cells
+def in_precision(model_name: str, dtype: str, pairs: int, resamples: int) -> dict[str, Any]:
+    """One model in one precision, asked about so many pairs of names."""
     from evenhand.models.resolver import resolve
     from evenhand.models.transformer import LoadOptions
-    from evenhand.probes.underspecified import Underspecified, _form
+    from evenhand.probes.underspecified import Underspecified
+
+    model = resolve(model_name, options=LoadOptions(dtype=dtype))
+    return asked(model, Underspecified(pairs=pairs), resamples)
+
+
+def asked(model: Any, probe: Any, resamples: int) -> dict[str, Any]:
+    """Scores, metrics and leans of one model, and what asking took."""
+    from evenhand.measures.underspecified import measure_cells
+    from evenhand.probes.underspecified import _form
     from evenhand.probes.underspecified_asking import asking
     from evenhand.runner.ask import Ask
 
-    model = resolve(model_name, options=LoadOptions(dtype=dtype))
-    probe = Underspecified(pairs=pairs)
     ask = Ask(model)
     kind = probe.choose(ask.answers)
     lists, _ = probe._usable(ask, kind, probe.lists(_form(kind)))
     design = probe.design(_form(kind), 0, lists)
     way = asking(kind, probe.manner(lists, 0))
-    begun = time.perf_counter()
-    scores = ask(way.requests(design))
-    seconds = time.perf_counter() - begun
+    requests = way.requests(design)
+    begun = time.perf_counter(), time.process_time()
+    scores = ask(requests)
+    seconds, cpu_seconds = time.perf_counter() - begun[0], time.process_time() - begun[1]
     cells = probe.cells(design, way.answers(scores, design, 0, len(design)).scores)
     result = measure_cells(cells, resamples=resamples, seed=0)
     female = cells.groups[0]
     leans = {r["attribute"]: r for r in result["gamma_group"] if r["group"] == female}
     return {
         "model": model.describe(), "asked_by": kind, "cells": len(design), "seconds": seconds,
-        "scores": cells.scores, "result": result, "leans": leans,
+        "cpu_seconds": cpu_seconds, "rows": len(requests), "scores": cells.scores,
+        "result": result, "leans": leans,
     }  # fmt: skip
 
 
@@ -106,13 +114,13 @@ def main() -> None:
     from evenhand.findings import plain
 
     metrics = ("mu", "mu_floor", "eta", "delta", "epsilon", "mean_score")
-    full = asked(options.model, "float32", options.pairs, options.resamples)
+    full = in_precision(options.model, "float32", options.pairs, options.resamples)
     facts: dict[str, Any] = {
         "model": full["model"], "asked_by": full["asked_by"], "cells": full["cells"],
         "float32": {"seconds": full["seconds"], **{m: full["result"][m] for m in metrics}},
     }  # fmt: skip
     for dtype in options.half:
-        half = asked(options.model, dtype, options.pairs, options.resamples)
+        half = in_precision(options.model, dtype, options.pairs, options.resamples)
         facts[dtype] = {"seconds": half["seconds"], **compared(full, half)}
     text = json.dumps(plain(facts), indent=1)
     print(text)
