@@ -39,6 +39,9 @@ def study(
     plan: Annotated[bool, typer.Option(help="Say what would be done, and stop.")] = False,
     executor: Where = "local",
     address: Address = None,
+    workers: Annotated[
+        int | None, typer.Option(min=1, help="ray: stages at a time; default: one per CPU.")
+    ] = None,
     json: Json = None,
 ) -> None:
     """Do intrinsic metrics predict behaviour? Train, change, measure and correlate embeddings.
@@ -59,8 +62,11 @@ def study(
             raise SpecError(unknown("stage", name, STAGES, where="--stages"))
     made = load_recipe(recipe)
     folder = out or Path("runs") / f"study-{made.name}"
-    make_executor(executor, address)  # refuses what is none
-    job = Study(made, folder, data, jobs, chosen, ray_address=address, on_ray=executor == "ray")
+    make_executor(executor, address, workers)  # refuses what is none
+    job = Study(
+        made, folder, data, jobs, chosen,
+        ray_address=address, on_ray=executor == "ray", workers=workers,
+    )  # fmt: skip
     if plan:
         _plan(job, json)
         return

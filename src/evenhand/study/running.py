@@ -32,6 +32,7 @@ class Study:
             a task that needs a GPU can be done later, or on another machine that sees a copy of
             the folder.
         jobs: stages at a time on this machine, each in a process; 0: in this process.
+        workers: stages at a time on a Ray cluster; None: one per CPU.
     """
 
     recipe: Recipe
@@ -42,6 +43,7 @@ class Study:
     progress: Progress = field(default_factory=Silent)
     ray_address: str | None = None
     on_ray: bool = False
+    workers: int | None = None
 
     def run(self) -> Run:
         """Do what is left, then correlate what is there and write findings and report."""
@@ -143,7 +145,8 @@ class Study:
         tasks = [t for t in self.tasks if not self.stages or t.stage in self.stages]
         kept = {t.key for t in tasks}
         tasks = [Task(t.cell, t.stage, self._needs(t, kept)) for t in tasks]
-        schedule = Schedule(self._starter(), max(1, self.jobs))
+        start, width = self._starter()
+        schedule = Schedule(start, width)
         ready = sum(self.done(t) for t in tasks)
         self.progress.start(f"study {self.recipe.name}", len(tasks), ready)
         for _ in schedule.run(tasks, self.done):
@@ -163,15 +166,16 @@ class Study:
                 )
         return tuple(n for n in task.needs if n in kept)
 
-    def _starter(self) -> Callable[[Task], Lane]:
+    def _starter(self) -> tuple[Callable[[Task], Lane], int]:
+        """How a stage is started, and how many at a time."""
         if self.on_ray:
             ray = RayExecutor(address=self.ray_address).connect()
-            self.jobs = max(self.jobs, int(ray.cluster_resources().get("CPU", 1)))
-            return lambda task: RayLane(self.folder.resolve(), task, ray)
+            width = self.workers or int(ray.cluster_resources().get("CPU", 1))
+            return lambda task: RayLane(self.folder.resolve(), task, ray), width
         if self.jobs == 0:
-            return lambda task: OwnLane(self.folder, task)
-        threads = max(1, (os.cpu_count() or 1) // max(1, self.jobs))
-        return lambda task: ProcessLane(self.folder, task, threads)
+            return lambda task: OwnLane(self.folder, task), 1
+        threads = max(1, (os.cpu_count() or 1) // self.jobs)
+        return lambda task: ProcessLane(self.folder, task, threads), self.jobs
 
     def _conclude(self, writer: RunWriter, facts: dict[str, Any], failures: Sequence[str]) -> None:
         grid = cells(self.recipe)
