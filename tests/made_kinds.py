@@ -58,12 +58,14 @@ MARKS = {
 }  # fmt: skip
 """Dots or cells of each chart of a probe, in order."""
 
+NOTHING: dict[str, Any] = {"settings": {}, "summary": {}}
+
 
 def every_probe(folder: Path) -> Run:
     """One run in which each of these probes left its tables."""
     known = made_runs.facts()
     known["probes"] = {
-        name: {"probe": name, "title": f"Title of {name}", "model": "tiny-model", "settings": {}}
+        name: {"probe": name, "title": f"Title of {name}", "model": "tiny-model", **NOTHING}
         for name in PROBES
     }
     tables = {p: {n: pa.table(t) for n, t in named.items()} for p, named in PROBES.items()}
@@ -81,7 +83,12 @@ def study(folder: Path) -> Run:
     known["work"]["suite"] = {"name": "small-study", "false_discovery_rate": 0.05, "probe": []}
     counts = {"cells": 4, "finished": 12, "stages": 12}
     known["probes"] = {
-        "study": {"probe": "study", "title": "Do metrics predict behaviour?", "counts": counts}
+        "study": {
+            "probe": "study",
+            "title": "Do metrics predict behaviour?",
+            **NOTHING,
+            "counts": counts,
+        }
     }
     claims, rows = [], []
     for i, x in enumerate(METRICS):
@@ -121,7 +128,7 @@ def mitigation(folder: Path) -> Run:
     known["probes"] = {
         "tradeoff": {
             "probe": "tradeoff", "title": "What does it buy, and what does it cost?",
-            "settings": {"method": "a-inlp", "axis": "gender", "max_increase": 0.02},
+            "summary": {}, "settings": {"method": "a-inlp", "axis": "gender", "max_increase": 0.02},
         }
     }  # fmt: skip
     points = [

@@ -34,7 +34,8 @@ def written(
         writer.table(probe, name, table)
     writer.findings(findings)
     writer.facts({
-        "status": "finished", "models": {}, "probes": {probe: {"probe": probe, "summary": {}}},
+        "status": "finished", "attempts": 1, "models": {},
+        "probes": {probe: {"probe": probe, "settings": {}, "summary": {}}},
         "work": {"model": folder.name, "seed": 0, "suite": suite or SUITE},
     })  # fmt: skip
     return Run.open(folder)

@@ -15,8 +15,8 @@ ASKING = NUMBERS | {"models", "runner", "measures", "names", "contexts", "wordli
 ASKING |= {"corpora", "wordsets"}
 WORK = ASKING | {"probes", "mitigations", "train", "scorers"}
 RECORDS = WORK | {
-    "suite", "record", "auditing", "planning", "calibration", "comparison", "gating", "catalogue",
-    "study",
+    "suite", "facts", "record", "room", "auditing", "planning", "calibration", "comparison",
+    "gating", "catalogue", "study",
 }  # fmt: skip
 PAGES = RECORDS | {"report", "viewer", "exports"}
 
@@ -31,7 +31,7 @@ ALLOWED = {
     "findings": GROUND,
     "models": DATA | {"models"},
     "runner": DATA | {"models"},
-    "measures": NUMBERS | {"models"},
+    "measures": NUMBERS | {"models", "facts"},
     "names": NUMBERS,
     "contexts": NUMBERS | {"measures"},
     "wordlists": DATA,
@@ -44,7 +44,9 @@ ALLOWED = {
     "wefe": NUMBERS | {"models"},
     "train": ASKING | {"scorers"},
     "suite": WORK,
-    "record": NUMBERS | {"runner"},
+    "facts": GROUND,
+    "record": NUMBERS | {"runner", "facts"},
+    "room": GROUND | {"runner", "facts"},
     "auditing": RECORDS | {"report"},
     "calibration": WORK,
     "planning": RECORDS,
@@ -60,6 +62,7 @@ ALLOWED = {
 HEAVY = {"torch", "transformers", "ray", "gensim"}
 NO_TORCH = {"errors", "strict", "requests", "lexicons", "metrics", "stats", "findings", "probes"}
 NO_TORCH |= {"measures", "runner", "report", "viewer", "exports", "suite", "record"}
+NO_TORCH |= {"facts", "room"}
 
 
 def unit_of(path: Path) -> str:

@@ -15,10 +15,19 @@ from evenhand.models.resolver import DEFAULT_MODEL, resolve
 from evenhand.models.transformer import LoadOptions
 from evenhand.probes.base import Measured
 from evenhand.record import Run, RunWriter, environment, now
+from evenhand.room import (
+    claimed,
+    default_folder,
+    elsewhere,
+    nothing_lost,
+    place_of,
+    require_room,
+)
 from evenhand.runner.ask import Ask
 from evenhand.runner.job import Executor
+from evenhand.runner.places import settled
 from evenhand.runner.progress import Progress, Silent
-from evenhand.runner.store import ShardStore
+from evenhand.runner.store import ShardStore, scored_by_attempt
 from evenhand.suite import Entry, Suite, load_suite, parse_suite
 
 
@@ -42,10 +51,21 @@ class Audit:
     executor: Executor | None = None
     store: str | None = None
     """Where score shards go instead of the folder: a URL such as s3://bucket/prefix."""
+    named: bool = True
+    """Whether somebody chose the folder; else the next free name is taken."""
+    _place: str | None = None
+    _stores: list[ShardStore] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.store = settled(self.store) if self.store else None
 
     def run(self) -> Run:
         """Do what is left, write findings and report, and give the finished run."""
-        self._check_models()  # before the folder is made: a mistyped name leaves nothing behind
+        # Before the folder is made: a mistyped name leaves nothing behind.
+        self._check_store()
+        self._check_models()
+        if not self.named:
+            self.folder, self.named = claimed(self.folder), True
         writer = RunWriter(self.folder)
         with writer.held():
             facts = self._begin()
@@ -63,11 +83,17 @@ class Audit:
                 facts["timings"].get("total_s", 0.0) + time.monotonic() - started, 2
             )
             facts["status"], facts["finished"] = "finished", now()
-            facts["shards"] = self._shard_facts()
+            by_attempt = scored_by_attempt(self._stores)  # none twice
+            facts["shards"] = {"total": sum(by_attempt.values()), "scored_by_attempt": by_attempt}
             writer.facts(facts)
         run = Run.open(self.folder)
         self._report(writer, run)
         return run
+
+    def _check_store(self) -> None:
+        """Make sure that the store is there and lets itself be read."""
+        if self.store:
+            ShardStore(place_of(self.store, self.folder))
 
     def _check_models(self) -> None:
         """Load every model and make sure that at least one probe can ask its own."""
@@ -89,40 +115,46 @@ class Audit:
 
     def _begin(self) -> dict[str, Any]:
         """The facts of this attempt; refuses a folder that holds other work."""
-        path = self.folder / "run.json"
-        if not path.is_file():
-            if any(p.name != ".lock" for p in self.folder.iterdir()):
-                raise RunError(
-                    f"{self.folder}: the folder is not empty and holds no run. Choose another "
-                    f"with: --out DIR"
-                )
-            return self._fresh()
-        facts = Run.open(self.folder).facts
-        theirs, mine = facts["work"], self.identity()
-        for name in mine:
-            if theirs.get(name) != mine[name] and self._nothing_lost(facts):
-                return self._fresh()
-            if theirs.get(name) != mine[name]:
-                raise RunError(
-                    f"{self.folder}: holds a run with another {name} "
-                    f"({_short(theirs.get(name))} there, {_short(mine[name])} now). Choose "
-                    f"another folder with: --out DIR"
-                )
-        return {**facts, "status": "running", "attempts": int(facts["attempts"]) + 1}
+        if not (self.folder / "run.json").is_file():
+            require_room(self.folder)
+            facts = self._fresh()
+        else:
+            facts = Run.open(self.folder).facts
+            refusal = self._refusal(facts)
+            if refusal and not nothing_lost(self.folder, facts):
+                raise RunError(refusal)
+            facts = self._fresh() if refusal else self._again(facts)
+        self._place, self._stores = facts.get("scores"), []
+        return facts
 
     def _fresh(self) -> dict[str, Any]:
         return {
             "status": "running", "work": self.identity(), "models": {}, "probes": {},
             "attempts": 1, "started": now(), "environment": environment(), "timings": {},
+            **({"scores": place_of(self.store, self.folder)} if self.store else {}),
         }  # fmt: skip
 
-    def _nothing_lost(self, facts: dict[str, Any]) -> bool:
-        """Whether the run failed before any score, as by a mistake in its settings."""
-        scored = any(self.folder.glob("scores/*.parquet"))
-        return facts["status"] == "failed" and not scored and "store" not in facts["work"]
+    def _again(self, facts: dict[str, Any]) -> dict[str, Any]:
+        kept = place_of(self.store, self.folder) if self.store else None
+        return {
+            "timings": {}, **({"scores": kept} if kept else {}), **facts,
+            "status": "running", "attempts": facts["attempts"] + 1,
+        }  # fmt: skip
+
+    def _refusal(self, facts: dict[str, Any]) -> str:
+        """Why the run in the folder is not this work; empty when it is."""
+        theirs, mine = facts["work"], self.identity()
+        for name in mine:
+            if name != "store" and theirs.get(name) != mine[name]:
+                return (
+                    f"{self.folder}: holds a run with another {name} "
+                    f"({_short(theirs.get(name))} there, {_short(mine[name])} now). Choose "
+                    f"another folder with: --out DIR"
+                )
+        return elsewhere(self.folder, facts, self.store)
 
     def identity(self) -> dict[str, Any]:
-        """What must be equal for two attempts to be the same work."""
+        """What must be equal for two attempts to be the same work; no store is the folder."""
         return {
             "model": self.model,
             "as": self.kind,
@@ -167,13 +199,15 @@ class Audit:
             "attempt": int(facts["attempts"]),
             "progress": self.progress,
             "executor": self.executor,
-            "store": self._place(),
+            "store": self._place,
         }
         helpers = {
             name: Ask(self._same(spec, self._load_as(spec, None), facts), self.folder, **options)
             for name, spec in entry.probe.helpers().items()
         }
-        return Ask(model, self.folder, **options, helpers=helpers)
+        ask = Ask(model, self.folder, **options, helpers=helpers)
+        self._stores += [a.store for a in (ask, *helpers.values()) if a.store is not None]
+        return ask
 
     def _model_of(self, entry: Entry, facts: dict[str, Any]) -> Model:
         """The entry's model, the same as in earlier attempts."""
@@ -181,11 +215,11 @@ class Audit:
 
     def _same(self, spec: str, model: Model, facts: dict[str, Any]) -> Model:
         """The model, refused when it is not the one of earlier attempts."""
-        known = facts["models"].get(spec)
-        if known and known["fingerprint"] != model.fingerprint:
+        known = facts["models"].get(spec, {}).get("fingerprint")
+        if known and known != model.fingerprint:
             raise RunError(
                 f"{self.folder}: model {spec!r} has changed since this run began (fingerprint "
-                f"{known['fingerprint'][:12]} then, {model.fingerprint[:12]} now). Start a new "
+                f"{known[:12]} then, {model.fingerprint[:12]} now). Start a new "
                 f"run in another folder with: --out DIR"
             )
         facts["models"][spec] = {**model.describe(), "fingerprint": model.fingerprint}
@@ -200,15 +234,6 @@ class Audit:
         if spec not in self.loaded:
             self.loaded[spec] = resolve(spec, kind=kind, options=self.options)
         return self.loaded[spec]
-
-    def _place(self) -> str | None:
-        """The run's own place below the store; None for the run folder."""
-        return f"{self.store.rstrip('/')}/{self.folder.name}/scores" if self.store else None
-
-    def _shard_facts(self) -> dict[str, Any]:
-        """How many shards there are, and which attempt scored each: none twice."""
-        by_attempt = ShardStore(self._place() or self.folder / "scores").attempts()
-        return {"total": sum(by_attempt.values()), "scored_by_attempt": by_attempt}
 
 
 def stamped(entry: Entry, measured: Measured, model: Model, suite: Suite) -> Measured:
@@ -271,7 +296,7 @@ def audit(
     chosen = suite if isinstance(suite, Suite) else load_suite(suite)
     name = model if isinstance(model, str) else model.name
     loaded = {} if isinstance(model, str) else {name: model}
-    folder = Path(out) if out else default_folder(name, chosen)
+    folder = Path(out) if out else default_folder(name, chosen.name)
     job = Audit(
         chosen,
         name,
@@ -283,6 +308,7 @@ def audit(
         loaded,
         executor,
         store,
+        named=bool(out),
     )
     return job.run()
 
@@ -308,10 +334,3 @@ def resume(
         store=work.get("store"),
     )
     return job.run()
-
-
-def default_folder(model: str, suite: Suite) -> Path:
-    """runs/<time>-<model>-<suite>"""
-    stamp = time.strftime("%Y%m%d-%H%M%S")
-    name = model.rstrip("/").split("/")[-1].replace(" ", "-")
-    return Path("runs") / f"{stamp}-{name}-{suite.name}"

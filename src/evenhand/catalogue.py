@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from evenhand.record import Run
 
 Rows = list[dict[str, Any]]
 
@@ -106,14 +109,22 @@ def attributes() -> Rows:
 def runs(folder: Path) -> Rows:
     from evenhand.record import runs_below
 
-    return [
-        {
-            "run": run.name,
-            "model": facts["work"]["model"],
-            "suite": facts["work"]["suite"]["name"],
-            "status": facts["status"],
-            "started": facts["started"],
-        }
-        for run in runs_below(folder)
-        for facts in [run.facts]
-    ]
+    return [_run_line(run) for run in runs_below(folder)]
+
+
+def _run_line(run: Run) -> dict[str, Any]:
+    """One run; a damaged one is listed as such, so that the others are still seen."""
+    from evenhand.errors import RunError
+
+    try:
+        facts = run.facts
+    except RunError:
+        unknown = dict.fromkeys(("model", "suite"), "?")
+        return {"run": run.name, **unknown, "status": "damaged", "started": ""}
+    return {
+        "run": run.name,
+        "model": facts["work"]["model"],
+        "suite": facts["work"]["suite"]["name"],
+        "status": facts["status"],
+        "started": facts.get("started", ""),
+    }

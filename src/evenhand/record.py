@@ -29,12 +29,12 @@ import pyarrow.parquet as pq
 
 from evenhand import __version__
 from evenhand.errors import RunError
+from evenhand.facts import FORMAT, NAME, read_facts
 from evenhand.findings import Finding, from_json, strongest, to_json, to_table
 from evenhand.runner.files import disk_errors
 from evenhand.runner.store import replace, replacing, write_batches
 from evenhand.strict import plain
 
-FORMAT = 1
 STATUSES = ("running", "interrupted", "failed", "finished")
 
 
@@ -54,19 +54,16 @@ class Run:
         """Open an existing run folder.
 
         Raises:
-            RunError: there is no run in that folder, or its format is newer than this version.
+            RunError: there is no run in that folder, its run.json is damaged, or its format is
+                newer than this version.
         """
         run = cls(Path(folder))
-        if not (run.folder / "run.json").is_file():
+        if not (run.folder / NAME).is_file():
             raise RunError(
                 f"{folder}: no run.json there, so it is not a run folder. List runs with: "
                 f"evenhand ls runs"
             )
-        if run.facts.get("format", 0) > FORMAT:
-            raise RunError(
-                f"{folder}: written in format {run.facts['format']}, this version reads up to "
-                f"{FORMAT}. Upgrade with: pip install -U evenhand"
-            )
+        read_facts(run.folder)
         return run
 
     @property
@@ -76,10 +73,7 @@ class Run:
     @property
     def facts(self) -> dict[str, Any]:
         """What run.json holds now (read anew each time, since a run may be under way)."""
-        try:
-            return dict(json.loads((self.folder / "run.json").read_text()))
-        except json.JSONDecodeError as error:
-            raise RunError(f"{self.folder}/run.json is damaged: {error}.") from error
+        return read_facts(self.folder)
 
     @property
     def status(self) -> str:
@@ -94,7 +88,10 @@ class Run:
                 f"{self.folder}: the run is {self.status!r} and has no findings yet. Go on with: "
                 f"evenhand resume {self.folder}"
             )
-        return from_json(path.read_bytes())
+        try:
+            return from_json(path.read_bytes())
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise self._spoiled(path, error) from error
 
     @property
     def strongest(self) -> list[Finding]:
@@ -118,7 +115,17 @@ class Run:
         path = self.folder / "probes" / probe / f"{name}.parquet"
         if not path.is_file():
             raise RunError(f"{self.folder}: probe {probe!r} has no table {name!r}.")
-        return pq.read_table(path)
+        try:
+            return pq.read_table(path)
+        except pa.ArrowException as error:
+            raise self._spoiled(path, error) from error
+
+    def _spoiled(self, path: Path, error: Exception) -> RunError:
+        why = (str(error).splitlines() or [type(error).__name__])[0].rstrip(".")
+        return RunError(
+            f"{path} is damaged ({why}). The scores are kept; write it again with: evenhand "
+            f"resume {self.folder}"
+        )
 
 
 class RunWriter:
@@ -148,7 +155,7 @@ class RunWriter:
         """Write run.json, format version first."""
         body = {"format": FORMAT, **{k: v for k, v in values.items() if k != "format"}}
         text = json.dumps(plain(body), indent=1, ensure_ascii=False)
-        replace(self.folder / "run.json", (text + "\n").encode())
+        replace(self.folder / NAME, (text + "\n").encode())
 
     def table(self, probe: str, name: str, table: pa.Table | pa.RecordBatchReader) -> None:
         folder = self.folder / "probes" / probe
@@ -192,5 +199,13 @@ def runs_below(folder: Path) -> list[Run]:
     """Run folders directly below a folder, newest first."""
     if not folder.is_dir():
         return []
-    found = [Run(p.parent) for p in folder.glob("*/run.json")]
-    return sorted(found, key=lambda r: str(r.facts.get("started", "")), reverse=True)
+    found = [Run(p.parent) for p in folder.glob(f"*/{NAME}")]
+    return sorted(found, key=_started, reverse=True)
+
+
+def _started(run: Run) -> str:
+    """When the run began; a damaged one goes last."""
+    try:
+        return str(run.facts.get("started", ""))
+    except RunError:
+        return ""

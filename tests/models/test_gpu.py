@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from evenhand.models.resolver import resolve
 from evenhand.models.transformer import LoadOptions
 from evenhand.requests import MASK, Continuation, MaskScore, Option, Requests, Span
 from evenhand.runner.ask import Ask
+from evenhand.runner.devices import DevicesExecutor
 
 torch = pytest.importorskip("torch", reason="needs the hf extra")
 pytestmark = [
@@ -61,3 +63,17 @@ def test_a_mixture_is_that_of_the_processor_also_when_recorded(tiny: Any) -> Non
             )  # fmt: skip
         logits[device] = torch.stack(made.logits).float().log_softmax(-1).cpu().numpy()
     assert np.abs(logits["cpu"] - logits["cuda"]).max() < 2e-3
+
+
+@pytest.mark.parametrize("kind", ["causal", "masked", "span", "choice"])
+def test_two_copies_on_a_gpu_give_the_bytes_of_one(tiny: Any, tmp_path: Path, kind: str) -> None:
+    rows = questions(kind)
+    many = rows.take(np.arange(len(rows)).repeat(3))
+    names = []
+    for copies in (1, 2):
+        model = resolve(tiny(kind), options=LoadOptions(device="cuda:0"))
+        executor = DevicesExecutor(("cuda:0",) * copies)
+        Ask(model, tmp_path / str(copies), shard_rows=2, executor=executor)(many)
+        names.append(sorted(p.name for p in (tmp_path / str(copies) / "scores").iterdir()))
+    assert names[0] == names[1]  # a shard's name holds the checksum of its bytes
+    assert len(names[0]) > 1

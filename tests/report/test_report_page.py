@@ -119,7 +119,10 @@ def weat(name: str, groups: tuple[str, str], model: str = "vectors") -> Finding:
 def test_method_checks_count_nowhere_and_other_models_are_told_apart(tmp_path: Path) -> None:
     known = made_runs.facts()
     known["models"]["vectors"] = {"name": "vectors", "kind": "vectors", "fingerprint": "cd"}
-    known["probes"]["association"] = {"probe": "association", "title": "Words?", "model": "vectors"}
+    known["probes"]["association"] = {
+        "probe": "association", "title": "Words?", "model": "vectors",
+        "settings": {}, "summary": {},
+    }  # fmt: skip
     claims = made_runs.findings()[1:]  # nothing detected in the audited model
     claims += [weat("weat1", ("flowers", "insects")), weat("weat6", ("men", "women"))]
     run = made_runs.write(tmp_path / "run", known, claims, made_runs.tables())

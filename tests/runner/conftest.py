@@ -1,56 +1,55 @@
-"""A small S3 service of one's own, for tests of stores."""
+"""A cluster and a bucket for the tests that need one, each started once."""
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 
-SERVER = """
-import sys
-from moto.server import ThreadedMotoServer
-server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
-server.start()
-print(server.get_host_and_port()[1], flush=True)
-sys.stdin.read()  # ends with the process that started it
-"""
+import buckets
+import clusters
+
+
+@pytest.fixture(scope="session")
+def token() -> Iterator[dict[str, str]]:
+    """The cluster's token, in the environment of every audit that a test starts."""
+    with pytest.MonkeyPatch.context() as patch:
+        settings = {**clusters.own_token(), **clusters.QUIET}
+        for name, value in settings.items():
+            patch.setenv(name, value)
+        yield settings
+
+
+@pytest.fixture(scope="session")
+def cluster(token: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A head and two more nodes as processes of their own, stopped afterwards."""
+    with clusters.head_and_two_nodes(tmp_path_factory.mktemp("ray"), token) as address:
+        yield address
+
+
+@pytest.fixture(scope="session")
+def local(tiny: Any, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path, Path]:
+    """The model, the suite, and a finished local run."""
+    folder = tmp_path_factory.mktemp("local")
+    suite = folder / "small.toml"
+    suite.write_text(clusters.SUITE)
+    clusters.finish(clusters.start(tiny("causal"), suite, folder / "run"))
+    return tiny("causal"), suite, folder / "run"
 
 
 @pytest.fixture(scope="session")
 def s3() -> Iterator[str]:
-    """The address of an S3-compatible server on a free port, where moto and s3fs are installed."""
-    pytest.importorskip("moto", reason="needs moto: pip install 'moto[server]' s3fs")
-    pytest.importorskip("s3fs", reason="needs s3fs")
-    quiet = {**os.environ, "PYTHONWARNINGS": "ignore"}
-    with subprocess.Popen(
-        [sys.executable, "-c", SERVER],
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=quiet,
-    ) as server:  # fmt: skip
-        assert server.stdout is not None
-        port = int(server.stdout.readline())
-        yield f"http://127.0.0.1:{port}"
-        server.kill()
+    """The address of an S3-compatible server, where moto and s3fs are installed."""
+    with buckets.s3_server() as address:
+        yield address
 
 
 @pytest.fixture
 def s3_settings(s3: str, monkeypatch: pytest.MonkeyPatch) -> str:
     """The environment in which s3:// means that server; gives its address."""
-    import s3fs
-
-    for name in [n for n in os.environ if n.startswith("AWS_") or n.lower().endswith("_proxy")]:
-        monkeypatch.delenv(name)
-    settings = {
-        "AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test", "AWS_ENDPOINT_URL": s3,
-        "AWS_DEFAULT_REGION": "us-east-1", "AWS_EC2_METADATA_DISABLED": "true",
-        "AWS_MAX_ATTEMPTS": "1", "AWS_CONFIG_FILE": os.devnull,
-        "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
-    }  # fmt: skip
-    for name, value in settings.items():
-        monkeypatch.setenv(name, value)
-    s3fs.S3FileSystem.clear_instance_cache()
+    buckets.use(s3, monkeypatch)
     return s3
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from evenhand.errors import RunError
 from evenhand.requests import Embed, FillMask, Option
-from evenhand.runner.store import ShardStore, replace
+from evenhand.runner.store import ShardStore, replace, scored_by_attempt
 
 COLUMNS = {"logit": np.linspace(0, 1, 300), "n_tokens": np.arange(300, dtype=np.int32)}
 
@@ -82,10 +82,14 @@ def test_left_overs_of_a_killed_writer_are_cleared(tmp_path: Path) -> None:
     assert not left.exists()
 
 
-def test_attempts_are_counted_from_the_shards(tmp_path: Path) -> None:
+def test_only_shards_that_were_asked_for_are_counted_and_each_once(tmp_path: Path) -> None:
     ShardStore(tmp_path, attempt=1).write("a", COLUMNS, Option)
-    ShardStore(tmp_path, attempt=2).write("b", COLUMNS, Option)
-    assert ShardStore(tmp_path).attempts() == {"1": 1, "2": 1}
+    ShardStore(tmp_path, attempt=1).write("of another setting", COLUMNS, Option)
+    one, two = ShardStore(tmp_path, attempt=2), ShardStore(tmp_path, attempt=2)
+    one.write("b", COLUMNS, Option)
+    for store, key in ((one, "a"), (two, "a"), (two, "absent")):
+        store.read(key, Option)
+    assert scored_by_attempt([one, two]) == {"1": 1, "2": 1}
 
 
 FULL_DISK = """

@@ -24,6 +24,7 @@ from evenhand.models.scripted import ScriptedModel
 from evenhand.record import RunWriter
 from evenhand.requests import Option
 from evenhand.runner.ask import Ask
+from evenhand.runner.trouble import is_out_of_memory
 from evenhand.suite import parse_suite
 
 
@@ -105,6 +106,25 @@ def test_one_input_that_does_not_fit_is_a_clear_error(tiny: Any, tmp_path: Path)
     with pytest.raises(ModelError, match="not enough memory even for one input at a time") as seen:
         Ask(model, tmp_path)(options())
     assert "evenhand resume" in str(seen.value)
+
+
+@pytest.mark.parametrize(
+    ("said", "means_memory"),
+    [
+        ("CUDA out of memory. Tried to allocate 2.00 GiB.", True),
+        ("MPS backend out of memory (MPS allocated: 9 GB)", True),
+        ("[enforce fail at alloc_cpu.cpp:127] err == 0. DefaultCPUAllocator: can't allocate "
+         "memory: you tried to allocate 8589934592 bytes. Error code 12", True),
+        ("DefaultCPUAllocator: not enough memory: you tried to allocate 64 bytes.", True),
+        ("could not create a primitive", True),
+        ("could not execute a primitive", True),
+        ("could not create a memory object", True),
+        ("could not create a primitive descriptor for the matmul primitive", False),
+        ("mat1 and mat2 shapes cannot be multiplied", False),
+    ],
+)  # fmt: skip
+def test_what_torch_says_when_memory_is_out_is_known(said: str, means_memory: bool) -> None:
+    assert is_out_of_memory(RuntimeError(said)) is means_memory
 
 
 def test_a_device_that_disappears_keeps_shards_and_names_the_next_command(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json as jsonlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -45,7 +45,8 @@ Budget = Annotated[
 ]
 Where = Annotated[str, typer.Option("--executor", help="local | ray: where shards are scored.")]
 Address = Annotated[
-    str | None, typer.Option(help="ray: address of a running cluster; default: start one here.")
+    str | None,
+    typer.Option(help="ray: HOST:PORT of a cluster, or auto; default: RAY_ADDRESS, or one here."),
 ]
 Workers = Annotated[
     int | None,
@@ -239,21 +240,23 @@ def _run(
     json: str | None,
 ) -> None:  # fmt: skip
     from evenhand import __version__
-    from evenhand.auditing import Audit, default_folder
+    from evenhand.auditing import Audit
     from evenhand.models.transformer import LoadOptions
     from evenhand.planning import fit_to_budget, seconds
+    from evenhand.room import default_folder
 
-    folder = out or default_folder(model, suite)
+    folder = out or default_folder(model, suite.name)
     loading = LoadOptions(dtype=options["dtype"], device=options["device"])
     job = Audit(
-        suite, model, folder, seed, kind, loading, executor=executor, store=options["store"]
-    )
+        suite, model, folder, seed, kind, loading, executor=executor, store=options["store"],
+        named=out is not None,
+    )  # fmt: skip
     screen = output.console(stderr=True)
     if budget is not None:
         for note in fit_to_budget(job, seconds(budget)):
             screen.print(f"  budget {budget}: {note}", markup=False)
     banner = f"evenhand {__version__}  {model}  suite {suite.name}  seed {seed}"
-    with interruptible(folder), output.RichProgress(banner) as progress:
+    with interruptible(lambda: job.folder), output.RichProgress(banner) as progress:
         job.progress = progress
         run = job.run()
     if output.write_json(contract(run), json):
@@ -284,22 +287,26 @@ def contract(run: Any) -> dict[str, Any]:
 
 
 @contextlib.contextmanager
-def interruptible(folder: Path) -> Iterator[None]:
+def interruptible(place: Path | Callable[[], Path]) -> Iterator[None]:
     """On Ctrl-C: say how to go on, exit 130. In messages RUN becomes this run's folder."""
     from evenhand.errors import EvenhandError
     from evenhand.runner.files import disk_trouble
 
+    def folder() -> Path:
+        return place() if callable(place) else place
+
+    def again() -> str:
+        begun = (folder() / "run.json").is_file()
+        return f"evenhand resume {folder()}" if begun else "the same command"
+
     try:
-        with disk_trouble(folder):
+        with disk_trouble(folder()):
             yield
     except EvenhandError as error:
-        begun = (folder / "run.json").is_file()
-        again = f"evenhand resume {folder}" if begun else "the same command"
-        raise type(error)(str(error).replace("evenhand resume RUN", again)) from error
+        raise type(error)(str(error).replace("evenhand resume RUN", again())) from error
     except KeyboardInterrupt as stop:
         output.console(stderr=True).print(
-            f"\nInterrupted; finished work is kept. Go on with: evenhand resume {folder}",
-            markup=False,
+            f"\nInterrupted; finished work is kept. Go on with: {again()}", markup=False
         )
         raise typer.Exit(130) from stop
 

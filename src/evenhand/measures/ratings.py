@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from evenhand.errors import DataError
+from evenhand.facts import read_facts
 from evenhand.measures.tables import read_table
 from evenhand.stats import bootstrap
 
@@ -86,8 +87,8 @@ def _texts_of(source: Path) -> list[dict[str, str]]:
 def _texts_of_run(folder: Path) -> list[dict[str, str]]:
     import pyarrow.parquet as pq
 
-    facts = json.loads((folder / "run.json").read_text(encoding="utf-8"))
-    found = [k for k, v in facts.get("probes", {}).items() if v.get("probe") == "generation"]
+    facts = read_facts(folder)
+    found = [k for k, v in facts["probes"].items() if v.get("probe") == "generation"]
     if not found:
         raise DataError(
             f"{folder}: this run holds no sampled texts. Make some with: evenhand probe generation"

@@ -3,8 +3,8 @@
 On a processor float32: bfloat16 was measured 12 times slower on one and 1.8 times faster on another
 (one with instructions for it), where it moved scores by up to 0.09 (benchmarks/cpu_ways.py). On a
 GPU float32 below a hundred million parameters, where half precision was measured to save nothing;
-above, float16, whose scores lie ten times nearer to those of float32 than bfloat16's do at the same speed
-(docs/papers/unqover.md), or bfloat16 for a model whose numbers are too large for it.
+above, float16, whose scores lie ten times nearer to those of float32 than bfloat16's do at the
+same speed (docs/papers/unqover.md), or bfloat16 for a model whose numbers are too large for it.
 """
 
 from __future__ import annotations

@@ -1,10 +1,11 @@
-"""Where shard files lie: a folder, or an object store reached through fsspec.
+"""Where shard files lie: a folder here, or an object store (`remote`).
 
-    file system    a temporary name, fsync, link(2) into place, fsync of the folder
+    file system    a temporary name, fsync, rename into place, fsync of the folder
     object store   one put of the whole object: it appears complete or not at all
 
 Names are `<key>.<checksum>.parquet`, so two writers of one shard write equal bytes to equal names,
-and a reader can tell a damaged file from its name, whatever the store did.
+and a reader can tell a damaged file from its name, whatever the store did. Anything else that lies
+there (folders, notes, files of other programs) is not looked at.
 """
 
 from __future__ import annotations
@@ -14,9 +15,9 @@ import errno
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
-from evenhand.errors import RunError, SpecError, need
+from evenhand.errors import RunError
 
 DISK = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.EIO, errno.ESTALE}
 """What a full, read-only, forbidden, broken or vanished disk says."""
@@ -30,16 +31,16 @@ class Files(Protocol):
     folder: Path | str
 
     def names(self, prefix: str = "") -> list[str]:
-        """The shards there, last name first."""
+        """The shards there, in order."""
 
     def read(self, name: str) -> bytes | None:
-        """The file's bytes, or None when there is no such file."""
+        """The file's bytes (none when it cannot be read), or None when there is no such file."""
 
     def put(self, name: str, raw: bytes) -> None:
-        """Make the file appear whole; one that is there already stays."""
+        """Make the file appear whole; equal bytes may take the place of one that is there."""
 
     def remove(self, name: str) -> None:
-        """Take a damaged file away."""
+        """Take a damaged file away, where that is allowed."""
 
 
 class LocalFiles:
@@ -54,11 +55,16 @@ class LocalFiles:
 
     def names(self, prefix: str = "") -> list[str]:
         found = []
-        for entry in sorted(os.scandir(self._path), key=lambda e: e.name, reverse=True):
+        with disk_errors(self._path):
+            entries = sorted(os.scandir(self._path), key=lambda e: e.name)
+        for entry in entries:
+            if entry.is_dir(follow_symlinks=False):
+                continue
             if is_shard(entry.name) and entry.name.startswith(prefix):
                 found.append(entry.name)
             elif not prefix and entry.name.endswith(".tmp") and not _writer_lives(entry.name):
-                os.unlink(entry.path)  # left by a killed writer
+                with contextlib.suppress(OSError):
+                    os.unlink(entry.path)  # left by a killed writer
         return found
 
     def read(self, name: str) -> bytes | None:
@@ -66,65 +72,16 @@ class LocalFiles:
             return (self._path / name).read_bytes()
         except FileNotFoundError:
             return None
+        except OSError:
+            return b""
 
     def put(self, name: str, raw: bytes) -> None:
         with disk_errors(self._path):
             commit(self._path / name, raw)
 
     def remove(self, name: str) -> None:
-        (self._path / name).unlink(missing_ok=True)
-
-
-class RemoteFiles:
-    """Objects below a URL: s3://bucket/prefix, gs://..., memory://..., whatever fsspec knows."""
-
-    def __init__(self, url: str) -> None:
-        fsspec: Any = need("fsspec", extra="store", what=f"the store {url!r}")
-        self.folder: Path | str = url
-        self.place = url
-        with _answering(url):
-            self._fs, self._root = fsspec.core.url_to_fs(url)
-            self._fs.makedirs(self._root, exist_ok=True)
-
-    def names(self, prefix: str = "") -> list[str]:
-        with _answering(self.place):
-            self._fs.invalidate_cache(self._root)
-            try:
-                listed = self._fs.ls(self._root, detail=False, refresh=True)
-            except FileNotFoundError:  # a bucket has no empty folders
-                return []
-        found = (str(path).rsplit("/", 1)[-1] for path in listed)
-        return sorted((n for n in found if is_shard(n) and n.startswith(prefix)), reverse=True)
-
-    def read(self, name: str) -> bytes | None:
-        with _answering(self.place):
-            try:
-                raw: bytes = self._fs.cat_file(f"{self._root}/{name}")
-            except FileNotFoundError:
-                return None
-            return raw
-
-    def put(self, name: str, raw: bytes) -> None:
-        with _answering(self.place):
-            self._fs.pipe_file(f"{self._root}/{name}", raw)
-
-    def remove(self, name: str) -> None:
-        with _answering(self.place), contextlib.suppress(FileNotFoundError):
-            self._fs.rm_file(f"{self._root}/{name}")
-
-
-def open_files(place: Path | str) -> Files:
-    """The files at a path or URL; `file://` is the folder it names.
-
-    >>> type(open_files("memory://doc/scores")).__name__
-    'RemoteFiles'
-    """
-    text = str(place)
-    if isinstance(place, str) and "://" in text:
-        if text.startswith(("file://", "local://")):
-            return LocalFiles(Path(text.split("://", 1)[1]))
-        return RemoteFiles(text.rstrip("/"))
-    return LocalFiles(Path(place))
+        with contextlib.suppress(OSError):  # a file that stays is replaced when it is put again
+            (self._path / name).unlink()
 
 
 def is_shard(name: str) -> bool:
@@ -136,36 +93,19 @@ def is_shard(name: str) -> bool:
     return name.endswith(".parquet") and name.count(".") == 2
 
 
-@contextlib.contextmanager
-def _answering(url: str) -> Iterator[None]:
-    """Turn whatever an object store's library raises into one paragraph."""
-    try:
-        yield
-    except (RunError, FileNotFoundError):
-        raise
-    except (ValueError, ImportError) as error:
-        raise SpecError(
-            f"--store {url!r}: cannot be opened ({error}). Accepted: a folder, s3://bucket/prefix "
-            f"(with: pip install s3fs), gs://bucket/prefix (gcsfs), or another URL of fsspec."
-        ) from error
-    except Exception as error:
-        raise RunError(
-            f"{url}: the store does not answer as it should ({type(error).__name__}: {error}). "
-            f"Finished work is kept; when it answers again, go on with: evenhand resume RUN"
-        ) from error
-
-
 def commit(path: Path, raw: bytes) -> None:
-    """Put bytes at a path so that no reader ever sees a part of them."""
+    """Put bytes at a path so that no reader ever sees a part of them.
+
+    The name depends on the bytes, so taking the place of a file that is there changes nothing,
+    unless that one was damaged.
+    """
     temporary = path.with_name(f"{path.name}.{os.uname().nodename}.{os.getpid()}.tmp")
     try:
         with open(temporary, "wb") as file:
             file.write(raw)
             file.flush()
             os.fsync(file.fileno())
-        # An equal file already there means that another worker was first.
-        with contextlib.suppress(FileExistsError):
-            os.link(temporary, path)
+        os.replace(temporary, path)
     finally:
         with contextlib.suppress(FileNotFoundError):
             temporary.unlink()
@@ -210,11 +150,11 @@ def _writer_lives(temporary: str) -> bool:
     """Whether the process that writes this temporary file may still be running."""
     parts = temporary.split(".")
     host, process = ".".join(parts[3:-2]), parts[-2]
-    if host != os.uname().nodename or not process.isdigit():
-        return True  # another host's: not ours to judge
+    if host != os.uname().nodename or not process.isdecimal():
+        return True  # another host's or another program's: not ours to judge
     try:
         os.kill(int(process), 0)
-    except ProcessLookupError:
+    except (ProcessLookupError, OverflowError):
         return False
     except PermissionError:
         return True

@@ -3,8 +3,9 @@
 A shard is one Parquet file named `<key>.<checksum>.parquet`. The key is what was asked of whom
 (model fingerprint, adapter version, batch plan, rows); the checksum is the SHA-256 of the file's
 bytes, so a truncated or altered file no longer matches its own name. Committing is atomic
-(`files`): whoever is first wins; the loser's bytes are the same, so nothing is lost. No lock and
-no server: many processes and hosts can work on one folder or one bucket.
+(`files`): whoever comes second writes the same bytes, so nothing is lost. No lock and no server:
+many processes and hosts can work on one folder or one bucket. Stray files beside the shards are
+left alone; one that has a shard's name and is none counts as damaged.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import io
 import json
 import os
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -25,7 +26,8 @@ import pyarrow.parquet as pq
 
 from evenhand.errors import DataError
 from evenhand.requests import Column, Requests
-from evenhand.runner.files import disk_errors, open_files, sync_folder
+from evenhand.runner.files import disk_errors, sync_folder
+from evenhand.runner.places import open_files
 
 ARROW = {
     "float": pa.float64(),
@@ -52,7 +54,11 @@ class ShardStore:
         self.folder = self.files.folder
         self.attempt = attempt
         self.damaged: list[str] = []
-        self._files = {name.split(".")[0]: name for name in self.files.names()}
+        self.used: dict[str, str] = {}
+        """By key of every shard read or written here: the attempt that scored it."""
+        self._files: dict[str, list[str]] = {}
+        for name in self.files.names():
+            self._files.setdefault(name.split(".")[0], []).append(name)
 
     @property
     def place(self) -> str:
@@ -61,18 +67,18 @@ class ShardStore:
 
     def read(self, key: str, kind: type[Requests]) -> dict[str, Column] | None:
         """The shard's columns, or None when it is absent or damaged (then it is removed)."""
-        name = self._files.get(key)
-        if name is None:
-            return None
-        raw = self.files.read(name)
-        if raw is None:
-            return None
-        if hashlib.sha256(raw).hexdigest()[:CHECKSUM_LENGTH] != name.split(".")[1]:
+        for name in list(self._files.get(key, ())):
+            raw = self.files.read(name)
+            if raw is None:
+                continue
+            found = _sound(name, raw, kind)
+            if found is not None:
+                columns, self.used[key] = found
+                return columns
             self.damaged.append(name)
-            del self._files[key]
+            self._files[key].remove(name)
             self.files.remove(name)
-            return None
-        return from_table(pq.read_table(io.BytesIO(raw)), kind)
+        return None
 
     def write(self, key: str, columns: Mapping[str, Column], kind: type[Requests]) -> None:
         """Commit one shard. Writing a key that is already there changes nothing."""
@@ -80,25 +86,49 @@ class ShardStore:
         buffer = io.BytesIO()
         pq.write_table(table, buffer, compression="zstd")
         raw = buffer.getvalue()
-        name = f"{key}.{hashlib.sha256(raw).hexdigest()[:CHECKSUM_LENGTH]}.parquet"
+        name = f"{key}.{_checksum(raw)}.parquet"
         self.files.put(name, raw)
-        self._files[key] = name
+        self._files[key] = [name]
+        self.used[key] = str(self.attempt)
 
     def refresh(self, key: str) -> None:
         """Look for a shard that another process has written."""
-        for name in self.files.names(f"{key}."):
-            self._files[key] = name
+        self._files[key] = self.files.names(f"{key}.") or self._files.get(key, [])
 
     def __contains__(self, key: str) -> bool:
-        return key in self._files
+        return bool(self._files.get(key))
 
-    def attempts(self) -> dict[str, int]:
-        """How many of the finished shards each attempt scored."""
-        counts: Counter[str] = Counter()
-        for name in self._files.values():
-            metadata = pq.read_schema(io.BytesIO(self.files.read(name) or b"")).metadata or {}
-            counts[metadata.get(b"attempt", b"?").decode()] += 1
-        return dict(sorted(counts.items()))
+    @property
+    def empty(self) -> bool:
+        """Whether no shard is known."""
+        return not any(self._files.values())
+
+
+def scored_by_attempt(stores: Iterable[ShardStore]) -> dict[str, int]:
+    """How many of the shards that were used each attempt scored; one key counts once.
+
+    Shards that merely lie in the same place (of other settings, or of another run that shares a
+    store) were not asked for and do not count.
+    """
+    used = {key: attempt for store in stores for key, attempt in store.used.items()}
+    return dict(sorted(Counter(used.values()).items()))
+
+
+def _checksum(raw: bytes) -> str:
+    return hashlib.sha256(raw).hexdigest()[:CHECKSUM_LENGTH]
+
+
+def _sound(name: str, raw: bytes, kind: type[Requests]) -> tuple[dict[str, Column], str] | None:
+    """A shard's columns and the attempt that scored it; None when the file is not what it says."""
+    if _checksum(raw) != name.split(".")[1]:
+        return None
+    try:
+        table = pq.read_table(io.BytesIO(raw))
+        columns = from_table(table, kind)
+    except (pa.ArrowException, DataError, OSError):
+        return None
+    attempt = (table.schema.metadata or {}).get(b"attempt", b"?")
+    return columns, attempt.decode(errors="replace")
 
 
 def write_requests(folder: Path | None, key: str, requests: Requests) -> None:

@@ -13,6 +13,7 @@ command that goes on. Finished shards are on disk.
 from __future__ import annotations
 
 import contextlib
+import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -21,6 +22,13 @@ from evenhand.models.protocol import Model
 from evenhand.requests import Column, Requests
 
 LEAST_TOKENS = 16
+NO_MEMORY = re.compile(
+    r"out of memory|can't allocate memory|not enough memory"
+    r"|could not create a memory object|could not (create|execute) a primitive(?! desc)"
+)
+"""What torch says: CUDA and MPS, its processor allocators, and oneDNN, which gives a failed
+allocation no other name (tried with torch 2.13 below an address-space limit). A primitive
+descriptor that cannot be made is an operation it does not have, not memory."""
 LOST = (
     "CUDA error",
     "device-side assert",
@@ -117,10 +125,7 @@ def is_out_of_memory(error: BaseException) -> bool:
     """
     if isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError":
         return True
-    text = str(error)
-    return isinstance(error, RuntimeError) and (
-        "out of memory" in text or "can't allocate memory" in text
-    )
+    return isinstance(error, RuntimeError) and bool(NO_MEMORY.search(str(error)))
 
 
 def is_lost_device(error: BaseException) -> bool:

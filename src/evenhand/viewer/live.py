@@ -71,12 +71,12 @@ class Progress:
                 if not entry.name.endswith(".parquet"):
                     continue
                 path = Path(entry.path)
-                if path not in self._rows:
-                    with contextlib.suppress(OSError, ValueError):
+                with contextlib.suppress(OSError, ValueError):  # damaged, or just taken away
+                    if path not in self._rows:
                         self._rows[path] = int(pq.read_metadata(path).num_rows)
-                newest = max(newest, entry.stat().st_mtime)
-                total += self._rows.get(path, 0)
-                shards += 1
+                    newest = max(newest, entry.stat().st_mtime)
+                    total += self._rows[path]
+                    shards += 1
         return total, shards, newest
 
     def _planned(self, run: Run, facts: dict[str, Any]) -> int | None:

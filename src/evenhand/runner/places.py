@@ -1,0 +1,46 @@
+"""Which place a path or URL of shards is, and what opens it."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from evenhand.errors import SpecError
+from evenhand.runner.files import Files, LocalFiles
+from evenhand.runner.remote import RemoteFiles
+
+URL = re.compile(r"(?:[\w.+-]+::)*[\w.+-]+://(?=[^/]|/[^/])")
+SCHEME = re.compile(r"[A-Za-z][\w.+-]+:/")
+LOCAL = ("file://", "local://")
+
+
+def open_files(place: Path | str) -> Files:
+    """The files at a path or URL; `file://` is the folder it names.
+
+    >>> type(open_files("memory://doc/scores")).__name__
+    'RemoteFiles'
+    """
+    text = str(place)
+    if isinstance(place, str) and "://" in text:
+        if text.startswith(LOCAL):
+            return LocalFiles(Path(text.split("://", 1)[1]))
+        return RemoteFiles(text.rstrip("/"))
+    return LocalFiles(Path(place))
+
+
+def settled(store: str) -> str:
+    """One spelling per place, the same from every working directory.
+
+    >>> settled("s3://bucket/prefix/")
+    's3://bucket/prefix'
+    """
+    if store.startswith(LOCAL):
+        return f"file://{Path(store.split('://', 1)[1]).absolute()}"
+    if URL.match(store):
+        return store.rstrip("/")
+    if SCHEME.match(store):
+        raise SpecError(
+            f"--store {store!r}: names no place. Accepted: a folder, s3://bucket/prefix, or "
+            f"another URL of fsspec."
+        )
+    return str(Path(store).absolute())
