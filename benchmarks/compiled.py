@@ -17,7 +17,10 @@ a compiled one would be compiled anew each time. `compile_s` is what the first r
 than a later one; what an earlier cell of the same run compiled is found again where the next one
 needs the same. After it the two ways take turns; the best of the rounds counts. On a processor one
 thread is used and `ratio_of_processor_seconds` is the number to go by: other work on the machine
-moves it least. A cell that would begin after `--limit` seconds is not started, and is named.
+moves it least. `order_moves_scores_by`: the same questions asked in parts of three sizes, once from
+the smallest to the largest and once the other way round, each time compiled anew; where it is not
+0, a run that was resumed would not end with the bytes of one that was not. A cell that would begin
+after `--limit` seconds is not started, and is named.
 """
 
 from __future__ import annotations
@@ -39,6 +42,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks.device_rate import checkpoint, requests, tokenizer_of, vocabulary
 
+from evenhand.models.compiling import stack_of
 from evenhand.models.fetch import PACKAGES
 from evenhand.models.resolver import resolve
 from evenhand.models.transformer import LoadOptions
@@ -57,12 +61,11 @@ TINY = {
 WAYS: dict[str, bool | None] = {"layers": None, "layers_per_shape": False, "trunk": True}
 CELLS: dict[str, list[tuple[str, tuple[str, ...]]]] = {
     "cuda": [
-        ("span", ("layers", "layers_per_shape")),
         ("causal", ("layers",)),
+        ("span", ("layers",)),
         ("masked", ("layers",)),
         ("choice", ("layers",)),
-        ("span", ("trunk",)),
-        ("causal", ("trunk",)),
+        ("span", ("layers_per_shape",)),
     ],
     "cpu": [("span", ("layers",)), ("causal", ("layers",)), ("span", ("trunk",))],
 }
@@ -89,10 +92,6 @@ def model_of(kind: str, folder: Path, device: str, tiny: bool, causal: str) -> A
     if causal == "random" or tiny:
         return resolve(causal_checkpoint(folder, tiny), options=options)
     return resolve(causal, options=options)
-
-
-def layers_of(trunk: Any) -> Any:
-    return trunk.encoder.layer if hasattr(trunk, "encoder") else trunk.layers
 
 
 @contextlib.contextmanager
@@ -142,7 +141,7 @@ def cell(model: Any, kind: str, way: str, size: int, rounds: int) -> dict[str, A
 
     torch._dynamo.reset()
     trunk = model.model.base_model
-    modules = [trunk] if way == "trunk" else list(layers_of(trunk))
+    modules = [trunk] if way == "trunk" else stack_of(torch, model.model)
     forwards = [torch.compile(module.forward, dynamic=WAYS[way]) for module in modules]
     with put_in(modules, forwards):
         first, _, _ = scored(model, kind, size)
@@ -168,6 +167,27 @@ def cell(model: Any, kind: str, way: str, size: int, rounds: int) -> dict[str, A
         "largest_difference": float(np.nanmax(np.abs(scores["plain"] - scores["compiled"]))),
         "largest_score": float(np.nanmax(np.abs(scores["plain"]))),
     }
+
+
+def moved_by_order(model: Any, kind: str, way: str, size: int) -> dict[str, float]:
+    """How far scores lie apart when parts of three sizes come in the other order."""
+    import torch
+
+    sizes = [max(2, size // 23), max(3, size // 5), max(4, size // 2)]
+    trunk = model.model.base_model
+    modules = [trunk] if way == "trunk" else stack_of(torch, model.model)
+    found: dict[str, float] = {}
+    for compiled in (False, True):
+        scores: list[dict[int, np.ndarray]] = []
+        for order in (sizes, sizes[::-1]):
+            torch._dynamo.reset()
+            make = torch.compile if compiled else (lambda forward, dynamic: forward)
+            forwards = [make(module.forward, dynamic=WAYS[way]) for module in modules]
+            with put_in(modules, forwards):
+                scores.append({part: scored(model, kind, part)[2] for part in order})
+        apart = max(float(np.nanmax(np.abs(scores[0][n] - scores[1][n]))) for n in sizes)
+        found["compiled" if compiled else "plain"] = apart
+    return found
 
 
 def chosen(options: argparse.Namespace) -> list[tuple[str, tuple[str, ...]]]:
@@ -201,6 +221,7 @@ def measured(options: argparse.Namespace) -> dict[str, Any]:
                 continue
             try:
                 row = cell(model, kind, way, size, options.rounds)
+                row["order_moves_scores_by"] = moved_by_order(model, kind, way, size)
             except Exception as error:  # no compiler, or one that refuses the model
                 row = {"kind": kind, "way": way, "failed": str(error).strip().splitlines()[0]}
             cells.append({**row, "shapes": shapes})

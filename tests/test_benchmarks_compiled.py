@@ -32,7 +32,7 @@ def test_named_kinds_and_ways_replace_the_default_cells() -> None:
 
     assert cells() == compiled.CELLS["cuda"]
     assert cells(ways=["trunk"], kinds=["causal"]) == [("causal", ("trunk",))]
-    assert [kind for kind, _ in cells(ways=["trunk"])] == ["span", "causal", "masked", "choice"]
+    assert [kind for kind, _ in cells(ways=["trunk"])] == ["causal", "span", "masked", "choice"]
     every = [cell for cells in compiled.CELLS.values() for cell in cells]
     assert {way for _, ways in every for way in ways} == set(compiled.WAYS)
 
@@ -41,7 +41,7 @@ def test_named_kinds_and_ways_replace_the_default_cells() -> None:
 def test_scores_do_not_depend_on_who_computes_the_layers(kind: str, tmp_path: Path) -> None:
     """Every layer runs through what was put in, and equal layers give equal scores."""
     model = compiled.model_of(kind, tmp_path, "cpu", True, "random")
-    layers = list(compiled.layers_of(model.model.base_model))
+    layers = compiled.stack_of(torch, model.model)
     *_, plain = compiled.scored(model, kind, 8)
     calls = []
 

@@ -144,11 +144,11 @@ class Audit:
     def _refusal(self, facts: dict[str, Any]) -> str:
         """Why the run in the folder is not this work; empty when it is."""
         theirs, mine = facts["work"], self.identity()
-        for name in mine:
-            if name != "store" and theirs.get(name) != mine[name]:
+        for name in (*mine, "compile"):
+            if name != "store" and theirs.get(name) != mine.get(name):
                 return (
                     f"{self.folder}: holds a run with another {name} "
-                    f"({_short(theirs.get(name))} there, {_short(mine[name])} now). Choose "
+                    f"({_short(theirs.get(name))} there, {_short(mine.get(name))} now). Choose "
                     f"another folder with: --out DIR"
                 )
         return elsewhere(self.folder, facts, self.store)
@@ -161,6 +161,7 @@ class Audit:
             "dtype": self.options.dtype,
             "seed": self.seed,
             "suite": self.suite.as_dict(),
+            **({"compile": True} if self.options.compile else {}),
             **({"store": self.store} if self.store else {}),
         }
 
@@ -321,7 +322,11 @@ def resume(
     work = run.facts["work"]
     suite = parse_suite(work["suite"], f"{folder}/run.json", work["suite"]["name"])
     places = {m["device"] for m in run.facts["models"].values() if m.get("device")}
-    options = LoadOptions(dtype=work.get("dtype"), device="cpu" if places == {"cpu"} else None)
+    options = LoadOptions(
+        dtype=work.get("dtype"),
+        device="cpu" if places == {"cpu"} else None,
+        compile=bool(work.get("compile")),
+    )
     job = Audit(
         suite,
         work["model"],

@@ -13,6 +13,7 @@ import typer
 from evenhand.cli import output
 
 if TYPE_CHECKING:
+    from evenhand.models.transformer import LoadOptions
     from evenhand.runner.job import Executor
     from evenhand.suite import Suite
 
@@ -31,6 +32,10 @@ Kind = Annotated[
 ]
 Dtype = Annotated[str | None, typer.Option(help="float32, bfloat16, float16; default by machine.")]
 Device = Annotated[str | None, typer.Option(help="cpu, cuda, cuda:1; default: a GPU if present.")]
+Compile = Annotated[
+    bool,
+    typer.Option("--compile", help="Compile the layers first: pays for causal models on a GPU."),
+]
 Devices = Annotated[
     str | None,
     typer.Option(help="Several of this machine: all, or cuda:0,cuda:1; default: one."),
@@ -71,6 +76,7 @@ def audit(
     dtype: Dtype = None,
     device: Device = None,
     devices: Devices = None,
+    compiled: Compile = False,
     budget: Budget = None,
     executor: Where = "local",
     address: Address = None,
@@ -86,8 +92,8 @@ def audit(
     from evenhand.suite import load_suite
 
     place = make_executor(executor, address, workers, devices)
-    options = {"dtype": dtype, "device": _first(devices, device), "store": store}
-    _run(load_suite(suite), model, out, seed, kind, options, place, budget, json)
+    loading = _loading(dtype, _first(devices, device), compiled)
+    _run(load_suite(suite), model, out, seed, kind, loading, place, budget, json, store)
 
 
 def probe(
@@ -114,6 +120,7 @@ def probe(
     dtype: Dtype = None,
     device: Device = None,
     devices: Devices = None,
+    compiled: Compile = False,
     budget: Budget = None,
     executor: Where = "local",
     address: Address = None,
@@ -138,8 +145,8 @@ def probe(
         row["file" if name == "stereoset" else "data"] = str(data)
     suite = parse_suite({"name": name, "probe": [row]}, f"probe {name}", name)
     place = make_executor(executor, address, workers, devices)
-    options = {"dtype": dtype, "device": _first(devices, device), "store": store}
-    _run(suite, model, out, seed, kind, options, place, budget, json)
+    loading = _loading(dtype, _first(devices, device), compiled)
+    _run(suite, model, out, seed, kind, loading, place, budget, json, store)
 
 
 def resume(
@@ -167,17 +174,17 @@ def check(
     kind: Kind = None,
     dtype: Dtype = None,
     device: Device = None,
+    compiled: Compile = False,
     json: Json = None,
 ) -> None:
     """Say what a suite would ask, how much it costs, and show an example. Writes no run.
 
     Time and memory come from a few questions of each probe, asked of the model for some seconds.
     """
-    from evenhand.models.transformer import LoadOptions
     from evenhand.planning import forecast
     from evenhand.suite import load_suite
 
-    options = LoadOptions(dtype=dtype, device=device)
+    options = _loading(dtype, device, compiled)
     rows = forecast(load_suite(suite), model, seed=seed, kind=kind, options=options)
     if output.write_json({"probes": rows}, json):
         return
@@ -234,21 +241,25 @@ def _first(devices: str | None, device: str | None) -> str | None:
     return parse_devices(devices)[0]
 
 
+def _loading(dtype: str | None, device: str | None, compiled: bool) -> LoadOptions:
+    from evenhand.models.transformer import LoadOptions
+
+    return LoadOptions(dtype=dtype, device=device, compile=compiled)
+
+
 def _run(
     suite: Suite, model: str, out: Path | None, seed: int, kind: str | None,
-    options: dict[str, str | None], executor: Executor | None, budget: str | None,
-    json: str | None,
+    loading: LoadOptions, executor: Executor | None, budget: str | None,
+    json: str | None, store: str | None,
 ) -> None:  # fmt: skip
     from evenhand import __version__
     from evenhand.auditing import Audit
-    from evenhand.models.transformer import LoadOptions
     from evenhand.planning import fit_to_budget, seconds
     from evenhand.room import default_folder
 
     folder = out or default_folder(model, suite.name)
-    loading = LoadOptions(dtype=options["dtype"], device=options["device"])
     job = Audit(
-        suite, model, folder, seed, kind, loading, executor=executor, store=options["store"],
+        suite, model, folder, seed, kind, loading, executor=executor, store=store,
         named=out is not None,
     )  # fmt: skip
     screen = output.console(stderr=True)

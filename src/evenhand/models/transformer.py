@@ -13,6 +13,7 @@ from typing import Any
 
 from evenhand.errors import ModelError, SpecError, need, unknown
 from evenhand.models.cache import file_digest
+from evenhand.models.compiling import compile_layers
 from evenhand.models.precision import fitting
 from evenhand.models.words import Words
 
@@ -31,6 +32,7 @@ class LoadOptions:
     revision: str | None = None
     trust_remote_code: bool = False
     token_budget: int | None = None
+    compile: bool = False
 
 
 class Transformer:
@@ -73,6 +75,9 @@ class Transformer:
                 self.dtype = options.dtype or "float32"
                 self.model = load(dtype=getattr(torch, self.dtype)).to(self.device)
         self.model.eval()
+        self.compiled = options.compile
+        if options.compile:
+            compile_layers(torch, self.model, self.tokenizer, name)
         self._unlimit_tokenizer()
         self.words = Words(self.tokenizer, lambda texts: self.encode(texts, special=False))
         self.mitigations: tuple[str, ...] = ()
@@ -97,6 +102,7 @@ class Transformer:
             self.device.split(":")[0],
             str(self.token_budget),
             ".".join(self.torch.__version__.split(".")[:2]),
+            *(["compiled"] if self.compiled else []),
             *self.mitigations,
         ]
         return hashlib.sha256("|".join(parts).encode()).hexdigest()
@@ -113,6 +119,7 @@ class Transformer:
             "parameters": self.n_parameters,
             "dtype": self.dtype,
             "device": self.device.split(":")[0],
+            **({"compiled": True} if self.compiled else {}),
             "weights_sha256": self._weights,
             "mitigations": list(self.mitigations),
         }
