@@ -1,14 +1,14 @@
 """Compiling the layers of a model with `torch.compile`, where somebody asks for it.
 
 Each layer is compiled by itself, so that one compilation serves all of them and hooks on layers
-(mitigations, positions asked for) stay outside. It takes some ten seconds when a model is loaded.
-Small causal models on a GPU gain most, since they wait for the many small steps of a pass to be
-started; encoders gain 8 % there and nothing on a processor (benchmarks/compiled.py), so it is not
-done unasked.
+(mitigations, positions asked for) stay outside. It takes 4 to 14 seconds when a model is loaded.
+Encoders gain 8 % on an H200, causal models between 3 % and more (runs differ), and nothing is won
+on a processor (benchmarks/compiled.py), so it is not done unasked.
 """
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 from evenhand.errors import ModelError
@@ -28,7 +28,10 @@ def compile_layers(torch: Any, model: Any, tokenizer: Any, name: str) -> None:
     for layer in layers:
         layer.forward = torch.compile(layer.forward)
     try:
-        finite(torch, model, tokenizer)
+        with warnings.catch_warnings():
+            # A coarser float32 would be faster, and is not wanted: scores are compared.
+            warnings.filterwarnings("ignore", message="TensorFloat32 tensor cores")
+            finite(torch, model, tokenizer)
     except Exception as error:  # no compiler, or one that refuses the model
         first = (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
         raise ModelError(
