@@ -19,9 +19,13 @@ __version__ = "0.1.0"
 _HOMES = {
     "audit": "evenhand.auditing",
     "resume": "evenhand.auditing",
+    "check": "evenhand.planning",
     "load_suite": "evenhand.suite",
     "make_probe": "evenhand.probes.registry",
     "load_model": "evenhand.models.resolver",
+    "LoadOptions": "evenhand.models.transformer",
+    "DevicesExecutor": "evenhand.runner.devices",
+    "RayExecutor": "evenhand.runner.cluster",
     "Ask": "evenhand.runner.ask",
     "ScriptedModel": "evenhand.models.scripted",
     "Run": "evenhand.record",
@@ -30,16 +34,22 @@ _HOMES = {
     "gate": "evenhand.gating",
     "EvenhandError": "evenhand.errors",
 }
-_RENAMED = {"load_model": "resolve", "compare": "side_by_side", "gate": "decide"}
+_RENAMED = {
+    "load_model": "resolve", "compare": "side_by_side", "gate": "decide", "check": "forecast",
+}  # fmt: skip
 
 __all__ = [
     "Ask",
+    "DevicesExecutor",
     "EvenhandError",
     "Finding",
+    "LoadOptions",
+    "RayExecutor",
     "Run",
     "ScriptedModel",
     "__version__",
     "audit",
+    "check",
     "compare",
     "gate",
     "load_model",
@@ -56,9 +66,13 @@ if TYPE_CHECKING:
     from evenhand.gating import decide as gate
     from evenhand.models.resolver import resolve as load_model
     from evenhand.models.scripted import ScriptedModel
+    from evenhand.models.transformer import LoadOptions
+    from evenhand.planning import forecast as check
     from evenhand.probes.registry import make_probe
     from evenhand.record import Run
     from evenhand.runner.ask import Ask
+    from evenhand.runner.cluster import RayExecutor
+    from evenhand.runner.devices import DevicesExecutor
     from evenhand.suite import load_suite
 
 

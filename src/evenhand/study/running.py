@@ -232,6 +232,9 @@ def run_study(
     jobs: int = 1,
     stages: Sequence[str] = (),
     progress: Progress | None = None,
+    on_ray: bool = False,
+    ray_address: str | None = None,
+    workers: int | None = None,
 ) -> Run:
     """Run a study, or go on with one, and give its run folder.
 
@@ -242,8 +245,11 @@ def run_study(
         jobs: stages at a time, each in a process of its own; 0: one by one in this process.
         stages: only these (`corpus`, `vectors`, `intrinsic`, `hate_speech`, `coreference`).
         progress: told how far the work is.
+        on_ray, ray_address, workers: stages as tasks of a Ray cluster (started here without an
+            address), so many at a time.
     """
-    study = Study(
-        recipe, Path(out), Path(data) if data else None, jobs, tuple(stages), progress or Silent()
-    )
-    return study.run()
+    place = Path(data) if data else None
+    return Study(
+        recipe, Path(out), place, jobs, tuple(stages), progress or Silent(),
+        ray_address=ray_address, on_ray=on_ray, workers=workers,
+    ).run()  # fmt: skip
