@@ -19,6 +19,8 @@ QUIET = {
     "RAY_USAGE_STATS_ENABLED": "0",
     "RAY_GRACEFUL_SHUTDOWN_DRAIN_TIMEOUT_S": "0",  # nothing to wait for when a test is over
 }
+NODES: list[int] = []
+"""Process numbers of the nodes started here."""
 SMALL = ["--num-cpus", "1", "--object-store-memory", "100000000", "--disable-usage-stats"]
 
 SUITE = """
@@ -106,6 +108,7 @@ def _started(running: contextlib.ExitStack, options: list[str], env: dict[str, s
     if "block forever" not in said:
         _stop(node)
         pytest.fail(said)
+    NODES.append(node.pid)
     reader = threading.Thread(target=node.stdout.read, daemon=True)  # so that it never waits
     reader.start()
     running.callback(node.stdout.close)
@@ -138,14 +141,16 @@ def finish(worker: subprocess.Popen[str]) -> str:
 
 
 def scorers() -> list[int]:
-    """Process numbers of the actors that hold a model."""
+    """Process numbers of the actors that hold a model, on nodes started here."""
     import psutil
 
     found = []
-    for process in psutil.process_iter(["pid", "cmdline"]):
+    for node in NODES:
         with contextlib.suppress(psutil.Error):
-            if any("ray::Scorer" in part for part in process.info["cmdline"] or []):
-                found.append(process.info["pid"])
+            for process in psutil.Process(node).children(recursive=True):
+                with contextlib.suppress(psutil.Error):
+                    if any("ray::Scorer" in part for part in process.cmdline()):
+                        found.append(process.pid)
     return found
 
 
