@@ -78,14 +78,14 @@ def own_token() -> dict[str, str]:
 
 
 @contextlib.contextmanager
-def head_and_two_nodes(folder: Path, settings: dict[str, str]) -> Iterator[str]:
+def head(folder: Path, settings: dict[str, str], others: int = 0) -> Iterator[str]:
     """The address of a cluster that lives inside; no other Ray of this machine is touched."""
     pytest.importorskip("ray", reason="needs the ray extra: pip install 'evenhand[ray]'")
     env = {**os.environ, **QUIET, **settings}
     with contextlib.ExitStack() as running:
         start = ["--head", "--port", "0", "--include-dashboard=false", "--temp-dir", str(folder)]
         address = _started(running, start, env)
-        for _ in range(2):
+        for _ in range(others):
             _started(running, ["--address", address], env)
         yield address
 
@@ -107,7 +107,8 @@ def _started(running: contextlib.ExitStack, options: list[str], env: dict[str, s
             break
     if "block forever" not in said:
         _stop(node)
-        pytest.fail(said)
+        node.stdout.close()
+        pytest.fail(said[-2000:])
     NODES.append(node.pid)
     reader = threading.Thread(target=node.stdout.read, daemon=True)  # so that it never waits
     reader.start()

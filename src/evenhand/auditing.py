@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from evenhand.errors import ModelError, RunError
+from evenhand.errors import ModelError, RunError, SpecError
 from evenhand.findings import Finding
 from evenhand.models.protocol import Model
 from evenhand.models.resolver import DEFAULT_MODEL, resolve
@@ -25,7 +25,7 @@ from evenhand.room import (
 )
 from evenhand.runner.ask import Ask
 from evenhand.runner.job import Executor
-from evenhand.runner.places import settled
+from evenhand.runner.places import is_remote, settled
 from evenhand.runner.progress import Progress, Silent
 from evenhand.runner.store import ShardStore, scored_by_attempt
 from evenhand.suite import Entry, Suite, load_suite, parse_suite
@@ -57,7 +57,9 @@ class Audit:
     _stores: list[ShardStore] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.store = settled(self.store) if self.store else None
+        self.store = None if self.store is None else settled(self.store)
+        if self.seed < 0:
+            raise SpecError(f"seed {self.seed!r}: expected 0 or more.")
 
     def run(self) -> Run:
         """Do what is left, write findings and report, and give the finished run."""
@@ -91,9 +93,15 @@ class Audit:
         return run
 
     def _check_store(self) -> None:
-        """Make sure that the store is there and lets itself be read."""
-        if self.store:
-            ShardStore(place_of(self.store, self.folder))
+        """Make sure that the store is there, lets itself be read, and that workers see it."""
+        if self.store is None:
+            return
+        place = place_of(self.store, self.folder)
+        shared = getattr(self.executor, "require_shared", None)
+        if shared is not None:
+            shared(place)
+        if is_remote(place):  # a folder is made when the run is known to belong there
+            ShardStore(place)
 
     def _check_models(self) -> None:
         """Load every model and make sure that at least one probe can ask its own."""

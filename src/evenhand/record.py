@@ -17,6 +17,7 @@ import fcntl
 import io
 import json
 import platform
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -86,7 +87,7 @@ class Run:
         if not path.is_file():
             raise RunError(
                 f"{self.folder}: the run is {self.status!r} and has no findings yet. Go on with: "
-                f"evenhand resume {self.folder}"
+                f"evenhand resume {shlex.quote(str(self.folder))}"
             )
         try:
             return from_json(path.read_bytes())
@@ -124,7 +125,7 @@ class Run:
         why = (str(error).splitlines() or [type(error).__name__])[0].rstrip(".")
         return RunError(
             f"{path} is damaged ({why}). The scores are kept; write it again with: evenhand "
-            f"resume {self.folder}"
+            f"resume {shlex.quote(str(self.folder))}"
         )
 
 

@@ -171,3 +171,28 @@ def test_a_folder_that_is_no_run_is_named(tmp_path: Path) -> None:
 
 def test_an_unknown_command_is_a_usage_error(tmp_path: Path) -> None:
     assert evenhand("adit", cwd=tmp_path).returncode == 2
+
+
+@pytest.mark.parametrize(
+    ("target", "why"),
+    [("nowhere/x.json", "there is no folder 'nowhere'"), ("", "expected a file"),
+     (".", "expected a file")],
+)  # fmt: skip
+def test_a_file_for_results_is_checked_before_the_work(
+    target: str, why: str, tmp_path: Path
+) -> None:
+    done = evenhand("audit", "no-such-model", "--out", "r", "--json", target, cwd=tmp_path)
+    assert_one_paragraph(done, f"--json '{target}'", why)
+
+
+def test_a_negative_seed_is_refused(tmp_path: Path) -> None:
+    done = evenhand("audit", "no-such-model", "--seed", "-1", "--out", "r", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "--seed" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_an_empty_store_is_no_store(tmp_path: Path) -> None:
+    done = evenhand("audit", "no-such-model", "--store", "", "--out", "r", cwd=tmp_path)
+    assert_one_paragraph(done, "--store '': names no place", "s3://bucket/prefix")
+    assert not (tmp_path / "r").exists()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import re
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -263,3 +264,17 @@ def test_tests_that_are_not_listed_one_by_one_count_in_the_headline(tmp_path: Pa
     place = next(p for p in story.where if p.tests > 900)
     assert f"of {place.tests}" in place.sentence
     assert f"of {story.verdicts[0].tests:,} tests" in story.problem
+
+
+def test_the_next_command_keeps_the_settings_of_the_run() -> None:
+    from evenhand.cli.run import parse_settings
+    from evenhand.probes.registry import make_probe
+    from evenhand.report.content import _changed
+
+    mine = {"pairs": 24, "templates": 1, "attributes": ["nurse", "it's"], "resamples": 50}
+    settings = make_probe("underspecified", mine).model_dump(mode="json")
+    words = shlex.split(_changed("underspecified", settings))
+    assert words[::2] == ["--set"] * 4
+    assert make_probe("underspecified", parse_settings(words[1::2])).model_dump() == (
+        make_probe("underspecified", mine).model_dump()
+    )

@@ -14,7 +14,8 @@ from typing import Any
 
 import pytest
 
-from evenhand.errors import RunError, SpecError
+import clusters
+from evenhand.errors import MissingExtra, RunError, SpecError
 from evenhand.runner.cluster import RayExecutor
 from evenhand.runner.cluster_address import meant
 
@@ -56,6 +57,42 @@ def test_a_wrong_or_missing_token_is_named(cluster: str, tmp_path: Path, what: s
     said = knocked(cluster, env, *(["RAY_AUTH_TOKEN"] if what == "none" else []))
     assert "there is none here or it is another cluster's" in said
     assert "ray get-auth-token" in said
+
+
+def test_a_cluster_without_a_token_is_sent_none(
+    tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """Sent one, it lets the driver in and then never starts a worker."""
+    saved = tmp_path / "home" / ".ray" / "auth_token"
+    saved.parent.mkdir(parents=True)
+    saved.write_text("left by another cluster")
+    tokens = ("RAY_AUTH_MODE", "RAY_AUTH_TOKEN", "RAY_ADDRESS")
+    home = {"HOME": str(tmp_path / "home")}
+    folder = tmp_path_factory.mktemp("ray")  # short: names of sockets may not be long
+    with clusters.head(folder, {"RAY_AUTH_MODE": "disabled"}) as address:
+        said = knocked(address, {**home, "RAY_AUTH_MODE": "token"}, *tokens[1:])
+        assert "has no token, and RAY_AUTH_MODE=token sends it one" in said
+        assert knocked(address, home, *tokens) == "in"
+        env = {k: v for k, v in {**os.environ, **home}.items() if k not in tokens}
+        found = ALONE.format(address=address)
+        done = subprocess.run(
+            [sys.executable, "-c", found], capture_output=True, text=True, timeout=120, env=env
+        )
+        assert done.stdout.split()[-2:] == ["WORKED", "disabled"], done.stderr[-2000:]
+
+
+ALONE = """
+import os
+from ray._private import services
+services.get_ray_address_from_environment = lambda addr, folder: {address!r}  # what auto finds
+from evenhand.runner.cluster import RayExecutor
+ray = RayExecutor(address="auto").connect()
+@ray.remote
+class Actor:
+    def work(self):
+        return "WORKED"
+print(ray.get(Actor.remote().work.remote()), os.environ["RAY_AUTH_MODE"])
+"""
 
 
 OWN = """
@@ -127,6 +164,19 @@ def test_the_port_of_another_program_is_named_at_once(answer: bytes) -> None:
 def test_an_address_that_is_none_is_refused_before_anything_is_loaded(address: str) -> None:
     with pytest.raises(SpecError, match="expected HOST:PORT"):
         RayExecutor(address=address).knock()
+
+
+def test_rays_client_is_asked_for_before_a_model_is_loaded(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    import importlib.util
+
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(MissingExtra, match=r"ray\[client\]"):
+        RayExecutor(address="ray://127.0.0.1:1").knock()
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: name)
+    with pytest.raises(RunError, match="no Ray cluster answers at 'ray://127.0.0.1:1'"):
+        RayExecutor(address="ray://127.0.0.1:1").knock()
 
 
 @pytest.mark.parametrize("address", ["127.0.0.1:1", "[::1]:1"])

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from evenhand.auditing import audit
-from evenhand.errors import ModelError, SpecError
+from evenhand.errors import ModelError, RunError, SpecError
 from evenhand.models.device import fetched
 from evenhand.models.resolver import resolve
 from evenhand.models.scripted import ScriptedModel
@@ -200,3 +200,25 @@ def test_a_run_on_a_processor_is_resumed_there(
     monkeypatch.setattr(Audit, "run", lambda self: asked.append(self.options.device))
     resume(tmp_path / "run")
     assert asked == ["cpu"]
+
+
+def test_workers_that_keep_dying_end_the_run(tmp_path: Path) -> None:
+    class ActorError(Exception):
+        actor_init_failed = False
+
+    def died(task: Any) -> Any:
+        raise ActorError("Actor creation cancelled")
+
+    actor = SimpleNamespace(score=SimpleNamespace(remote=lambda *rows: object()))
+    made = SimpleNamespace(options=lambda **named: SimpleNamespace(remote=lambda *rows: actor))
+    errors = SimpleNamespace(RayActorError=ActorError, ActorDiedError=ActorError)
+    ray: Any = SimpleNamespace(
+        nodes=lambda: [{"Alive": True, "Resources": {"CPU": 4.0}}], exceptions=errors, get=died,
+        wait=lambda tasks, **named: (tasks[:1], tasks[1:]), put=lambda model: model,
+        remote=lambda kind: made,
+    )  # fmt: skip
+    executor = RayExecutor()
+    executor.connect = lambda: ray  # type: ignore[method-assign]
+    model = ScriptedModel({"option": lambda p, o: float(len(p + o))})
+    with pytest.raises(RunError, match=r"a Ray worker cannot start \(Actor creation cancelled\)"):
+        Ask(model, tmp_path, executor=executor)(many(40))

@@ -16,6 +16,7 @@ from evenhand.errors import EvenhandError, RunError, SpecError
 from evenhand.models.scripted import ScriptedModel
 from evenhand.record import Run
 from evenhand.room import claimed
+from evenhand.runner.cluster import RayExecutor
 from evenhand.runner.store import ShardStore
 from evenhand.suite import parse_suite
 from in_process import evenhand
@@ -186,3 +187,32 @@ def test_a_local_store_is_opened_like_any_other(tmp_path: Path) -> None:
     done = run(tmp_path / "r", str(tmp_path / "s"))
     assert not ShardStore(tmp_path / "s" / "r" / "scores").empty
     assert not (done.folder / "scores").exists()
+
+
+def test_a_refused_store_leaves_nothing_at_its_place(tmp_path: Path) -> None:
+    run(tmp_path / "run")
+    with pytest.raises(RunError, match="keeps its scores at"):
+        run(tmp_path / "run", str(tmp_path / "store"))
+    assert not (tmp_path / "store").exists()
+
+
+def test_a_store_that_workers_cannot_see_is_refused_before_a_folder_is_made(
+    tmp_path: Path, store: str
+) -> None:
+    job = Audit(suite(), "no-such-model", tmp_path / "run", store=store, executor=RayExecutor())
+    with pytest.raises(RunError, match="that every worker can reach"):
+        job.run()
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_negative_seed_is_refused_from_python_too(tmp_path: Path) -> None:
+    with pytest.raises(SpecError, match="seed -1: expected 0 or more"):
+        Audit(suite(), "m", tmp_path, seed=-1)
+
+
+def test_commands_in_messages_can_be_pasted(tmp_path: Path) -> None:
+    folder = tmp_path / "my run"
+    run(folder)
+    (folder / "findings.json").unlink()
+    with pytest.raises(RunError, match=f"evenhand resume '{folder}'"):
+        _ = Run.open(folder).findings

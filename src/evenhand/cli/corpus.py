@@ -8,16 +8,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from evenhand.cli import output
+from evenhand.cli.options import Json
 
 if TYPE_CHECKING:
     from evenhand.corpora import Labels
 
 app = typer.Typer(help="Clean, label and balance text corpora.", no_args_is_help=True)
 
-Json = Annotated[
-    str | None,
-    typer.Option("--json", help="Write one JSON object to FILE, or to standard output with -."),
-]
 Files = Annotated[list[Path], typer.Argument(help="Text files or folders; .gz .bz2 .xz .zst too.")]
 Sets = Annotated[
     str | None, typer.Option(help="A packaged test (evenhand ls tests) or a .toml/.json file.")

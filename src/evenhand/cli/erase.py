@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from evenhand.cli import output
+from evenhand.cli.options import Json
 
 
 def erase(
@@ -22,10 +23,7 @@ def erase(
         bool, typer.Option(help="inlp: end once a fresh probe reads nothing.")
     ] = False,
     seed: Annotated[int, typer.Option(min=0, help="Of the split, where the file has none.")] = 0,
-    json: Annotated[
-        str | None,
-        typer.Option("--json", help="Write one JSON object to FILE, or to standard output with -."),
-    ] = None,
+    json: Json = None,
 ) -> None:
     """Erase a label from features (INLP or LEACE) and judge it with a fresh probe.
 

@@ -8,14 +8,10 @@ from typing import Annotated, Any
 import typer
 
 from evenhand.cli import output
+from evenhand.cli.options import Json, Seed
 
-Json = Annotated[
-    str | None,
-    typer.Option("--json", help="Write one JSON object to FILE, or to standard output with -."),
-]
 Vectors = Annotated[str, typer.Argument(help="Word vectors: a file, a folder, or glove-6b-50d.")]
 SHOWN = ("pro", "anti", "gap", "low", "high", "p")
-Seed = Annotated[int, typer.Option(help="Seed of everything random.")]
 Resamples = Annotated[int, typer.Option(min=2, help="Replicates of an interval.")]
 
 

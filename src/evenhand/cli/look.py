@@ -8,11 +8,8 @@ from typing import Annotated, Any
 import typer
 
 from evenhand.cli import output
+from evenhand.cli.options import Json
 
-Json = Annotated[
-    str | None,
-    typer.Option("--json", help="Write one JSON object to FILE, or to standard output with -."),
-]
 RunFolder = Annotated[Path, typer.Argument(help="A run folder.")]
 LISTS = ("models", "suites", "probes", "lexicons", "groups", "tests", "attributes", "runs")
 

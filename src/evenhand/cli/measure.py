@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from evenhand.cli import extrinsic, measure_benchmarks
+from evenhand.cli.options import Json, Seed
 
 app = typer.Typer(
     help="Numbers with intervals from scores or vectors that already exist.",
@@ -16,11 +17,6 @@ app = typer.Typer(
 measure_benchmarks.register(app)
 extrinsic.register(app)
 
-Json = Annotated[
-    str | None,
-    typer.Option("--json", help="Write one JSON object to FILE, or to standard output with -."),
-]
-Seed = Annotated[int, typer.Option(help="Seed of everything random.")]
 Input = Annotated[Path, typer.Argument(metavar="INPUT", help="A CSV, JSON lines or Parquet file.")]
 
 

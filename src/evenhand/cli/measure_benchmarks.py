@@ -8,12 +8,8 @@ from typing import Annotated, Any
 import typer
 
 from evenhand.cli import output
+from evenhand.cli.options import Json, Seed
 
-Json = Annotated[
-    str | None,
-    typer.Option("--json", help="Write one JSON object to FILE, or to standard output with -."),
-]
-Seed = Annotated[int, typer.Option(help="Seed of everything random.")]
 Resamples = Annotated[int, typer.Option(min=2, help="Replicates of an interval.")]
 Input = Annotated[Path, typer.Argument(metavar="INPUT", help="A CSV, JSON lines or Parquet file.")]
 Published = Annotated[bool, typer.Option(help="Count as the benchmark's released code does.")]

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from evenhand.cli import output
+from evenhand.cli.options import Json
 
 
 def mitigate(
@@ -93,10 +94,7 @@ def mitigate(
         Path | None, typer.Option(help="Encoders: Social IQa, SQuAD or text,label file.")
     ] = None,
     task_limit: Annotated[int | None, typer.Option(min=20, help="First rows of --task.")] = None,
-    json: Annotated[
-        str | None,
-        typer.Option("--json", help="Write one JSON object to FILE, or to standard output with -."),
-    ] = None,
+    json: Json = None,
 ) -> None:
     """Fit a mitigation, judge it on held-out contexts and text, and save it.
 

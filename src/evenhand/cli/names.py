@@ -8,13 +8,9 @@ from typing import Annotated, Any
 import typer
 
 from evenhand.cli import output
+from evenhand.cli.options import Json
 
 app = typer.Typer(help="Choose and check groups of first names.", no_args_is_help=True)
-
-Json = Annotated[
-    str | None,
-    typer.Option("--json", help="Write one JSON object to FILE, or to standard output with -."),
-]
 
 
 @app.command()
@@ -96,7 +92,7 @@ def study(
     lexicon: Annotated[Path | None, typer.Option(help="An own lexicon file.")] = None,
     names: Annotated[int | None, typer.Option(min=3, help="Names of each group.")] = None,
     permutations: Annotated[int, typer.Option(min=19, help="Permuted groups.")] = 99,
-    seed: Annotated[int, typer.Option(help="Seed of folds and permutations.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of folds and permutations.")] = 0,
     json: Json = None,
 ) -> None:
     """Do a model's vectors know whose name it is: race and gender from name embeddings.

@@ -8,15 +8,12 @@ from typing import Annotated
 import typer
 
 from evenhand.cli import output
+from evenhand.cli.options import Json
 
 app = typer.Typer(
     help="Human evaluation: blinded sheets out, ratings in.",
     no_args_is_help=True,
 )
-Json = Annotated[
-    str | None,
-    typer.Option("--json", help="Write one JSON object to FILE, or to standard output with -."),
-]
 Seed = Annotated[int, typer.Option(min=0, help="Seed of draws, codes and orders.")]
 
 

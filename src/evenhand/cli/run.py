@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json as jsonlib
+import shlex
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -11,17 +12,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from evenhand.cli import output
+from evenhand.cli.options import Json, Seed
 
 if TYPE_CHECKING:
     from evenhand.models.transformer import LoadOptions
     from evenhand.runner.job import Executor
     from evenhand.suite import Suite
 
-Json = Annotated[
-    str | None,
-    typer.Option("--json", help="Write one JSON object to FILE, or to standard output with -."),
-]
-Seed = Annotated[int, typer.Option(help="Seed of every draw: same seed, same bytes.")]
 Out = Annotated[
     Path | None,
     typer.Option(help="Run folder. One that holds the same work is gone on with."),
@@ -308,7 +305,7 @@ def interruptible(place: Path | Callable[[], Path]) -> Iterator[None]:
 
     def again() -> str:
         begun = (folder() / "run.json").is_file()
-        return f"evenhand resume {folder()}" if begun else "the same command"
+        return f"evenhand resume {shlex.quote(str(folder()))}" if begun else "the same command"
 
     try:
         with disk_trouble(folder()):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import shlex
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -10,7 +11,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from evenhand.cli import output
-from evenhand.cli.run import Address, Json, Where, make_executor
+from evenhand.cli.options import Json
+from evenhand.cli.run import Address, Where, make_executor
 
 if TYPE_CHECKING:
     from evenhand.study.running import Study
@@ -106,7 +108,8 @@ def _interruptible(recipe: str, folder: Path, data: Path | None) -> Iterator[Non
     try:
         yield
     except KeyboardInterrupt as stop:
-        again = f"evenhand study {recipe} --out {folder}" + (f" --data {data}" if data else "")
+        words = [recipe, "--out", str(folder), *(["--data", str(data)] if data else [])]
+        again = f"evenhand study {shlex.join(words)}"
         output.console(stderr=True).print(
             f"\nInterrupted; finished stages are kept. Go on with: {again}", markup=False
         )

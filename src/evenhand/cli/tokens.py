@@ -9,12 +9,9 @@ import typer
 
 from evenhand.cli import output
 from evenhand.cli.mitigate import causal
+from evenhand.cli.options import Json
 
 Model = Annotated[str, typer.Argument(help="A causal model (evenhand ls models).")]
-Json = Annotated[
-    str | None,
-    typer.Option("--json", help="Write one JSON object to FILE, or to standard output with -."),
-]
 Axis = Annotated[str, typer.Option(help="gender or religion.")]
 Dtype = Annotated[str | None, typer.Option(help="float32, bfloat16, float16.")]
 Device = Annotated[str | None, typer.Option(help="cpu, cuda, cuda:1.")]

@@ -8,13 +8,10 @@ from typing import Annotated, Literal
 import typer
 
 from evenhand.cli import extrinsic, output, train_masked, words
+from evenhand.cli.options import Json
 
 app = typer.Typer(help="Train small models on open data.", no_args_is_help=True)
 
-Json = Annotated[
-    str | None,
-    typer.Option("--json", help="Write one JSON object to FILE, or to standard output with -."),
-]
 Device = Annotated[str | None, typer.Option(help="cpu, cuda; default: a GPU if present.")]
 
 
@@ -32,7 +29,7 @@ def span(
     warmup: Annotated[float, typer.Option(min=0.0, max=1.0, help="Share of steps.")] = 0.1,
     header: Annotated[str, typer.Option(help='Text before contexts, e.g. "(CNN) --".')] = "",
     limit: Annotated[int | None, typer.Option(min=1, help="Use only so many questions.")] = None,
-    seed: Annotated[int, typer.Option(help="Same seed, same order of examples.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Same seed, same order of examples.")] = 0,
     resume: Annotated[bool, typer.Option(help="Go on after the last finished epoch.")] = False,
     device: Device = None,
     json: Json = None,
@@ -77,7 +74,7 @@ def choice(
     ] = "auto",
     paper: Annotated[bool, typer.Option(help="SODAPOP's setting: 2 epochs, 2e-5, 3.")] = False,
     limit: Annotated[int | None, typer.Option(min=1, help="Use only so many questions.")] = None,
-    seed: Annotated[int, typer.Option(help="Same seed, same weights.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Same seed, same weights.")] = 0,
     device: Device = None,
     json: Json = None,
 ) -> None:
@@ -112,7 +109,7 @@ def regard(
     out: Annotated[Path, typer.Option(help="Folder of the trained model.")],
     epochs: Annotated[int, typer.Option(min=1)] = 12,
     learning_rate: Annotated[float, typer.Option(help="Peak; BERT-base wants 2e-5.")] = 1e-4,
-    seed: Annotated[int, typer.Option(help="Same seed, same weights.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Same seed, same weights.")] = 0,
     device: Device = None,
     json: Json = None,
 ) -> None:

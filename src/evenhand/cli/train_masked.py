@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from evenhand.cli import output
+from evenhand.cli.options import Json
 
 
 def masked(
@@ -24,14 +25,11 @@ def masked(
     attention: Annotated[float, typer.Option(help="dropout: of attention.")] = 0.15,
     hidden: Annotated[float, typer.Option(help="dropout: of hidden states.")] = 0.20,
     limit: Annotated[int, typer.Option(min=40, help="Use at most so many passages.")] = 200_000,
-    seed: Annotated[int, typer.Option(help="Same seed, same weights.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Same seed, same weights.")] = 0,
     device: Annotated[
         str | None, typer.Option(help="cpu, cuda; default: a GPU if present.")
     ] = None,
-    json: Annotated[
-        str | None,
-        typer.Option("--json", help="Write one JSON object to FILE, or to standard output with -."),
-    ] = None,
+    json: Json = None,
 ) -> None:
     """Go on training a masked language model: counterfactual augmentation, or more dropout.
 

@@ -8,13 +8,10 @@ from typing import Annotated, Any
 import typer
 
 from evenhand.cli import output
+from evenhand.cli.options import Json
 
 app = typer.Typer(help="Extract, expand and label word sets.", no_args_is_help=True)
 
-Json = Annotated[
-    str | None,
-    typer.Option("--json", help="Write one JSON object to FILE, or to standard output with -."),
-]
 Table = Annotated[Path, typer.Argument(help="A CSV, JSON lines or Parquet table.")]
 Text = Annotated[str, typer.Option(help="The column of texts.")]
 Cut = Annotated[str, typer.Option(help="tweets (clean and tokenise) or split (at white space).")]

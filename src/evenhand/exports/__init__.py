@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import shlex
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -56,7 +57,7 @@ def export(run: Run, name: str) -> Files:
     if run.status != "finished":
         raise RunError(
             f"{run.folder}: the run is {run.status!r}; only finished runs are exported. Go on "
-            f"with: evenhand resume {run.folder}"
+            f"with: evenhand resume {shlex.quote(str(run.folder))}"
         )
     return FORMATS[name].make(run)
 

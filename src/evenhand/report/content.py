@@ -5,12 +5,14 @@ Four questions come first: is there a problem, where, how sure is that, what nex
 
 from __future__ import annotations
 
+import json
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from evenhand.findings import Finding, strongest
+from evenhand.probes.registry import make_probe
 from evenhand.record import Run
 from evenhand.report import content_mitigation, content_study
 from evenhand.report.words import chance, count, defined, is_control, metric_name, number, subject
@@ -345,10 +347,16 @@ def _steps(
     settings = facts["probes"].get("underspecified", {}).get("settings", {})
     missed = [f for f in findings if f.detected is False and f.probe == "underspecified"]
     if settings.get("pairs") and missed:
-        kind = settings.get("social_class", "gender")
-        extra = "" if kind == "gender" else f" --set social_class={shlex.quote(str(kind))}"
-        more = 4 * int(settings["pairs"])
-        command = f"evenhand probe underspecified {model}{extra} --set pairs={more}"
+        wanted = {**settings, "pairs": 4 * int(settings["pairs"])}
+        command = f"evenhand probe underspecified {model}{_changed('underspecified', wanted)}"
         steps.append(Step("See smaller effects, with four times the names", command))
     steps.append(Step("Set it beside another model or version", f"evenhand compare {place} OTHER"))
     return steps
+
+
+def _changed(probe: str, settings: Mapping[str, Any]) -> str:
+    """The settings that are not the probe's usual ones, as options of the command line."""
+    usual = make_probe(probe, {}).model_dump(mode="json")
+    given = {k: v for k, v in settings.items() if v != usual.get(k)}
+    texts = (v if isinstance(v, str) else json.dumps(v, ensure_ascii=False) for v in given.values())
+    return "".join(f" --set {shlex.quote(f'{name}={text}')}" for name, text in zip(given, texts))

@@ -32,6 +32,8 @@ from evenhand.runner.store import ShardStore, write_requests
 
 TASKS_AHEAD = 2
 CPUS_PER_WORKER = 2
+DEATHS = 5
+"""How often each worker may die for good, with no shard finished in between, before a run stops."""
 
 
 class Scorer:
@@ -95,6 +97,8 @@ class _Work:
     pool: list[Any] = field(default_factory=list)
     waiting: dict[Any, tuple[Shard, str, int]] = field(default_factory=dict)
     free: list[int] = field(default_factory=list)
+    lost: int = 0
+    """Actors that died for good since the last finished shard."""
 
     def submit(self, shard: Shard, key: str, actor: int) -> None:
         task = self.pool[actor].score.remote(key, shard.requests, self.attempt)
@@ -139,11 +143,8 @@ class RayExecutor:
 
     def run(self, job: Job) -> Iterator[tuple[Shard, dict[str, Column]]]:
         """Each shard with its answers, in the order in which they are finished."""
-        if job.store is None or job.store.place.startswith("memory:"):
-            raise RunError(
-                "the Ray executor needs a run folder, or a store such as s3://bucket/prefix, that "
-                "every worker can reach."
-            )
+        self.require_shared(job.store.place if job.store else None)
+        assert job.store is not None
         ray = self.connect()
         work = _Work(ray, job.store.attempt)
         for index in range(job.plan.count):
@@ -164,6 +165,14 @@ class RayExecutor:
         while work.waiting:
             yield from self._finished(job, work)
 
+    def require_shared(self, place: str | None) -> None:
+        """Refuse a place of scores that other processes cannot see."""
+        if place is None or place.startswith("memory:"):
+            raise RunError(
+                "the Ray executor needs a run folder, or a store such as s3://bucket/prefix, that "
+                "every worker can reach."
+            )
+
     def _finished(self, job: Job, work: _Work) -> Iterator[tuple[Shard, dict[str, Column]]]:
         """Wait for one task, read its shard back and give it."""
         ray = work.ray
@@ -179,11 +188,15 @@ class RayExecutor:
             if error.actor_init_failed:
                 raise _not_started(error) from error
             if isinstance(error, ray.exceptions.ActorDiedError):  # for good: Ray restarts others
+                work.lost += 1
+                if work.lost > DEATHS * len(work.pool):
+                    raise _not_started(error) from error
                 work.pool[actor] = self._actor(ray, job)
             work.submit(shard, key, actor)
             return
         except ray.exceptions.RayTaskError as error:
             raise error.cause if isinstance(error.cause, Exception) else error from error
+        work.lost = 0
         work.free.append(actor)
         work.forget(key)
         self.hosts[host] = self.hosts.get(host, 0) + 1

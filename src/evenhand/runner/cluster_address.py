@@ -9,17 +9,21 @@ when that one is gone. So every such case is looked at first, and told in one pa
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import os
 import re
 import secrets
 import socket
+import subprocess
+import sys
 from typing import Any
 
-from evenhand.errors import RunError, SpecError
+from evenhand.errors import MissingExtra, RunError, SpecError
 
 ADDRESS = re.compile(r"auto|local|ray://\S+|[^\s:/\[\]]+:\d+|\[[0-9A-Fa-f:.%\w]+\]:\d+")
 TOKENS = "ray._private.authentication.authentication_token_setup"
 PATIENCE_S = 5
+HEALTH_S = 60
 # What a caller of HTTP/2, on which Ray's control process is built, says first: the preface and an
 # empty frame of settings. The other side answers with a frame of settings (type 4) of its own.
 GREETING = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes([0, 0, 0, 4, 0, 0, 0, 0, 0])
@@ -48,7 +52,8 @@ def knock(ray: Any, address: str | None) -> None:
             f"or auto for the cluster of this machine."
         )
     if chosen.startswith("ray://"):
-        return  # Ray's client has its own port and protocol
+        _client(chosen, given)
+        return
     found = chosen == "auto"
     place = _of_this_machine(ray, chosen) if found else chosen
     _answers(place)
@@ -99,14 +104,17 @@ def _lets_us_in(ray: Any, place: str, given: str, *, found: bool) -> None:
     """Ask the control process for its name, as `ray health-check` does, by Ray's rule of tokens.
 
     A saved token is sent to a cluster that was found on this machine, and to an address given by
-    hand only when RAY_AUTH_MODE says so: it would else go to whoever listens there.
+    hand only when RAY_AUTH_MODE says so: it would else go to whoever listens there. A cluster that
+    has no token lets a driver with one in, and then never starts its workers.
     """
     try:
         tokens: Any = importlib.import_module(TOKENS)
     except ImportError:
         return  # a Ray that knows no tokens
     try:
-        if found:
+        if found and "RAY_AUTH_MODE" not in os.environ and _is_open(place):
+            os.environ["RAY_AUTH_MODE"] = "disabled"  # else a saved token would be sent
+        elif found:
             tokens.maybe_enable_token_auth_if_token_available(warn_if_disabled=False)
         tokens.ensure_token_if_auth_enabled(None, create_token_if_missing=False)
         ray._raylet.GcsClient(address=place)
@@ -114,6 +122,39 @@ def _lets_us_in(ray: Any, place: str, given: str, *, found: bool) -> None:
         raise RunError(_token_wanted(given)) from error
     except ray.exceptions.RpcError as error:
         raise nobody(place, str(error).split(". ")[0]) from error
+    if os.environ.get("RAY_AUTH_MODE", "").lower() == "token" and _is_open(place):
+        raise RunError(
+            f"{given}: the Ray cluster has no token, and RAY_AUTH_MODE=token sends it one, with "
+            f"which its workers never start. Say: unset RAY_AUTH_MODE   (or start the cluster "
+            f"with the token)"
+        )
+
+
+def _is_open(place: str) -> bool:
+    """Whether the cluster answers without a token.
+
+    In a process of its own, since Ray settles once per process whether it sends one.
+    """
+    command = [sys.executable, "-m", "ray.scripts.scripts", "health-check", "--address", place]
+    env = {**os.environ, "RAY_AUTH_MODE": "disabled"}
+    try:
+        done = subprocess.run(command, env=env, capture_output=True, timeout=HEALTH_S)
+    except subprocess.TimeoutExpired:
+        return False
+    return done.returncode == 0
+
+
+def _client(address: str, given: str) -> None:
+    """Ray's client has a port and a protocol of its own, and needs grpc."""
+    if importlib.util.find_spec("grpc") is None:
+        raise MissingExtra(
+            f"{given}: Ray's client is not installed. Run: pip install 'ray[client]'"
+        )
+    host, _, port = address.removeprefix("ray://").split("?")[0].rpartition(":")
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), timeout=PATIENCE_S).close()
+    except (OSError, OverflowError, ValueError) as error:
+        raise nobody(address, error) from error
 
 
 def _token_wanted(given: str) -> str:

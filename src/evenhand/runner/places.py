@@ -20,12 +20,20 @@ def open_files(place: Path | str) -> Files:
     >>> type(open_files("memory://doc/scores")).__name__
     'RemoteFiles'
     """
-    text = str(place)
-    if isinstance(place, str) and "://" in text:
-        if text.startswith(LOCAL):
-            return LocalFiles(Path(text.split("://", 1)[1]))
-        return RemoteFiles(text.rstrip("/"))
-    return LocalFiles(Path(place))
+    if isinstance(place, Path):
+        return LocalFiles(place)
+    if is_remote(place):
+        return RemoteFiles(place.rstrip("/"))
+    return LocalFiles(Path(place.split("://", 1)[1] if place.startswith(LOCAL) else place))
+
+
+def is_remote(place: str) -> bool:
+    """Whether a store is more than a folder of this machine's file system.
+
+    >>> is_remote("s3://bucket/prefix"), is_remote("file:///tmp/s"), is_remote("/tmp/s")
+    (True, False, False)
+    """
+    return "://" in place and not place.startswith(LOCAL)
 
 
 def settled(store: str) -> str:
@@ -38,7 +46,7 @@ def settled(store: str) -> str:
         return f"file://{Path(store.split('://', 1)[1]).absolute()}"
     if URL.match(store):
         return store.rstrip("/")
-    if SCHEME.match(store):
+    if not store or SCHEME.match(store):
         raise SpecError(
             f"--store {store!r}: names no place. Accepted: a folder, s3://bucket/prefix, or "
             f"another URL of fsspec."
