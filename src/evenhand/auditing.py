@@ -22,10 +22,11 @@ from evenhand.room import (
     nothing_lost,
     place_of,
     require_room,
+    require_writable,
 )
 from evenhand.runner.ask import Ask
 from evenhand.runner.job import Executor
-from evenhand.runner.places import is_remote, settled
+from evenhand.runner.places import is_remote, local_path, settled
 from evenhand.runner.progress import Progress, Silent
 from evenhand.runner.store import ShardStore, scored_by_attempt
 from evenhand.suite import Entry, Suite, load_suite, parse_suite
@@ -54,16 +55,20 @@ class Audit:
     named: bool = True
     """Whether somebody chose the folder; else the next free name is taken."""
     _place: str | None = None
+    _object: bool = False
+    """Whether the model is a Python object, which only its maker can give again."""
     _stores: list[ShardStore] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.store = None if self.store is None else settled(self.store)
+        self._object = self.model in self.loaded
         if self.seed < 0:
             raise SpecError(f"seed {self.seed!r}: expected 0 or more.")
 
     def run(self) -> Run:
         """Do what is left, write findings and report, and give the finished run."""
         # Before the folder is made: a mistyped name leaves nothing behind.
+        require_writable(self.folder)
         self._check_store()
         self._check_models()
         if not self.named:
@@ -102,6 +107,8 @@ class Audit:
             shared(place)
         if is_remote(place):  # a folder is made when the run is known to belong there
             ShardStore(place)
+        else:
+            require_writable(local_path(place))
 
     def _check_models(self) -> None:
         """Load every model and make sure that at least one probe can ask its own."""
@@ -140,6 +147,7 @@ class Audit:
             "status": "running", "work": self.identity(), "models": {}, "probes": {},
             "attempts": 1, "started": now(), "environment": environment(), "timings": {},
             **({"scores": place_of(self.store, self.folder)} if self.store else {}),
+            **({"object": True} if self._object else {}),
         }  # fmt: skip
 
     def _again(self, facts: dict[str, Any]) -> dict[str, Any]:
@@ -328,6 +336,11 @@ def resume(
     """Go on with a run that was interrupted or killed; finished work is not repeated."""
     run = Run.open(folder)
     work = run.facts["work"]
+    if run.facts.get("object"):
+        raise RunError(
+            f"{folder}: the model {work['model']!r} of this run was a Python object. Go on from "
+            f"Python with the same call: evenhand.audit(model, suite, out={str(folder)!r})"
+        )
     suite = parse_suite(work["suite"], f"{folder}/run.json", work["suite"]["name"])
     places = {m["device"] for m in run.facts["models"].values() if m.get("device")}
     options = LoadOptions(

@@ -85,9 +85,10 @@ class Run:
         """All findings of a finished run."""
         path = self.folder / "findings.json"
         if not path.is_file():
+            what = "yet" if self.status != "finished" else "any more"
             raise RunError(
-                f"{self.folder}: the run is {self.status!r} and has no findings yet. Go on with: "
-                f"evenhand resume {shlex.quote(str(self.folder))}"
+                f"{self.folder}: the run is {self.status!r} and has no findings {what}. Go on "
+                f"with: evenhand resume {shlex.quote(str(self.folder))}"
             )
         try:
             return from_json(path.read_bytes())

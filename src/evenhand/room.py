@@ -7,6 +7,7 @@ places named.
 
 from __future__ import annotations
 
+import os
 import shlex
 import time
 from collections.abc import Mapping
@@ -62,6 +63,16 @@ def require_room(folder: Path) -> None:
         raise RunError(
             f"{folder}: the folder is not empty and holds no run (there is "
             f"{min(seen - OURS or seen)!r}). Choose another with: --out DIR"
+        )
+
+
+def require_writable(folder: Path) -> None:
+    """Refuse a folder that cannot be written or made, before a model is loaded for it."""
+    there = next(p for p in (folder, *folder.absolute().parents) if p.exists())
+    if not there.is_dir() or not os.access(there, os.W_OK):
+        why = "read-only or forbidden" if there.is_dir() else "a file"
+        raise RunError(
+            f"{folder}: cannot be written ({str(there)!r} is {why}). Choose another folder."
         )
 
 

@@ -196,3 +196,50 @@ def test_an_empty_store_is_no_store(tmp_path: Path) -> None:
     done = evenhand("audit", "no-such-model", "--store", "", "--out", "r", cwd=tmp_path)
     assert_one_paragraph(done, "--store '': names no place", "s3://bucket/prefix")
     assert not (tmp_path / "r").exists()
+
+
+def test_outputs_that_cannot_be_written_name_another_place(tmp_path: Path) -> None:
+    import made_runs
+
+    run = made_runs.ordinary(tmp_path / "run")
+    (tmp_path / "file").write_text("")
+    for command in (["export", "--format", "csv"], ["report"]):
+        done = evenhand(command[0], str(run.folder), *command[1:], "--out", "file/below/x",
+                        cwd=tmp_path)  # fmt: skip
+        assert_one_paragraph(done, "file/below", "Choose another place with: --out")
+
+
+def test_too_little_memory_is_one_paragraph(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from evenhand.cli import main
+
+    def app() -> None:
+        np.empty((140, 10**12))
+
+    monkeypatch.setattr(main, "app", app)
+    with pytest.raises(SystemExit) as seen:
+        main.main()
+    assert seen.value.code == 2
+    assert "not enough memory (Unable to allocate" in capsys.readouterr().err
+
+
+TERMINATED = """
+import os, signal, sys, threading
+from pathlib import Path
+from evenhand.cli.run import interruptible
+folder = Path(sys.argv[1])
+folder.mkdir()
+(folder / "run.json").write_text("{}")
+with interruptible(folder):
+    threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGTERM)).start()
+    threading.Event().wait(30)
+"""
+
+
+def test_a_time_limit_of_a_cluster_is_told_how_to_go_on(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", TERMINATED, str(tmp_path / "my run")],
+        capture_output=True, text=True, timeout=60,
+    )  # fmt: skip
+    assert f"Go on with: evenhand resume '{tmp_path}/my run'" in done.stderr

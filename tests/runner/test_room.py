@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from evenhand.auditing import Audit, audit
+from evenhand.auditing import Audit, audit, resume
 from evenhand.errors import EvenhandError, RunError, SpecError
 from evenhand.models.scripted import ScriptedModel
 from evenhand.record import Run
@@ -216,3 +216,23 @@ def test_commands_in_messages_can_be_pasted(tmp_path: Path) -> None:
     (folder / "findings.json").unlink()
     with pytest.raises(RunError, match=f"evenhand resume '{folder}'"):
         _ = Run.open(folder).findings
+
+
+@pytest.mark.parametrize("what", ["folder", "store"])
+def test_a_place_that_cannot_be_written_is_said_before_a_model_is_loaded(
+    tmp_path: Path, what: str
+) -> None:
+    (tmp_path / "file").write_text("")
+    bad, good = tmp_path / "file" / "below", tmp_path / "run"
+    places = {"folder": (bad, None), "store": (good, str(bad))}
+    folder, store = places[what]
+    with pytest.raises(RunError, match="cannot be written .*file' is a file"):
+        Audit(suite(), "no-such-model", folder, store=store).run()
+    assert not good.exists()
+
+
+def test_a_run_of_a_python_object_is_gone_on_with_from_python(tmp_path: Path) -> None:
+    run(tmp_path / "run")
+    with pytest.raises(RunError, match="'m' of this run was a Python object.*evenhand.audit"):
+        resume(tmp_path / "run")
+    assert run(tmp_path / "run").facts["attempts"] == 2

@@ -26,6 +26,7 @@ def export(
     from evenhand.exports import export as make
     from evenhand.exports import write
     from evenhand.record import Run
+    from evenhand.runner.files import output_errors
 
     opened = Run.open(run)
     files = make(opened, form)
@@ -37,5 +38,8 @@ def export(
             )
         sys.stdout.buffer.write(next(iter(files.values())))
         return
-    for path in write(files, Path(out) if out else opened.folder / "exports"):
+    target = Path(out) if out else opened.folder / "exports"
+    with output_errors(target):
+        written = write(files, target)
+    for path in written:
         output.console().print(f"Wrote      {path}", markup=False, soft_wrap=True)

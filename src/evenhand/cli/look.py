@@ -111,11 +111,14 @@ def report(
     """Write the report of a finished run again. Needs the folder only, no model."""
     from evenhand.record import Run
     from evenhand.report.build import render
+    from evenhand.runner.files import output_errors
     from evenhand.runner.store import replace
 
     opened = Run.open(run)
     target = out or opened.report
-    replace(target, render(opened).encode("utf-8", "backslashreplace"))
+    page = render(opened).encode("utf-8", "backslashreplace")
+    with output_errors(target):
+        replace(target, page)
     output.console().print(f"Read it:   {target}", markup=False)
 
 

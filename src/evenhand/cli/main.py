@@ -92,6 +92,12 @@ def main() -> None:
 
         sys.stderr.write(f"evenhand: {clean(error)}\n")
         sys.exit(2)
+    except MemoryError as error:
+        sys.stderr.write(
+            f"evenhand: not enough memory ({error or 'no more could be had'}). Finished work is "
+            f"kept. Ask for less (fewer resamples or pairs), or use a machine with more.\n"
+        )
+        sys.exit(2)
     except Exception:
         import traceback
 

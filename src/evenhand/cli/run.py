@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import json as jsonlib
 import shlex
+import signal
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -43,7 +45,8 @@ Model = Annotated[
 ]
 SuiteName = Annotated[str, typer.Option(help="Packaged suite or TOML file (evenhand ls suites).")]
 Budget = Annotated[
-    str | None, typer.Option(help="Time to stay within, e.g. 90s, 5m, 1h; samples to fit.")
+    str | None,
+    typer.Option(help="Time for the run, after loading and sizing: 90s, 5m, 1h; samples to fit."),
 ]
 Where = Annotated[str, typer.Option("--executor", help="local | ray: where shards are scored.")]
 Address = Annotated[
@@ -296,7 +299,10 @@ def contract(run: Any) -> dict[str, Any]:
 
 @contextlib.contextmanager
 def interruptible(place: Path | Callable[[], Path]) -> Iterator[None]:
-    """On Ctrl-C: say how to go on, exit 130. In messages RUN becomes this run's folder."""
+    """On Ctrl-C or SIGTERM (a time limit of a cluster): say how to go on, exit 130.
+
+    In messages RUN becomes this run's folder.
+    """
     from evenhand.errors import EvenhandError
     from evenhand.runner.files import disk_trouble
 
@@ -308,15 +314,30 @@ def interruptible(place: Path | Callable[[], Path]) -> Iterator[None]:
         return f"evenhand resume {shlex.quote(str(folder()))}" if begun else "the same command"
 
     try:
-        with disk_trouble(folder()):
+        with disk_trouble(folder()), _terminable():
             yield
     except EvenhandError as error:
         raise type(error)(str(error).replace("evenhand resume RUN", again())) from error
     except KeyboardInterrupt as stop:
         output.console(stderr=True).print(
-            f"\nInterrupted; finished work is kept. Go on with: {again()}", markup=False
+            f"\nInterrupted; finished work is kept. Go on with: {again()}",
+            markup=False,
+            soft_wrap=True,
         )
         raise typer.Exit(130) from stop
+
+
+@contextlib.contextmanager
+def _terminable() -> Iterator[None]:
+    """Inside: SIGTERM is treated as Ctrl-C is."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    usual = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL if usual is None else usual)
 
 
 def parse_settings(pairs: list[str]) -> dict[str, Any]:

@@ -111,6 +111,8 @@ def _interruptible(recipe: str, folder: Path, data: Path | None) -> Iterator[Non
         words = [recipe, "--out", str(folder), *(["--data", str(data)] if data else [])]
         again = f"evenhand study {shlex.join(words)}"
         output.console(stderr=True).print(
-            f"\nInterrupted; finished stages are kept. Go on with: {again}", markup=False
+            f"\nInterrupted; finished stages are kept. Go on with: {again}",
+            markup=False,
+            soft_wrap=True,
         )
         raise typer.Exit(130) from stop

@@ -135,6 +135,20 @@ def disk_errors(path: Path) -> Iterator[None]:
 
 
 @contextlib.contextmanager
+def output_errors(path: Path) -> Iterator[None]:
+    """The same for a file that can be made again: it may go elsewhere."""
+    try:
+        yield
+    except (OSError, RunError) as error:
+        cause = error if isinstance(error, OSError) else error.__cause__
+        if not isinstance(cause, OSError):
+            raise
+        raise RunError(
+            f"{path}: cannot write ({cause.strerror or cause}). Choose another place with: --out"
+        ) from cause
+
+
+@contextlib.contextmanager
 def disk_trouble(folder: Path) -> Iterator[None]:
     """The same for any file of a run, temporary ones elsewhere included."""
     try:

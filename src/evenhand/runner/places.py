@@ -24,7 +24,12 @@ def open_files(place: Path | str) -> Files:
         return LocalFiles(place)
     if is_remote(place):
         return RemoteFiles(place.rstrip("/"))
-    return LocalFiles(Path(place.split("://", 1)[1] if place.startswith(LOCAL) else place))
+    return LocalFiles(local_path(place))
+
+
+def local_path(place: str) -> Path:
+    """The folder that a place which is not remote names."""
+    return Path(place.split("://", 1)[1] if place.startswith(LOCAL) else place)
 
 
 def is_remote(place: str) -> bool:
