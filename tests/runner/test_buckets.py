@@ -101,6 +101,7 @@ def test_a_run_whose_driver_is_not_installed_says_what_to_install(
     done = audit(tmp_path / "run", f"file://{tmp_path}/s")
     facts = Run.open(done.folder).facts
     facts["work"]["store"] = "s3://bucket/prefix"
+    del facts["object"]  # as if the model had been named
     RunWriter(done.folder).facts({**facts, "scores": "s3://bucket/prefix/run/scores"})
     before = (done.folder / "run.json").read_bytes()
     monkeypatch.setitem(sys.modules, "s3fs", None)
