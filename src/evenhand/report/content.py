@@ -358,5 +358,19 @@ def _changed(probe: str, settings: Mapping[str, Any]) -> str:
     """The settings that are not the probe's usual ones, as options of the command line."""
     usual = make_probe(probe, {}).model_dump(mode="json")
     given = {k: v for k, v in settings.items() if v != usual.get(k)}
-    texts = (v if isinstance(v, str) else json.dumps(v, ensure_ascii=False) for v in given.values())
+    texts = map(_as_setting, given.values())
     return "".join(f" --set {shlex.quote(f'{name}={text}')}" for name, text in zip(given, texts))
+
+
+def _as_setting(value: Any) -> str:
+    """A value as `--set` reads it; lists of plain words without brackets, which reads better.
+
+    >>> _as_setting(["nurse", "doctor"]), _as_setting(["nurse"]), _as_setting(7)
+    ('nurse,doctor', '["nurse"]', '7')
+    """
+    if isinstance(value, str):
+        return value
+    words = isinstance(value, list) and len(value) > 1
+    if words and all(isinstance(v, str) and v.replace("_", "a").isalpha() for v in value):
+        return ",".join(value)
+    return json.dumps(value, ensure_ascii=False)
