@@ -98,8 +98,8 @@ SUITE = """
 name = "watched"
 [[probe]]
 name = "underspecified"
-pairs = 90
-templates = 2
+pairs = 400
+templates = 3
 attributes = ["nurse", "doctor", "hunter"]
 resamples = 60
 """
