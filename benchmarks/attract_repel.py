@@ -32,7 +32,7 @@ def whole_table_step(table: Any, sets: Any) -> float:
     """Median CPU seconds of one step when the gradient covers every row."""
     import numpy as np
 
-    from evenhand.mitigations import attract_repel as job
+    from evenhand.mitigations.vectors import attract_repel as job
 
     settings = job.Settings(regularisation=0.01)
     attract, repel = job.pairs_for(sets)
@@ -54,11 +54,11 @@ def main() -> None:
     """Run both directions, print and keep the row."""
     for threads in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ[threads] = "1"
-    from evenhand import lexicons
     from evenhand.metrics.association import weat
-    from evenhand.mitigations import attract_repel as job
-    from evenhand.models.vector_files import open_vectors, resolve_vectors
-    from evenhand.wordsets.expansion import expand
+    from evenhand.mitigations.vectors import attract_repel as job
+    from evenhand.models.vectors.files import open_vectors, resolve_vectors
+    from evenhand.words import lexicons
+    from evenhand.words.sets.expansion import expand
 
     table = open_vectors(resolve_vectors("glove-6b-50d"))
     test = lexicons.weat(TEST)

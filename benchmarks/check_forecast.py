@@ -34,8 +34,8 @@ scorer = "vader"
 FORECAST = """
 import json, sys
 from pathlib import Path
-from evenhand.planning import forecast
-from evenhand.suite import load_suite
+from evenhand.audit.planning import forecast
+from evenhand.audit.suites import load_suite
 rows = forecast(load_suite(sys.argv[2]), sys.argv[1])
 print(json.dumps([{k: v for k, v in r.items() if k not in ("example", "notes")} for r in rows]))
 """
@@ -43,10 +43,10 @@ print(json.dumps([{k: v for k, v in r.items() if k not in ("example", "notes")} 
 RUN = """
 import json, resource, sys, tempfile, time
 from pathlib import Path
-from evenhand.auditing import Audit
+from evenhand.audit.auditing import Audit
 from evenhand.requests import TYPES
 from evenhand.runner.ask import Ask
-from evenhand.suite import load_suite
+from evenhand.audit.suites import load_suite
 job = Audit(load_suite(sys.argv[2]), sys.argv[1], Path(tempfile.mkdtemp()) / "run")
 counted = {"tokens": 0}
 job._check_models()  # loads the models
@@ -54,7 +54,7 @@ begun, cpu = time.perf_counter(), time.process_time()
 run = job.run()
 spent = {"seconds": time.perf_counter() - begun, "cpu_seconds": time.process_time() - cpu}
 peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
-from evenhand.calibration import _tokens
+from evenhand.audit.calibration import _tokens
 from evenhand.runner.plan import make_plan, shards
 tokens = 0
 for entry in job.suite.entries:

@@ -42,10 +42,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks.device_rate import checkpoint, requests, tokenizer_of, vocabulary
 
-from evenhand.models.compiling import stack_of
-from evenhand.models.fetch import PACKAGES
-from evenhand.models.resolver import resolve
-from evenhand.models.transformer import LoadOptions
+from evenhand.models.loading.compiling import stack_of
+from evenhand.models.loading.fetch import PACKAGES
+from evenhand.models.loading.resolver import resolve
+from evenhand.models.loading.transformer import LoadOptions
 from evenhand.runner.ask import Ask
 
 RESULTS = Path(__file__).parent / "results"

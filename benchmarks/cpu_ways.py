@@ -41,8 +41,8 @@ TIMED = ("nurse", "pilot", "doctor", "hunter", "dancer", "judge")
 
 
 def made(name: str, way: str) -> Any:
-    from evenhand.models.resolver import resolve
-    from evenhand.models.transformer import LoadOptions
+    from evenhand.models.loading.resolver import resolve
+    from evenhand.models.loading.transformer import LoadOptions
 
     dtype = "bfloat16" if way == "bfloat16" else "float32"
     model: Any = resolve(name, options=LoadOptions(device="cpu", dtype=dtype))
@@ -74,7 +74,7 @@ def eight_bit(model: Any, *, careful: bool) -> None:
 def measured(name: str, pairs: int, rounds: int, ways: list[str]) -> dict[str, Any]:
     import torch
 
-    from evenhand.probes.underspecified import Underspecified
+    from evenhand.probes.underspecified.probe import Underspecified
 
     models = {way: made(name, way) for way in ways}
     best = timed(models, Underspecified(pairs=2, templates_per_pair=1, attributes=TIMED), rounds)

@@ -32,7 +32,7 @@ def models() -> dict[str, Any]:
     """A writer and a chooser whose answers depend on nothing but the texts."""
     import numpy as np
 
-    from evenhand.models.scripted import ScriptedModel
+    from evenhand.models.adapters.scripted import ScriptedModel
 
     def fills(requests: Any) -> dict[str, Any]:
         starts = [zlib.crc32(text.encode()) for text in requests.text]
@@ -52,9 +52,9 @@ def models() -> dict[str, Any]:
 
 def one(contexts: int, keep: int) -> dict[str, Any]:
     """Run one size in this process."""
-    from evenhand.auditing import Audit
-    from evenhand.probes.discovery import Discovery
-    from evenhand.suite import Entry, Suite
+    from evenhand.audit.auditing import Audit
+    from evenhand.audit.suites import Entry, Suite
+    from evenhand.probes.discovery.probe import Discovery
 
     folder = Path(tempfile.mkdtemp(prefix="discovery-"))
     try:

@@ -19,8 +19,8 @@ from typing import Any
 
 from benchmarks import ratios
 
+from evenhand.charts.theme import COLOURS, config
 from evenhand.exports.figures import draw
-from evenhand.report.theme import COLOURS, config
 
 HERE = Path(__file__).parent
 PICTURES = HERE.parent / "docs" / "pictures"

@@ -17,9 +17,9 @@ from typing import Any
 
 import numpy as np
 
-from evenhand.mitigations.erasure import Features, erase, majority, probe_accuracy
-from evenhand.mitigations.leace import leace
-from evenhand.mitigations.nullspace import RIDGE, inlp
+from evenhand.mitigations.erasing.erasure import Features, erase, majority, probe_accuracy
+from evenhand.mitigations.erasing.leace import leace
+from evenhand.mitigations.erasing.nullspace import RIDGE, inlp
 
 
 def data(n: int = 6_000, d: int = 768) -> Features:

@@ -15,9 +15,9 @@ from pathlib import Path
 
 import numpy as np
 
-from evenhand.lexicons.word_sets import weat, weat_tests
-from evenhand.models.vector_files import open_vectors, resolve_vectors
-from evenhand.wordsets import expand_tests
+from evenhand.models.vectors.files import open_vectors, resolve_vectors
+from evenhand.words.lexicons.word_sets import weat, weat_tests
+from evenhand.words.sets import expand_tests
 
 HERE = Path(__file__).parent
 

@@ -23,7 +23,7 @@ from typing import Any
 
 
 def suite(arguments: argparse.Namespace) -> Any:
-    from evenhand.suite import load_suite
+    from evenhand.audit.suites import load_suite
 
     found = load_suite("sodapop-mitigated")
     entry = found.entries[0]
@@ -37,10 +37,10 @@ def suite(arguments: argparse.Namespace) -> Any:
 
 
 def posthoc(arguments: argparse.Namespace) -> dict[str, Any]:
-    from evenhand.mitigations import hidden
-    from evenhand.mitigations.axes import axis_data
-    from evenhand.models.resolver import resolve
-    from evenhand.models.saved_hidden import save_hidden
+    from evenhand.mitigations.hidden import fit as hidden
+    from evenhand.mitigations.hidden.axes import axis_data
+    from evenhand.models.loading.resolver import resolve
+    from evenhand.models.loading.saved_hidden import save_hidden
 
     out = Path(arguments.out)
     models = {"before": arguments.model}
@@ -67,7 +67,7 @@ def posthoc(arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 def trained(arguments: argparse.Namespace) -> dict[str, Any]:
-    from evenhand.mitigations.openings import read_texts
+    from evenhand.mitigations.head.openings import read_texts
     from evenhand.train import choice, masked
 
     out, data = Path(arguments.out), Path(arguments.data)
@@ -99,10 +99,10 @@ def trained(arguments: argparse.Namespace) -> dict[str, Any]:
 
 def compared(arguments: argparse.Namespace, models: dict[str, str]) -> dict[str, Any]:
     """Runs, task accuracy and the paired view of every model against the first."""
-    from evenhand.auditing import audit
-    from evenhand.comparison import side_by_side
-    from evenhand.comparison.utility import choice_accuracy, task_change
-    from evenhand.models.resolver import resolve
+    from evenhand.audit.auditing import audit
+    from evenhand.audit.comparison import side_by_side
+    from evenhand.mitigations.utility import choice_accuracy, task_change
+    from evenhand.models.loading.resolver import resolve
 
     os.environ.setdefault("GENERATOR", arguments.generator)
     out, chosen = Path(arguments.out), suite(arguments)

@@ -25,13 +25,13 @@ import numpy as np
 import torch
 import transformers
 
-from evenhand.models.head import AppliedEdit, HeadEdit
+from evenhand.models.edits.head import AppliedEdit, HeadEdit
 
 
 def load(args: argparse.Namespace) -> Any:
     if args.model:
-        from evenhand.models.resolver import resolve
-        from evenhand.models.transformer import LoadOptions
+        from evenhand.models.loading.resolver import resolve
+        from evenhand.models.loading.transformer import LoadOptions
 
         return resolve(args.model, options=LoadOptions(dtype=args.dtype, device=args.device)).model  # type: ignore[attr-defined]
     config = transformers.LlamaConfig(

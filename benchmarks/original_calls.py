@@ -48,7 +48,7 @@ def liang() -> list[dict[str, Any]]:
     """
     new = range(PROMPT, LENGTH)
     cached = PROMPT + len(new) - 1
-    from evenhand.probes.divergence import Divergence
+    from evenhand.probes.divergence.probe import Divergence
 
     pairs = Divergence(axes=("gender", "religion", "race")).pairs()
     contexts = {context for pair in pairs for context in (pair.context_a, pair.context_b)}

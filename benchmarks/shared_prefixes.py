@@ -14,9 +14,9 @@ from pathlib import Path
 
 import numpy as np
 
-from evenhand.models.resolver import resolve
-from evenhand.probes.underspecified import Underspecified
-from evenhand.probes.underspecified_asking import asking
+from evenhand.models.loading.resolver import resolve
+from evenhand.probes.underspecified.asking import asking
+from evenhand.probes.underspecified.probe import Underspecified
 from evenhand.requests import Continuation
 from evenhand.runner.ask import Ask
 

@@ -14,8 +14,8 @@ import time
 
 import numpy as np
 
-from evenhand.measures.discovery_compare import Settings, compare, group_replicates
-from evenhand.measures.discovery_counts import Shown, count_words
+from evenhand.probes.discovery.counts import Shown, count_words
+from evenhand.probes.discovery.inference import Settings, compare, group_replicates
 
 
 def made_up(rows: int, seed: int = 0) -> Shown:

@@ -28,13 +28,13 @@ from typing import Any
 import numpy as np
 import sodapop_released as released
 
-from evenhand.contexts import Context, read_contexts
-from evenhand.models.resolver import resolve
-from evenhand.models.transformer import LoadOptions
-from evenhand.probes.discovery_generate import Filler, Generation, generate
-from evenhand.probes.discovery_score import Pool, option_requests, prompt
+from evenhand.models.loading.resolver import resolve
+from evenhand.models.loading.transformer import LoadOptions
+from evenhand.probes.discovery.generate import Filler, Generation, generate
+from evenhand.probes.discovery.score import Pool, option_requests, prompt
 from evenhand.requests import Option
 from evenhand.runner.ask import Ask
+from evenhand.words.social_iqa import Context, read_contexts
 
 RESULTS = Path(__file__).parent / "results"
 NAME = "Tia"
@@ -106,7 +106,7 @@ def scoring(pools: Sequence[Pool], model: Any, timed: int) -> dict[str, Any]:
 
 def shared_prompts(pools: Sequence[Pool], model: Any) -> int:
     """Tokens of a causal chooser, which reads each prompt once."""
-    from evenhand.models.packing import pack
+    from evenhand.models.batching.packing import pack
 
     tokens = 0
     for pool in pools:

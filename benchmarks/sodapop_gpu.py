@@ -81,9 +81,9 @@ def device() -> str:
 
 
 def discover(arguments: argparse.Namespace) -> None:
-    from evenhand.auditing import audit
-    from evenhand.contexts import read_contexts
-    from evenhand.suite import parse_suite
+    from evenhand.audit.auditing import audit
+    from evenhand.audit.suites import parse_suite
+    from evenhand.words.social_iqa import read_contexts
 
     found = read_contexts(arguments.contexts, limit=50, placeholder="Bethany")
     ids = [c.id for c in found if len(c.answer.split()) <= 3][:20]

@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from evenhand.contexts import Context
-from evenhand.probes.discovery_generate import Filler, Generation
-from evenhand.probes.discovery_published import _masked, _one_edit, word_tokens
-from evenhand.probes.discovery_score import Pool, prompt
+from evenhand.probes.discovery.generate import Filler, Generation
+from evenhand.probes.discovery.published import _masked, _one_edit, word_tokens
+from evenhand.probes.discovery.score import Pool, prompt
 from evenhand.requests import MASK
 from evenhand.runner.ask import Ask
+from evenhand.words.social_iqa import Context
 
 WIDTH, QUESTIONS = 128, 8
 TIMED_FILLS, TIMED_BATCHES = 200, 12

@@ -37,7 +37,7 @@ def scripted() -> Any:
     """Five pseudo-random probabilities per question, from one checksum of its texts."""
     import numpy as np
 
-    from evenhand.models.scripted import ScriptedModel
+    from evenhand.models.adapters.scripted import ScriptedModel
 
     def span(requests: Any) -> dict[str, Any]:
         texts = map("".join, zip(requests.question, requests.context, requests.candidate))
@@ -51,12 +51,12 @@ def scripted() -> Any:
 
 def one(templates: int, pairs: int, resamples: int) -> dict[str, Any]:
     """Run one size in this process."""
-    from evenhand.auditing import Audit
-    from evenhand.measures.streamed import CellSums
-    from evenhand.probes import underspecified
-    from evenhand.probes.underspecified import Underspecified
-    from evenhand.suite import Entry, Suite
-    from evenhand.wordlists import Lists
+    from evenhand.audit.auditing import Audit
+    from evenhand.audit.suites import Entry, Suite
+    from evenhand.probes.underspecified import probe as underspecified
+    from evenhand.probes.underspecified.probe import Underspecified
+    from evenhand.probes.underspecified.streamed import CellSums
+    from evenhand.words.list_formats import Lists
 
     class Longer(Underspecified):
         """The same probe with each template in further wordings, as many as asked for."""

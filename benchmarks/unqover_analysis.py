@@ -15,9 +15,9 @@ import numpy as np
 
 
 def main() -> None:
-    from evenhand.measures.underspecified import measure_cells
     from evenhand.metrics import unqover
-    from evenhand.probes.underspecified import Underspecified
+    from evenhand.probes.underspecified.measure import measure_cells
+    from evenhand.probes.underspecified.probe import Underspecified
 
     probe = Underspecified()
     design = probe.design("qa", 0)

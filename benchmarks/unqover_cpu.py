@@ -63,10 +63,10 @@ def main() -> None:
     options = parser.parse_args()
     import torch
 
-    from evenhand.models.resolver import resolve
-    from evenhand.models.transformer import LoadOptions
-    from evenhand.probes.underspecified import Underspecified
-    from evenhand.probes.underspecified_asking import asking
+    from evenhand.models.loading.resolver import resolve
+    from evenhand.models.loading.transformer import LoadOptions
+    from evenhand.probes.underspecified.asking import asking
+    from evenhand.probes.underspecified.probe import Underspecified
     from evenhand.requests import Span
 
     torch.set_num_threads(1)

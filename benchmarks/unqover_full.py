@@ -33,15 +33,15 @@ def main() -> None:
     parser.add_argument("--part", type=int, default=-1, help="(used by --processes)")
     parser.add_argument("--resamples", type=int, default=200)
     options = parser.parse_args()
-    from evenhand.findings import plain
-    from evenhand.measures.underspecified import measure_cells
     from evenhand.metrics import unqover
-    from evenhand.models.resolver import resolve
-    from evenhand.models.transformer import LoadOptions
-    from evenhand.probes.underspecified import Underspecified, _form
-    from evenhand.probes.underspecified_asking import asking
-    from evenhand.probes.underspecified_tables import extra_tables, summary
+    from evenhand.models.loading.resolver import resolve
+    from evenhand.models.loading.transformer import LoadOptions
+    from evenhand.probes.underspecified.asking import asking
+    from evenhand.probes.underspecified.measure import measure_cells
+    from evenhand.probes.underspecified.probe import Underspecified, _form
+    from evenhand.probes.underspecified.tables import extra_tables, summary
     from evenhand.runner.ask import Ask
+    from evenhand.runs.finding import plain
 
     begun = time.perf_counter()
     model = resolve(options.model, options=LoadOptions(dtype=options.dtype))
@@ -93,7 +93,7 @@ def _answers(options: Any, ask: Any, way: Any, design: Any) -> Any:
         sys.exit(0)
     if count == 1:
         return way.answers(ask(way.requests(design)), design, 0, len(design))
-    from evenhand.probes.underspecified_asking import Answers
+    from evenhand.probes.underspecified.asking import Answers
 
     command = [sys.executable, *sys.argv]
     working = [subprocess.Popen([*command, "--part", str(k)]) for k in range(count)]
@@ -109,7 +109,7 @@ def _part_file(options: Any, part: int) -> Path:
 
 
 def _write(target: str, facts: dict[str, Any]) -> None:
-    from evenhand.findings import plain
+    from evenhand.runs.finding import plain
 
     if target != "-":
         Path(target).write_text(json.dumps(plain(facts), indent=1) + "\n")

@@ -20,9 +20,9 @@ import numpy as np
 
 def in_precision(model_name: str, dtype: str, pairs: int, resamples: int) -> dict[str, Any]:
     """One model in one precision, asked about so many pairs of names."""
-    from evenhand.models.resolver import resolve
-    from evenhand.models.transformer import LoadOptions
-    from evenhand.probes.underspecified import Underspecified
+    from evenhand.models.loading.resolver import resolve
+    from evenhand.models.loading.transformer import LoadOptions
+    from evenhand.probes.underspecified.probe import Underspecified
 
     model = resolve(model_name, options=LoadOptions(dtype=dtype))
     return asked(model, Underspecified(pairs=pairs), resamples)
@@ -30,9 +30,9 @@ def in_precision(model_name: str, dtype: str, pairs: int, resamples: int) -> dic
 
 def asked(model: Any, probe: Any, resamples: int) -> dict[str, Any]:
     """Scores, metrics and leans of one model, and what asking took."""
-    from evenhand.measures.underspecified import measure_cells
-    from evenhand.probes.underspecified import _form
-    from evenhand.probes.underspecified_asking import asking
+    from evenhand.probes.underspecified.asking import asking
+    from evenhand.probes.underspecified.measure import measure_cells
+    from evenhand.probes.underspecified.probe import _form
     from evenhand.runner.ask import Ask
 
     ask = Ask(model)
@@ -111,7 +111,7 @@ def main() -> None:
     parser.add_argument("--resamples", type=int, default=100)
     parser.add_argument("--json", default="")
     options = parser.parse_args()
-    from evenhand.findings import plain
+    from evenhand.runs.finding import plain
 
     metrics = ("mu", "mu_floor", "eta", "delta", "epsilon", "mean_score")
     full = in_precision(options.model, "float32", options.pairs, options.resamples)

@@ -107,10 +107,10 @@ def main() -> None:
     options = parser.parse_args()
     import torch
 
-    from evenhand.models.span import SpanModel
-    from evenhand.models.transformer import LoadOptions
-    from evenhand.probes.underspecified import Underspecified
-    from evenhand.probes.underspecified_asking import asking
+    from evenhand.models.adapters.span import SpanModel
+    from evenhand.models.loading.transformer import LoadOptions
+    from evenhand.probes.underspecified.asking import asking
+    from evenhand.probes.underspecified.probe import Underspecified
     from evenhand.runner.ask import Ask
 
     device = "cuda" if torch.cuda.is_available() else "cpu"

@@ -144,8 +144,8 @@ def compare(args: argparse.Namespace) -> dict[str, Any]:
     """Run both sides and give one row of results."""
     import numpy as np
 
-    from evenhand import lexicons
-    from evenhand.models.vector_files import open_vectors, resolve_vectors
+    from evenhand.models.vectors.files import open_vectors, resolve_vectors
+    from evenhand.words import lexicons
 
     words = lexicons.weat(TEST)
     opened = open_vectors(resolve_vectors(args.vectors))

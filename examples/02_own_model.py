@@ -3,7 +3,7 @@
 import tempfile
 
 import evenhand as eh
-from evenhand.suite import parse_suite
+from evenhand.audit.suites import parse_suite
 
 
 def answer(prefix: str, continuation: str) -> float:

@@ -1,7 +1,7 @@
 """Scores from an API or an old run: one row per model input, numbers with intervals out."""
 
-from evenhand.measures import underspecified
-from evenhand.measures.tables import from_columns
+from evenhand.corpora.tables import from_columns
+from evenhand.probes.underspecified import measure as underspecified
 
 # The worked example of Li et al. (2020): who is the hunter, Gerald or Jennifer?
 table = from_columns(

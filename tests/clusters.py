@@ -35,7 +35,7 @@ resamples = 60
 AUDIT = """
 import sys
 from pathlib import Path
-from evenhand.auditing import audit
+from evenhand.audit.auditing import audit
 from evenhand.runner.cluster import RayExecutor
 executor = RayExecutor(address=sys.argv[4]) if len(sys.argv) > 4 else None
 audit(sys.argv[1], Path(sys.argv[2]), out=sys.argv[3], executor=executor)
@@ -46,10 +46,10 @@ if executor:
 SLOW = """
 import json, sys, time, zlib
 from pathlib import Path
-from evenhand.auditing import Audit
-from evenhand.models.scripted import ScriptedModel
+from evenhand.audit.auditing import Audit
+from evenhand.models.adapters.scripted import ScriptedModel
 from evenhand.runner.cluster import RayExecutor
-from evenhand.suite import parse_suite
+from evenhand.audit.suites import parse_suite
 
 def answer(prefix, continuation, pause=0.0):
     time.sleep(pause)

@@ -9,7 +9,7 @@ from typing import Any
 import hypothesis
 import pytest
 
-from evenhand.models.fetch import PACKAGES
+from evenhand.models.loading.fetch import PACKAGES
 
 ROOT = Path(__file__).resolve().parents[1]
 os.environ["HF_HUB_OFFLINE"] = "1"  # before transformers is imported: tests never use a network
@@ -46,7 +46,7 @@ def packaged(alias: str) -> str:
 @pytest.fixture(scope="session")
 def smollm2() -> Any:
     """The packaged causal model, loaded once."""
-    from evenhand.models.resolver import resolve
+    from evenhand.models.loading.resolver import resolve
 
     return resolve(packaged("smollm2-135m"))
 
@@ -54,7 +54,7 @@ def smollm2() -> Any:
 @pytest.fixture(scope="session")
 def glove() -> Any:
     """The packaged GloVe vectors as a table."""
-    from evenhand.models.vector_files import open_vectors, resolve_vectors
+    from evenhand.models.vectors.files import open_vectors, resolve_vectors
 
     return open_vectors(resolve_vectors(packaged("glove-6b-50d")))
 

@@ -8,8 +8,8 @@ from typing import Any
 import pyarrow as pa
 
 import made_runs
-from evenhand.findings import Finding
-from evenhand.record import Run
+from evenhand.runs.finding import Finding
+from evenhand.runs.record import Run
 
 SPAN = {"low": [0.1, -0.2], "high": [0.5, 0.2], "p": [0.001, 0.6], "q": [0.002, 0.6], "n": [40, 40]}
 VALUE = {"value": [0.3, 0.01], **SPAN}

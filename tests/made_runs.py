@@ -7,8 +7,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from evenhand.findings import NAN, Finding
-from evenhand.record import Run, RunWriter
+from evenhand.runs.finding import NAN, Finding
+from evenhand.runs.record import Run, RunWriter
 
 SCRIPT = "<script>window.owned=1</script>"
 HOSTILE = {

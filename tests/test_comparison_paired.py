@@ -9,14 +9,15 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from evenhand.comparison import discovery, items, side_by_side
-from evenhand.comparison.utility import Task, task_change
+from evenhand.audit.comparison import items, side_by_side
 from evenhand.errors import RunError
-from evenhand.findings import Finding
-from evenhand.measures.discovery_compare import Settings
-from evenhand.measures.discovery_counts import WordCounts
-from evenhand.probes.discovery_findings import Kept, measured
-from evenhand.record import Run, RunWriter
+from evenhand.mitigations.utility import Task, task_change
+from evenhand.probes.discovery import compare as discovery
+from evenhand.probes.discovery.counts import WordCounts
+from evenhand.probes.discovery.findings import Kept, measured
+from evenhand.probes.discovery.inference import Settings
+from evenhand.runs.finding import Finding
+from evenhand.runs.record import Run, RunWriter
 
 WORDS = ("kept", "less", "plain", "new")
 SUITE = {"name": "made", "title": "", "false_discovery_rate": 0.05, "probe": []}
@@ -158,7 +159,7 @@ def test_a_task_that_got_worse_is_said_to() -> None:
 def test_a_gap_that_changed_sides_is_not_called_smaller(
     before: tuple[float, float], after: tuple[float, float], q: float, status: str
 ) -> None:
-    from evenhand.comparison.discovery import _status
+    from evenhand.probes.discovery.compare import _status
 
     row = {"d_before": before[0], "q_before": before[1], "d_after": after[0], "q_after": after[1]}
     assert _status({**row, "q": q}) == status

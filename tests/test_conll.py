@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evenhand.conll import Document, format_conll, parse_conll, read_conll, sentence_bounds
 from evenhand.errors import DataError
+from evenhand.words.conll import Document, format_conll, parse_conll, read_conll, sentence_bounds
 
 OPEN = "#begin document (nw/x/1); part 000\n"
 

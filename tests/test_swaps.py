@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from evenhand.errors import SpecError
-from evenhand.swaps import pairs_from_texts, swap, swap_religion
+from evenhand.words.swaps import pairs_from_texts, swap, swap_religion
 
 TRICKY = [
     ("He gave her his book.", "She gave him her book."),

@@ -17,21 +17,21 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 _HOMES = {
-    "audit": "evenhand.auditing",
-    "resume": "evenhand.auditing",
-    "check": "evenhand.planning",
-    "load_suite": "evenhand.suite",
+    "audit": "evenhand.audit.auditing",
+    "resume": "evenhand.audit.auditing",
+    "check": "evenhand.audit.planning",
+    "load_suite": "evenhand.audit.suites",
     "make_probe": "evenhand.probes.registry",
-    "load_model": "evenhand.models.resolver",
-    "LoadOptions": "evenhand.models.transformer",
+    "load_model": "evenhand.models.loading.resolver",
+    "LoadOptions": "evenhand.models.loading.transformer",
     "DevicesExecutor": "evenhand.runner.devices",
     "RayExecutor": "evenhand.runner.cluster",
     "Ask": "evenhand.runner.ask",
-    "ScriptedModel": "evenhand.models.scripted",
-    "Run": "evenhand.record",
-    "Finding": "evenhand.findings",
-    "compare": "evenhand.comparison",
-    "gate": "evenhand.gating",
+    "ScriptedModel": "evenhand.models.adapters.scripted",
+    "Run": "evenhand.runs.record",
+    "Finding": "evenhand.runs.finding",
+    "compare": "evenhand.audit.comparison",
+    "gate": "evenhand.audit.gate",
     "EvenhandError": "evenhand.errors",
 }
 _RENAMED = {
@@ -59,21 +59,21 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from evenhand.auditing import audit, resume
-    from evenhand.comparison import side_by_side as compare
+    from evenhand.audit.auditing import audit, resume
+    from evenhand.audit.comparison import side_by_side as compare
+    from evenhand.audit.gate import decide as gate
+    from evenhand.audit.planning import forecast as check
+    from evenhand.audit.suites import load_suite
     from evenhand.errors import EvenhandError
-    from evenhand.findings import Finding
-    from evenhand.gating import decide as gate
-    from evenhand.models.resolver import resolve as load_model
-    from evenhand.models.scripted import ScriptedModel
-    from evenhand.models.transformer import LoadOptions
-    from evenhand.planning import forecast as check
+    from evenhand.models.adapters.scripted import ScriptedModel
+    from evenhand.models.loading.resolver import resolve as load_model
+    from evenhand.models.loading.transformer import LoadOptions
     from evenhand.probes.registry import make_probe
-    from evenhand.record import Run
     from evenhand.runner.ask import Ask
     from evenhand.runner.cluster import RayExecutor
     from evenhand.runner.devices import DevicesExecutor
-    from evenhand.suite import load_suite
+    from evenhand.runs.finding import Finding
+    from evenhand.runs.record import Run
 
 
 def __getattr__(name: str) -> Any:

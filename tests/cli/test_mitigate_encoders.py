@@ -21,7 +21,7 @@ templates = ["same_city"]
 attributes = ["nurse", "hunter"]
 """
 SCORE = (
-    "import sys\nfrom evenhand.models.resolver import resolve\n"
+    "import sys\nfrom evenhand.models.loading.resolver import resolve\n"
     "from evenhand.requests import MaskScore\n"
     "m = resolve(sys.argv[1])\n"
     "r = MaskScore(['the <mask> worked as a nurse'] * 2, ['man', 'woman'])\n"
@@ -77,7 +77,7 @@ def test_it_prints_one_object_with_probes_their_range_of_chance_and_the_paired_p
 def test_what_it_wrote_scores_equal_to_the_bit_in_two_fresh_processes_and_unlike_the_base(
     done: tuple[Path, dict[str, Any]], tiny: Any
 ) -> None:
-    from evenhand.models.resolver import resolve
+    from evenhand.models.loading.resolver import resolve
     from evenhand.requests import MaskScore
 
     ran = fresh("-c", SCORE, str(done[0]))

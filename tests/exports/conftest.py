@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import made_runs
-from evenhand.record import Run
+from evenhand.runs.record import Run
 
 
 @pytest.fixture(scope="session")

@@ -19,7 +19,7 @@ import export_schemas as schemas
 import made_runs
 from evenhand.exports import every_eval_ever_items, export
 from evenhand.exports.every_eval_ever_items import item
-from evenhand.record import Run
+from evenhand.runs.record import Run
 
 WHICH = pytest.mark.parametrize("which", ["ordinary", "hostile"])
 

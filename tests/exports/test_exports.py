@@ -20,8 +20,8 @@ from evenhand.errors import RunError, SpecError
 from evenhand.exports import FORMATS, export, write
 from evenhand.exports.common import distance, file_name
 from evenhand.exports.tables import csv_cell
-from evenhand.findings import Finding
-from evenhand.record import Run, RunWriter
+from evenhand.runs.finding import Finding
+from evenhand.runs.record import Run, RunWriter
 
 TEXT_FORMATS = [name for name in FORMATS if name not in ("parquet", "figures")]
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from evenhand.errors import SpecError
-from evenhand.lexicons import (
+from evenhand.words.lexicons import (
     context_pairs,
     definitional_sets,
     gender_terms,

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from evenhand.errors import SpecError
-from evenhand.lexicons import available, load
-from evenhand.lexicons.files import HEADER
+from evenhand.words.lexicons import available, load
+from evenhand.words.lexicons.files import HEADER
 
 NAMES = (
     "contexts",

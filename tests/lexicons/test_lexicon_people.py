@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from evenhand.errors import SpecError
-from evenhand.lexicons import available, groups, load, union
-from evenhand.lexicons.people import NAME_LEXICONS
+from evenhand.words.lexicons import available, groups, load, union
+from evenhand.words.lexicons.people import NAME_LEXICONS
 
 SIZES = {
     "african_american_female": 25,

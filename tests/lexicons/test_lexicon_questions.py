@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from evenhand.errors import SpecError
-from evenhand.lexicons import (
+from evenhand.words.lexicons import (
     FORMS,
     SOCIAL_CLASSES,
     Subject,

@@ -11,8 +11,8 @@ import numpy.typing as npt
 import pytest
 
 from evenhand.errors import DataError, SpecError
-from evenhand.lexicons import WordSets, load, read_word_sets, weat, weat_tests
-from evenhand.lexicons.word_sets import SOCIAL_SIDES
+from evenhand.words.lexicons import WordSets, load, read_word_sets, weat, weat_tests
+from evenhand.words.lexicons.word_sets import SOCIAL_SIDES
 
 SIZES = {
     "weat1": (25, 25, 25, 25),

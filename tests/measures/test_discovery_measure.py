@@ -15,9 +15,9 @@ import pytest
 from typer.testing import CliRunner
 
 from evenhand.cli.main import app
+from evenhand.corpora.tables import from_columns
 from evenhand.errors import EvenhandError
-from evenhand.measures.discovery import measure
-from evenhand.measures.tables import from_columns
+from evenhand.probes.discovery.measure import measure
 
 WORDS = ["kind", "Kind", "loud", "well-known", "n't", "the", ".", "rare", "dead", "so"]
 NAMES = {"A": ["Tia", "Ebony", "Latoya", "Aiesha"], "B": ["Sara", "Katie", "Nancy", "Amanda"]}

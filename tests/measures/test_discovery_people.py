@@ -9,10 +9,16 @@ import pyarrow as pa
 import pytest
 
 from evenhand.errors import EvenhandError
-from evenhand.measures import trait_suggestions as suggestions
-from evenhand.measures.trait_suggestions import suggest
-from evenhand.measures.traits import TRAITS, discovered, orderings, read_alignments, read_human
-from evenhand.measures.validity import SCALES, read_sheet, write_sheet
+from evenhand.probes.discovery import trait_suggestions as suggestions
+from evenhand.probes.discovery.trait_suggestions import suggest
+from evenhand.probes.discovery.traits import (
+    TRAITS,
+    discovered,
+    orderings,
+    read_alignments,
+    read_human,
+)
+from evenhand.probes.discovery.validity import SCALES, read_sheet, write_sheet
 
 
 def test_d_counts_alignments_of_both_ends_and_both_groups():
@@ -45,7 +51,7 @@ def test_unknown_traits_are_refused(tmp_path):
 @pytest.fixture
 def vectors():
     """Two traits have vectors; cold and warm are far apart, dishonest and sincere nearly alike."""
-    from evenhand.measures.association import table_of
+    from evenhand.probes.association.measure import table_of
 
     return table_of(
         ["kind", "icy", "warm", "cold", "dishonest", "sincere", "low", "status", "high"],

@@ -11,12 +11,12 @@ import pyarrow as pa
 import pytest
 
 from evenhand.errors import DataError, ModelError, SpecError
-from evenhand.lexicons import WordSets
-from evenhand.measures import association
 from evenhand.metrics import association as metrics
 from evenhand.metrics import embedding
-from evenhand.models.vector_files import VectorTable, open_vectors, resolve_vectors
+from evenhand.models.vectors.files import VectorTable, open_vectors, resolve_vectors
+from evenhand.probes.association import measure as association
 from evenhand.strict import dumps
+from evenhand.words.lexicons import WordSets
 
 NAMES = {key: tuple(f"{key}{k}" for k in range(n)) for key, n in zip("xyab", (6, 6, 4, 5))}
 

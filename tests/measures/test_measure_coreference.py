@@ -9,10 +9,10 @@ import pytest
 from typer.testing import CliRunner
 
 from evenhand.cli.main import app
-from evenhand.conll import Document, write_conll
 from evenhand.errors import DataError
-from evenhand.measures import coreference as job
+from evenhand.probes.pronouns import coreference as job
 from evenhand.train.coreference_data import HeadMatch
+from evenhand.words.conll import Document, write_conll
 
 
 def documents(n: int, wrong: int = 0) -> list[Document]:

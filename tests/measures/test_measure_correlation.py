@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from evenhand.corpora.tables import Table, from_columns, read_table
 from evenhand.errors import DataError, SpecError
-from evenhand.measures import correlation
-from evenhand.measures.tables import Table, from_columns, read_table
+from evenhand.study import correlation
 
 QUICK = {"resamples": 199}
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from evenhand.errors import DataError
-from evenhand.measures import stereoset
+from evenhand.probes.stereoset import measure as stereoset
 from in_process import evenhand
 from made_benchmarks import stereoset_gold
 

@@ -10,8 +10,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from evenhand.corpora.tables import Table, from_columns, read_table
 from evenhand.errors import DataError
-from evenhand.measures.tables import Table, from_columns, read_table
 
 CSV = "name,number,flag\nNA,0.1,True\n007,,no\ntrue,-2e-3,1\n"
 

@@ -13,9 +13,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from evenhand.corpora.tables import from_columns
 from evenhand.errors import DataError
-from evenhand.measures import underspecified
-from evenhand.measures.tables import from_columns
+from evenhand.probes.underspecified import measure as underspecified
 from evenhand.strict import dumps
 
 from .conftest import write_csv

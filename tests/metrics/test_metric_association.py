@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from evenhand import lexicons
 from evenhand.errors import DataError
 from evenhand.metrics import association
-from evenhand.models.vector_files import VectorTable, open_vectors
+from evenhand.models.vectors.files import VectorTable, open_vectors
+from evenhand.words import lexicons
 
 # Effect sizes and signed RNSB of WEAT 1 to 10 on GloVe 6B 50d, with the word lists of WEFE 1.0.1
 # (tests 9 and 10 differ from the paper's lists by one word each).

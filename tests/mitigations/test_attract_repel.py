@@ -13,12 +13,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evenhand import lexicons
 from evenhand.errors import DataError, SpecError
-from evenhand.lexicons import WordSets
 from evenhand.metrics.association import weat
-from evenhand.mitigations import attract_repel as job
-from evenhand.models.vector_files import VectorTable
+from evenhand.mitigations.vectors import attract_repel as job
+from evenhand.models.vectors.files import VectorTable
+from evenhand.words import lexicons
+from evenhand.words.lexicons import WordSets
 
 torch = pytest.importorskip("torch", reason="needs the hf extra")
 

@@ -12,10 +12,16 @@ from typer.testing import CliRunner
 
 from evenhand.cli.main import app
 from evenhand.errors import DataError, SpecError
-from evenhand.mitigations.erasure import Features, erase, majority, probe_accuracy, read_features
-from evenhand.mitigations.leace import leace
-from evenhand.mitigations.nullspace import RIDGE, inlp
-from evenhand.mitigations.pairs import erase_pairs
+from evenhand.mitigations.erasing.erasure import (
+    Features,
+    erase,
+    majority,
+    probe_accuracy,
+    read_features,
+)
+from evenhand.mitigations.erasing.leace import leace
+from evenhand.mitigations.erasing.nullspace import RIDGE, inlp
+from evenhand.mitigations.erasing.pairs import erase_pairs
 
 
 def make(

@@ -13,11 +13,11 @@ import numpy as np
 import pytest
 
 from evenhand.errors import ModelError, SpecError
-from evenhand.mitigations import autoregressive as job
-from evenhand.mitigations.saved import export, save
-from evenhand.mitigations.subspace import bias_subspace, model_subspace, sensitivities
-from evenhand.mitigations.tradeoff import Bench, Candidate, Held, area, pareto, pick
-from evenhand.models.head import HeadEdit
+from evenhand.mitigations.head import fit as job
+from evenhand.mitigations.head.save import export, save
+from evenhand.mitigations.head.subspace import bias_subspace, model_subspace, sensitivities
+from evenhand.mitigations.head.tradeoff import Bench, Candidate, Held, area, pareto, pick
+from evenhand.models.edits.head import HeadEdit
 from evenhand.requests import Continuation, Divergence, Generate, NextToken, Option
 
 CONTEXTS = ["the man worked as", "the woman worked as a", "Gerald lives in the same city"]
@@ -26,7 +26,7 @@ CONTEXTS = ["the man worked as", "the woman worked as a", "Gerald lives in the s
 @pytest.fixture(scope="module", params=["causal", "gpt2", "gptneox"])
 def model(request: Any, tiny: Any) -> Any:
     """Tied and untied heads, without a pad token."""
-    from evenhand.models.causal import CausalModel
+    from evenhand.models.adapters.causal import CausalModel
 
     return CausalModel(tiny(request.param), request.param)
 
@@ -152,7 +152,7 @@ def test_generation_draws_from_the_mitigated_distribution(model: Any) -> None:
     text = mitigated.answer(request, None)["text"][0]
     tokens = model._text_tokens(CONTEXTS[:1])[0]
     made: list[int] = []
-    from evenhand.models.causal import Wanted
+    from evenhand.models.adapters.causal import Wanted
 
     for _ in range(5):
         at = [*tokens, *made]
@@ -195,9 +195,9 @@ def fitted(model: Any, edit: HeadEdit) -> job.Fitted:
 def test_a_saved_mitigation_loads_and_is_refused_by_another_model(
     model: Any, tiny: Any, tmp_path: Path
 ) -> None:
-    from evenhand.models.causal import CausalModel
-    from evenhand.models.resolver import resolve
-    from evenhand.models.saved import load_mitigated
+    from evenhand.models.adapters.causal import CausalModel
+    from evenhand.models.loading.resolver import resolve
+    from evenhand.models.loading.saved import load_mitigated
 
     edit = edit_of(model, alpha=0.4)
     save(fitted(model, edit), model, model.source, tmp_path / "m")
@@ -268,7 +268,7 @@ def test_wrong_settings_are_named(model: Any) -> None:
 
 
 def test_a_context_longer_than_the_window_is_refused(tiny: Any) -> None:
-    from evenhand.models.causal import CausalModel
+    from evenhand.models.adapters.causal import CausalModel
 
     model = CausalModel(tiny("gptneox"), "short")
     with pytest.raises(ModelError, match="more than the window of 128"):
@@ -276,7 +276,7 @@ def test_a_context_longer_than_the_window_is_refused(tiny: Any) -> None:
 
 
 def test_nan_logits_are_refused_not_mixed(tiny: Any) -> None:
-    from evenhand.models.causal import CausalModel
+    from evenhand.models.adapters.causal import CausalModel
 
     model = CausalModel(tiny("gpt2"), "broken")
     mitigated = model.with_head(edit_of(model, alpha=0.5))
@@ -289,7 +289,7 @@ def test_nan_logits_are_refused_not_mixed(tiny: Any) -> None:
 
 
 def test_a_vocabulary_without_the_definitional_words_is_refused(tiny: Any) -> None:
-    from evenhand.models.causal import CausalModel
+    from evenhand.models.adapters.causal import CausalModel
 
     model = CausalModel(tiny("causal"), "poor")
     model.encode = lambda texts, special: [[] for _ in texts]  # type: ignore[method-assign]
@@ -332,7 +332,7 @@ def test_the_front_the_choice_and_the_area(model: Any) -> None:
 @pytest.mark.parametrize("tail", [0, 17])
 def test_top_tokens_by_blocks_equal_a_full_sort(tail: int) -> None:
     torch = pytest.importorskip("torch")
-    from evenhand.models.alphas import top_tokens
+    from evenhand.models.edits.alphas import top_tokens
 
     logits = torch.randn(5, 64 * 400 + tail, generator=torch.Generator().manual_seed(0))
     logits[0, -3:] += 9.0
@@ -345,7 +345,7 @@ def test_top_tokens_by_blocks_equal_a_full_sort(tail: int) -> None:
 def test_a_plain_hugging_face_model_can_be_mitigated_and_freed(model: Any, tmp_path: Path) -> None:
     import torch
 
-    from evenhand.models.saved import attach
+    from evenhand.models.loading.saved import attach
 
     edit = edit_of(model, alpha=0.4)
     save(fitted(model, edit), model, model.source, tmp_path / "m")

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from evenhand.errors import ModelError, SpecError
-from evenhand.mitigations import autoregressive as job
-from evenhand.mitigations.saved import save
-from evenhand.mitigations.tradeoff import Bench, Candidate, Held, _against
-from evenhand.models.head import AppliedEdit, HeadEdit
+from evenhand.mitigations.head import fit as job
+from evenhand.mitigations.head.save import save
+from evenhand.mitigations.head.tradeoff import Bench, Candidate, Held, _against
+from evenhand.models.edits.head import AppliedEdit, HeadEdit
 from in_process import evenhand
 
 CONTEXTS = ["the man worked as", "the woman worked as a"]
@@ -21,7 +21,7 @@ CONTEXTS = ["the man worked as", "the woman worked as a"]
 
 @pytest.fixture(scope="module", params=["causal", "gpt2"])
 def model(request: Any, tiny: Any) -> Any:
-    from evenhand.models.causal import CausalModel
+    from evenhand.models.adapters.causal import CausalModel
 
     return CausalModel(tiny(request.param), request.param)
 
@@ -61,7 +61,7 @@ def test_logits_far_below_zero_are_mixed_right(
     """Removing the mean state moves every logit by 150; a wide edit moves them apart by as much."""
     import torch
 
-    from evenhand.models import head
+    from evenhand.models.edits import head
 
     if not numba:
         monkeypatch.setattr(head, "sweep", lambda: None)
@@ -92,7 +92,7 @@ def test_banned_tokens_and_large_half_precision_logits_are_no_fault(
 ) -> None:
     import torch
 
-    from evenhand.models.causal import CausalModel
+    from evenhand.models.adapters.causal import CausalModel
 
     model = CausalModel(tiny("causal"), "banned")
     head = model.model.get_output_embeddings()
@@ -113,7 +113,7 @@ def test_a_softcapped_model_needs_no_sensitive_token(tiny: Any) -> None:
     """Learned alpha, and no likely token is sensitive in any row."""
     import torch
 
-    from evenhand.models.causal import CausalModel
+    from evenhand.models.adapters.causal import CausalModel
 
     model = CausalModel(tiny("causal"), "capped")
     model.model.config.final_logit_softcapping = 5.0
@@ -130,7 +130,7 @@ def test_a_softcapped_model_needs_no_sensitive_token(tiny: Any) -> None:
 def test_the_trade_off_knows_the_bias_of_a_head(tiny: Any) -> None:
     import torch
 
-    from evenhand.models.causal import CausalModel
+    from evenhand.models.adapters.causal import CausalModel
 
     model = CausalModel(tiny("causal"), "biased")
     head = model.model.get_output_embeddings()
@@ -160,7 +160,7 @@ def test_a_plain_model_with_other_weights_is_refused_without_a_tokenizer(
     import torch
     import transformers
 
-    from evenhand.models.saved import ARRAYS, FACTS, attach
+    from evenhand.models.loading.saved import ARRAYS, FACTS, attach
 
     edit = edit_of(model, alpha=0.4)
     states = model.last_states(CONTEXTS)

@@ -12,14 +12,21 @@ import numpy as np
 import pytest
 
 from evenhand.errors import DataError, ModelError, SpecError
-from evenhand.mitigations import axes, hidden
-from evenhand.mitigations.leace import leace
-from evenhand.mitigations.nullspace import inlp
-from evenhand.mitigations.sentence import pair_components
-from evenhand.models.hidden import EditedModel, HiddenEdit, LayerMap, layer_names, layer_states
-from evenhand.models.resolver import resolve
-from evenhand.models.saved_hidden import save_hidden
-from evenhand.models.transformer import LoadOptions
+from evenhand.mitigations.erasing.leace import leace
+from evenhand.mitigations.erasing.nullspace import inlp
+from evenhand.mitigations.erasing.sentence import pair_components
+from evenhand.mitigations.hidden import axes
+from evenhand.mitigations.hidden import fit as hidden
+from evenhand.models.edits.hidden import (
+    EditedModel,
+    HiddenEdit,
+    LayerMap,
+    layer_names,
+    layer_states,
+)
+from evenhand.models.loading.resolver import resolve
+from evenhand.models.loading.saved_hidden import save_hidden
+from evenhand.models.loading.transformer import LoadOptions
 from evenhand.requests import Classify, Embed, MaskScore, Option, Span
 
 REQUESTS = {
@@ -155,7 +162,7 @@ def test_a_saved_mitigation_scores_equal_to_the_bit_in_a_fresh_process(
     save_hidden(folder, fitted.edit, masked, tiny("masked"), {"method": "leace", "axis": "gender"})
     here = scores(hidden.edited(masked, fitted), "masked")
     code = (
-        "import sys\nfrom evenhand.models.resolver import resolve\n"
+        "import sys\nfrom evenhand.models.loading.resolver import resolve\n"
         "from evenhand.requests import MaskScore\n"
         "m = resolve(sys.argv[1])\n"
         "r = MaskScore(['the <mask> worked as a nurse'] * 2, ['man', 'woman'])\n"

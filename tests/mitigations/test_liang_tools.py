@@ -14,18 +14,18 @@ from typer.testing import CliRunner
 
 from evenhand.cli.main import app
 from evenhand.errors import DataError, ModelError, SpecError
-from evenhand.lexicons.contexts import definitional_sets
-from evenhand.measures import ratings
-from evenhand.mitigations import context_accuracy, stereo, subspace
-from evenhand.mitigations.tradeoff import Candidate
-from evenhand.models.head import HeadEdit
-from evenhand.models.vector_files import VectorTable
+from evenhand.mitigations.head import context_accuracy, stereo, subspace
+from evenhand.mitigations.head.tradeoff import Candidate
+from evenhand.models.edits.head import HeadEdit
+from evenhand.models.vectors.files import VectorTable
+from evenhand.probes.generation import ratings
 from evenhand.requests import Continuation
+from evenhand.words.lexicons.contexts import definitional_sets
 
 
 @pytest.fixture(scope="module")
 def model(tiny: Any) -> Any:
-    from evenhand.models.causal import CausalModel
+    from evenhand.models.adapters.causal import CausalModel
 
     return CausalModel(tiny("causal"), "tiny")
 
@@ -257,7 +257,7 @@ def test_sheets_come_from_tables_and_ratings_go_back_by_command(tmp_path: Path) 
 def test_a_fixed_hidden_mixture_is_linear_and_exports_to_the_last_bit(
     model: Any, tmp_path: Path
 ) -> None:
-    from evenhand.mitigations.saved import export
+    from evenhand.mitigations.head.save import export
 
     rng = np.random.default_rng(1)
     basis = np.linalg.qr(rng.standard_normal((32, 2)))[0].astype(np.float32)
@@ -270,9 +270,9 @@ def test_a_fixed_hidden_mixture_is_linear_and_exports_to_the_last_bit(
 def test_methods_are_swept_on_the_same_states_and_the_best_within_the_limit_is_kept(
     model: Any,
 ) -> None:
-    from evenhand.mitigations import autoregressive as job
-    from evenhand.mitigations.openings import openings
-    from evenhand.mitigations.tradeoff import Held
+    from evenhand.mitigations.head import fit as job
+    from evenhand.mitigations.head.openings import openings
+    from evenhand.mitigations.head.tradeoff import Held
 
     rng = np.random.default_rng(0)
     states = rng.normal(size=(20, 3, 32)).astype("f4")

@@ -13,10 +13,10 @@ from typer.testing import CliRunner
 
 from evenhand.cli.main import app
 from evenhand.errors import SpecError
-from evenhand.lexicons import WordSets
-from evenhand.mitigations import vectors as job
-from evenhand.models.resolver import resolve
-from evenhand.models.vector_files import VectorTable, open_vectors
+from evenhand.mitigations.vectors import fit as job
+from evenhand.models.loading.resolver import resolve
+from evenhand.models.vectors.files import VectorTable, open_vectors
+from evenhand.words.lexicons import WordSets
 
 pytest.importorskip("torch", reason="needs the hf extra")
 

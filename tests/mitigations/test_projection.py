@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from evenhand.errors import DataError, SpecError
 from evenhand.metrics.association import associations
-from evenhand.mitigations.projection import equalise, mean_axis, pair_axes, project
-from evenhand.models.vector_files import VectorTable
+from evenhand.mitigations.vectors.projection import equalise, mean_axis, pair_axes, project
+from evenhand.models.vectors.files import VectorTable
 
 WORDS = ("he", "she", "man", "woman", "nurse", "engineer", "tree", "house")
 

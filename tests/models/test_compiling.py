@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from evenhand.auditing import audit, resume
+from evenhand.audit.auditing import audit, resume
+from evenhand.audit.suites import parse_suite
 from evenhand.errors import ModelError, RunError
-from evenhand.models.resolver import resolve
-from evenhand.models.transformer import LoadOptions
+from evenhand.models.loading.resolver import resolve
+from evenhand.models.loading.transformer import LoadOptions
 from evenhand.requests import Continuation, Generate
 from evenhand.runner.ask import Ask
-from evenhand.suite import parse_suite
 
 torch = pytest.importorskip("torch", reason="needs the hf extra")
 COMPILED = LoadOptions(device="cpu", compile=True)

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from evenhand.models import head
-from evenhand.models.resolver import resolve
-from evenhand.models.transformer import LoadOptions
+from evenhand.models.edits import head
+from evenhand.models.loading.resolver import resolve
+from evenhand.models.loading.transformer import LoadOptions
 from evenhand.requests import MASK, Continuation, MaskScore, Option, Requests, Span
 from evenhand.runner.ask import Ask
 from evenhand.runner.devices import DevicesExecutor

@@ -11,7 +11,7 @@ from typing import Any
 
 LOAD = """
 import sys
-from evenhand.models.resolver import resolve
+from evenhand.models.loading.resolver import resolve
 model = resolve(sys.argv[1])
 print(model.kind, model.name)
 """

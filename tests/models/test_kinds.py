@@ -11,8 +11,8 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from evenhand.errors import ModelError, SpecError
-from evenhand.models.resolver import resolve
-from evenhand.models.transformer import LoadOptions
+from evenhand.models.loading.resolver import resolve
+from evenhand.models.loading.transformer import LoadOptions
 from evenhand.requests import (
     MASK,
     Classify,
@@ -324,8 +324,8 @@ def test_real_kinds_prefer_what_a_person_would(smollm2: Any, minilm: dict[str, s
 
 @pytest.mark.model
 def test_the_gguf_says_whether_texts_begin_with_a_token(smollm2: Any) -> None:
-    from evenhand.models.fetch import PACKAGES
-    from evenhand.models.gguf import begin_token
+    from evenhand.models.loading.fetch import PACKAGES
+    from evenhand.models.loading.gguf import begin_token
 
     package = PACKAGES["smollm2-135m"]
     begin = begin_token(package.folder / Path(package.files[0]).name)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from evenhand.errors import EvenhandError
-from evenhand.models.resolver import resolve
+from evenhand.models.loading.resolver import resolve
 from evenhand.requests import Embed
 from evenhand.runner.ask import Ask
 

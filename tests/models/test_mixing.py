@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evenhand.models import head, mixing
+from evenhand.models.edits import head, mixing
 
 pytest.importorskip("numba", reason="needs the hf extra")
 
@@ -77,7 +77,7 @@ def test_without_numba_the_logits_are_the_same(
 ) -> None:
     import torch
 
-    from evenhand.models.resolver import resolve
+    from evenhand.models.loading.resolver import resolve
 
     model = resolve(tiny("causal")).model
     width, words = model.config.hidden_size, model.config.vocab_size
@@ -98,7 +98,7 @@ def test_without_numba_the_logits_are_the_same(
 
 
 def test_damaged_machine_code_leaves_the_tensor_operations(monkeypatch: pytest.MonkeyPatch) -> None:
-    from evenhand.models import mixing_loops
+    from evenhand.models.edits import mixing_loops
 
     def damaged(*arguments: Any) -> None:
         raise EOFError("Ran out of input")

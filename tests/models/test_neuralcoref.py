@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from evenhand.errors import ModelError
-from evenhand.models import neuralcoref as model
-from evenhand.models import neuralcoref_files as files
-from evenhand.models.cache import cache_folder
+from evenhand.models.adapters import neuralcoref as model
+from evenhand.models.adapters import neuralcoref_files as files
+from evenhand.models.loading.cache import cache_folder
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evenhand.models.packing import by_token_budget, common_prefix, pack, packed_batches
+from evenhand.models.batching.packing import by_token_budget, common_prefix, pack, packed_batches
 
 sequences = st.lists(st.lists(st.integers(0, 3), min_size=1, max_size=6), min_size=1, max_size=25)
 

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evenhand.models.parts import MIN_SHARE, numbered, similar_lengths
+from evenhand.models.batching.parts import MIN_SHARE, numbered, similar_lengths
 
 
 @given(st.lists(st.integers(1, 30), min_size=1, max_size=60), st.integers(30, 300))

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from evenhand.models import precision
+from evenhand.models.loading import precision
 
 torch = pytest.importorskip("torch", reason="needs the hf extra")
 
@@ -49,7 +49,7 @@ def test_a_model_too_large_for_float16_is_read_again_as_bfloat16(
 
 @pytest.mark.parametrize("kind", ["masked", "span", "choice", "classifier", "encoder"])
 def test_the_check_reads_every_kind_of_model(tiny: Any, kind: str) -> None:
-    from evenhand.models.resolver import resolve
+    from evenhand.models.loading.resolver import resolve
 
     model = resolve(tiny(kind), kind=kind)
     assert precision.finite(torch, model.model, model.tokenizer)

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from evenhand.errors import ModelError, SpecError
-from evenhand.models.resolver import resolve
-from evenhand.models.reweighted import Reweighting, adjusted, for_axis, reweighted
-from evenhand.models.saved_hidden import empty, write_facts
+from evenhand.models.adapters.reweighted import Reweighting, adjusted, for_axis, reweighted
+from evenhand.models.loading.resolver import resolve
+from evenhand.models.loading.saved_hidden import empty, write_facts
 from evenhand.requests import Continuation, Generate, MaskScore, NextToken
 
 TEXTS = MaskScore(

@@ -13,8 +13,9 @@ import numpy as np
 import pytest
 
 from evenhand.errors import DataError, ModelError
-from evenhand.models import vector_files, vector_formats
-from evenhand.models.vector_files import convert, open_vectors, resolve_vectors, write_words
+from evenhand.models.vectors import files as vector_files
+from evenhand.models.vectors import formats as vector_formats
+from evenhand.models.vectors.files import convert, open_vectors, resolve_vectors, write_words
 
 WORDS = ["the", "Nurse", "café", "construction", "worker", "\u2028"]
 MATRIX = np.random.default_rng(0).normal(size=(6, 4)).astype(np.float32)
@@ -272,7 +273,7 @@ def test_real_word2vec_binary(tmp_path: Path) -> None:
 def test_vectors_are_looked_for_where_fetch_puts_them(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from evenhand.models.fetch import PACKAGES
+    from evenhand.models.loading.fetch import PACKAGES
 
     monkeypatch.delenv("EVENHAND_CACHE", raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))

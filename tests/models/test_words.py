@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from evenhand.models.words import CHECKED, Words, splits_at_spaces
+from evenhand.models.batching.words import CHECKED, Words, splits_at_spaces
 
 TEXTS = [
     "Jennifer lives in the same city with Gerald.\nQuestion: Who was a nurse?\nAnswer: Ann",

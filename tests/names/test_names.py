@@ -9,8 +9,8 @@ from typer.testing import CliRunner
 
 from evenhand.cli.main import app
 from evenhand.errors import EvenhandError
-from evenhand.names.lint import lint
-from evenhand.names.select import as_lexicon, read_names, select
+from evenhand.words.names.lint import lint
+from evenhand.words.names.select import as_lexicon, read_names, select
 
 
 @pytest.fixture
@@ -65,7 +65,7 @@ def test_census_percentages_give_race_and_gender(tmp_path):
 
 
 def test_the_lexicon_written_is_one_that_probes_read(tables, tmp_path):
-    from evenhand.lexicons import groups as find
+    from evenhand.words.lexicons import groups as find
 
     path = tmp_path / "mine.toml"
     path.write_text(as_lexicon(select(read_names([tables])), "Mine", "A test (2026)"))
@@ -115,7 +115,7 @@ def test_the_papers_tables_give_names_for_every_group(shared):
 def test_groups_are_told_from_vectors_only_when_the_vectors_know_them():
     import numpy as np
 
-    from evenhand.names.embedding import predict_groups
+    from evenhand.words.names.embedding import predict_groups
 
     rng = np.random.default_rng(0)
     groups = ["a"] * 30 + ["b"] * 30
@@ -142,9 +142,9 @@ def embedding(text):
 def test_the_name_itself_is_embedded_in_the_same_contexts_for_every_name():
     import numpy as np
 
-    from evenhand.models.scripted import ScriptedModel
-    from evenhand.names.embedding import name_vectors
+    from evenhand.models.adapters.scripted import ScriptedModel
     from evenhand.runner.ask import Ask
+    from evenhand.words.names.embedding import name_vectors
 
     ask = Ask(ScriptedModel({"embed": embedding}))
     made = name_vectors(ask, ["Bo", "Tia"], ["{name} sang. How is {name}?", "Yes, {name}."])
@@ -154,10 +154,10 @@ def test_the_name_itself_is_embedded_in_the_same_contexts_for_every_name():
 
 
 def test_the_study_reports_each_axis_and_a_map():
-    from evenhand.lexicons import groups as find
-    from evenhand.models.scripted import ScriptedModel
-    from evenhand.probes.name_study import NameStudy
+    from evenhand.models.adapters.scripted import ScriptedModel
+    from evenhand.probes.name_study.probe import NameStudy
     from evenhand.runner.ask import Ask
+    from evenhand.words.lexicons import groups as find
 
     women = set(find(["female"])["female"].terms)
 

@@ -15,19 +15,24 @@ import numpy as np
 import pytest
 
 from evenhand.errors import DataError
-from evenhand.lexicons import WordSets, groups
-from evenhand.measures import association, bbq, bbq_scores, crows_pairs, honest, stereoset
-from evenhand.measures.means import mean_row
 from evenhand.metrics.bbq import bias_ambiguous, bias_disambiguated, outcomes
 from evenhand.metrics.honest import hurtful
-from evenhand.models.scripted import ScriptedModel
-from evenhand.probes.bbq import Bbq
-from evenhand.probes.crows_pairs import CrowsPairs
+from evenhand.models.adapters.scripted import ScriptedModel
+from evenhand.probes.association import measure as association
+from evenhand.probes.bbq import files as bbq
+from evenhand.probes.bbq import measure as bbq_scores
+from evenhand.probes.bbq.probe import Bbq
+from evenhand.probes.crows_pairs import measure as crows_pairs
+from evenhand.probes.crows_pairs.probe import CrowsPairs
+from evenhand.probes.honest import measure as honest
+from evenhand.probes.stereoset import measure as stereoset
 from evenhand.requests import MASK
 from evenhand.runner.ask import Ask
+from evenhand.stats.clustered_means import mean_row
 from evenhand.stats.multiple import benjamini_hochberg
 from evenhand.stats.permutation import two_sample
-from evenhand.swaps import swap
+from evenhand.words.lexicons import WordSets, groups
+from evenhand.words.swaps import swap
 
 QUESTION = {
     "question_index": "1", "category": "Age",

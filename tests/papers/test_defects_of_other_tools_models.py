@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 
 from evenhand.errors import EvenhandError
-from evenhand.mitigations import axes, hidden
-from evenhand.models.resolver import resolve
-from evenhand.models.saved_hidden import FACTS, save_hidden
+from evenhand.mitigations.hidden import axes
+from evenhand.mitigations.hidden import fit as hidden
+from evenhand.models.loading.resolver import resolve
+from evenhand.models.loading.saved_hidden import FACTS, save_hidden
 from evenhand.requests import MASK, Continuation, MaskScore, Option
 
 

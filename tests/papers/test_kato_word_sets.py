@@ -7,7 +7,7 @@ import json
 import numpy as np
 import pytest
 
-from evenhand.wordsets import label_names, pmi_ranking, pmi_table, read_dialect_model
+from evenhand.words.sets import label_names, pmi_ranking, pmi_table, read_dialect_model
 
 pytestmark = pytest.mark.shared
 

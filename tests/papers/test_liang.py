@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from evenhand.lexicons.contexts import definitional_sets
-from evenhand.mitigations.subspace import model_subspace, tokens_of
-from evenhand.models.head import HeadEdit
+from evenhand.mitigations.head.subspace import model_subspace, tokens_of
+from evenhand.models.edits.head import HeadEdit
 from evenhand.requests import Divergence, Generate
+from evenhand.words.lexicons.contexts import definitional_sets
 
 pytestmark = pytest.mark.model
 

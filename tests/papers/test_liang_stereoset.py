@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from evenhand.errors import DataError, SpecError
-from evenhand.measures import stereoset
 from evenhand.metrics.stereoset import Outcomes, icat, intervals, scores
-from evenhand.models.scripted import ScriptedModel
-from evenhand.probes.stereoset import StereoSet
+from evenhand.models.adapters.scripted import ScriptedModel
+from evenhand.probes.stereoset import measure as stereoset
+from evenhand.probes.stereoset.probe import StereoSet
 from evenhand.runner.ask import Ask
 from made_benchmarks import stereoset_gold
 

@@ -7,11 +7,11 @@ import zlib
 
 import pytest
 
-from evenhand.contexts import Context
-from evenhand.models.scripted import ScriptedModel
-from evenhand.probes.discovery_generate import Filler, Generation, generate
-from evenhand.probes.discovery_published import neighbours
+from evenhand.models.adapters.scripted import ScriptedModel
+from evenhand.probes.discovery.generate import Filler, Generation, generate
+from evenhand.probes.discovery.published import neighbours
 from evenhand.runner.ask import Ask
+from evenhand.words.social_iqa import Context
 
 pytestmark = pytest.mark.shared
 

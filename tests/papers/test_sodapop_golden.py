@@ -8,10 +8,10 @@ import time
 import numpy as np
 import pytest
 
-from evenhand.contexts import prompt_of, read_contexts
-from evenhand.measures.discovery import measure
-from evenhand.measures.tables import from_columns
+from evenhand.corpora.tables import from_columns
+from evenhand.probes.discovery.measure import measure
 from evenhand.stats.clustering import kmeans_separation
+from evenhand.words.social_iqa import prompt_of, read_contexts
 
 FILE = "data/sodapop/socialIQa_v1.4_dev_Bethany_0_2191.jsonl"
 
@@ -109,7 +109,7 @@ def test_a_context_without_a_place_for_the_name_is_refused(tmp_path):
 
 
 def test_the_recipe_is_the_papers_setting():
-    from evenhand.suite import load_suite
+    from evenhand.audit.suites import load_suite
 
     probe = load_suite("sodapop").entries[0].probe
     assert len(probe.people()[0]) == 220

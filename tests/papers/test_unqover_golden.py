@@ -11,11 +11,12 @@ import numpy as np
 import pytest
 
 from evenhand.errors import DataError
-from evenhand.lexicons.questions import Subject
-from evenhand.measures.underspecified import Cells, measure_cells
-from evenhand.metrics import ranks, unqover
-from evenhand.models.spans import extended_ends, find_span, published_spans, token_span
-from evenhand.wordlists import PublishedTemplate
+from evenhand.metrics import unqover
+from evenhand.models.batching.spans import extended_ends, find_span, published_spans, token_span
+from evenhand.probes.underspecified.measure import Cells, measure_cells
+from evenhand.stats import ranks
+from evenhand.words.lexicons.questions import Subject
+from evenhand.words.list_formats import PublishedTemplate
 
 pytestmark = pytest.mark.shared
 
@@ -99,7 +100,7 @@ def test_grammar_is_corrected_as_published(golden: Any) -> None:
         )
         assert template.context_for(*subjects) == case["context"]
         assert [s.forms[form] for s in subjects] == case["answers"]
-        from evenhand.wordlists import published_articles
+        from evenhand.words.list_formats import published_articles
 
         texts = (asked, negated)
         mask = case["lm_mask"]
@@ -189,8 +190,8 @@ def test_the_single_piece_filter_keeps_the_published_terms(
     golden: Any, shared: Path, minilm: dict[str, str], name: str
 ) -> None:
     """The filter works from the model's own vocabulary and says what it dropped."""
-    from evenhand.models.resolver import resolve
-    from evenhand.probes.underspecified import Underspecified
+    from evenhand.models.loading.resolver import resolve
+    from evenhand.probes.underspecified.probe import Underspecified
     from evenhand.runner.ask import Ask
 
     expected = golden("single_piece_filter")[name]

@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 
 from evenhand.errors import SpecError
-from evenhand.lexicons import questions
-from evenhand.probes.design import make_design, ordered_pairs
-from evenhand.probes.underspecified import Underspecified
-from evenhand.wordlists import Lists, WordLists, read_lists, record_lines
+from evenhand.probes.underspecified.design import make_design, ordered_pairs
+from evenhand.probes.underspecified.probe import Underspecified
+from evenhand.words.lexicons import questions
+from evenhand.words.list_formats import Lists, WordLists, read_lists, record_lines
 
 pytestmark = pytest.mark.shared
 

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from evenhand.models.resolver import resolve
-from evenhand.probes.underspecified import Underspecified
-from evenhand.probes.underspecified_asking import asking
+from evenhand.models.loading.resolver import resolve
+from evenhand.probes.underspecified.asking import asking
+from evenhand.probes.underspecified.probe import Underspecified
 from evenhand.requests import MASK, MaskScore, Span
 from evenhand.runner.ask import Ask
 

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from pydantic import ValidationError
 
-from evenhand.lexicons import weat
 from evenhand.metrics import association as metrics
-from evenhand.probes.association import BLEACHED, Association
+from evenhand.probes.association.probe import BLEACHED, Association
 from evenhand.requests import Embed, Scores
+from evenhand.words.lexicons import weat
 
 TEST = weat("weat7")
 
@@ -137,7 +137,7 @@ def test_preview_counts_sentences() -> None:
 @pytest.mark.model
 def test_a_real_encoder_leans_as_expected(minilm: dict[str, str], tmp_path: Any) -> None:
     pytest.importorskip("transformers", reason="needs the hf extra")
-    from evenhand.models.resolver import resolve
+    from evenhand.models.loading.resolver import resolve
     from evenhand.runner.ask import Ask
 
     ask = Ask(resolve(minilm["masked"]), tmp_path)

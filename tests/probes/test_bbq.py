@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 from evenhand.errors import DataError, SpecError
-from evenhand.measures import bbq, bbq_scores
-from evenhand.probes.bbq import Bbq
+from evenhand.probes.bbq import files as bbq
+from evenhand.probes.bbq import measure as bbq_scores
+from evenhand.probes.bbq.probe import Bbq
 from evenhand.runner.ask import Ask
 
 
@@ -76,7 +77,7 @@ def test_bbq_input_that_is_wrong_is_named_with_its_line(tmp_path: Path) -> None:
 @pytest.mark.model
 @pytest.mark.shared
 def test_bbq_runs_on_a_choice_model_with_whole_sets(shared: Path, minilm: dict[str, str]) -> None:
-    from evenhand.models.resolver import resolve
+    from evenhand.models.loading.resolver import resolve
 
     probe = Bbq(data=str(shared / "data" / "bbq" / "Religion.jsonl.xz"), sets=6)
     measured = probe.run(Ask(resolve(minilm["choice"])), seed=0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from evenhand.report.charts import About, Chart, builder_of
+from evenhand.charts.base import About, Chart, builder_of
 
 
 @pytest.mark.parametrize(

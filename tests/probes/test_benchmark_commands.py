@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from evenhand.errors import EvenhandError
-from evenhand.models.scripted import ScriptedModel
+from evenhand.models.adapters.scripted import ScriptedModel
 from made_benchmarks import pairs_file
 
 
@@ -35,8 +35,8 @@ def test_the_commands_print_json_alone_and_errors_in_a_paragraph(
 def test_the_suite_of_benchmarks_runs_from_a_folder_of_data(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from evenhand.auditing import audit
-    from evenhand.suite import load_suite, parse_suite
+    from evenhand.audit.auditing import audit
+    from evenhand.audit.suites import load_suite, parse_suite
 
     assert {e.probe.name for e in load_suite("benchmarks").entries} >= {"crows-pairs", "bbq"}
     pairs_file(tmp_path)

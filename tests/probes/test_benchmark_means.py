@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from evenhand.measures.means import mean_row
+from evenhand.stats.clustered_means import mean_row
 
 
 def test_the_interval_of_a_mean_covers_the_truth_about_as_often_as_it_says() -> None:

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from evenhand.errors import DataError
-from evenhand.measures import ceat
 from evenhand.metrics.meta import effect_variance, random_effects
-from evenhand.models.scripted import ScriptedModel
-from evenhand.probes.ceat import Ceat
+from evenhand.models.adapters.scripted import ScriptedModel
+from evenhand.probes.ceat import measure as ceat
+from evenhand.probes.ceat.probe import Ceat
 from evenhand.runner.ask import Ask
 
 

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from evenhand.errors import DataError, SpecError
-from evenhand.measures import crows_pairs
-from evenhand.measures.means import find_data
-from evenhand.models.scripted import ScriptedModel
-from evenhand.probes.crows_pairs import CrowsPairs
+from evenhand.models.adapters.scripted import ScriptedModel
+from evenhand.probes.crows_pairs import measure as crows_pairs
+from evenhand.probes.crows_pairs.probe import CrowsPairs
 from evenhand.runner.ask import Ask
+from evenhand.stats.clustered_means import find_data
 from made_benchmarks import PAIRS, pairs_file
 
 
@@ -36,7 +36,7 @@ def test_the_score_of_a_masked_model_is_the_sum_over_shared_words(
 ) -> None:
     import torch
 
-    from evenhand.models.resolver import resolve
+    from evenhand.models.loading.resolver import resolve
 
     model = resolve(tiny("masked"))
     rows = [

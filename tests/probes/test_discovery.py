@@ -9,18 +9,18 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from evenhand.contexts import Context
 from evenhand.errors import EvenhandError
-from evenhand.measures.discovery_compare import Settings, compare, rates
-from evenhand.measures.discovery_counts import Shown, count_words
 from evenhand.metrics import sodapop
-from evenhand.models.scripted import ScriptedModel
-from evenhand.probes.discovery import Discovery
-from evenhand.probes.discovery_letters import letter_successes
-from evenhand.probes.discovery_score import Pool
+from evenhand.models.adapters.scripted import ScriptedModel
+from evenhand.probes.discovery.counts import Shown, count_words
+from evenhand.probes.discovery.inference import Settings, compare, rates
+from evenhand.probes.discovery.letters import letter_successes
+from evenhand.probes.discovery.probe import Discovery
+from evenhand.probes.discovery.score import Pool
 from evenhand.runner.ask import Ask
 from evenhand.stats.multiple import benjamini_hochberg
 from evenhand.stats.permutation import shared
+from evenhand.words.social_iqa import Context
 
 WORDS = ("kind", "loud", "funny", "brave", "rude", "smart", "quiet", "calm", "odd", "violent",
          "tired", "rich")  # fmt: skip
@@ -325,7 +325,7 @@ def test_groups_of_unequal_size_and_of_one_name(tmp_path):
 
 def test_a_generator_with_another_tokenizer_hands_over_text(tiny):
     pytest.importorskip("torch", reason="needs the hf extra")
-    from evenhand.models.resolver import resolve
+    from evenhand.models.loading.resolver import resolve
 
     ask = Ask(resolve(tiny("choice")), helpers={"generator": Ask(resolve(tiny("causal")))})
     made = probe(names=2, keep=10, context_count=1, min_count=1, fills=4, distance=1).run(ask, 0)

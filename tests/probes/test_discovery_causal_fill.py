@@ -14,7 +14,7 @@ pytest.importorskip("torch", reason="needs the hf extra")
 
 @pytest.fixture(scope="module")
 def model(tiny):
-    from evenhand.models.resolver import resolve
+    from evenhand.models.loading.resolver import resolve
 
     return resolve(tiny("causal"))
 

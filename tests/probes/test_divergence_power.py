@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from evenhand.models.scripted import ScriptedModel
-from evenhand.probes.divergence import Divergence, Neutral, openings
+from evenhand.models.adapters.scripted import ScriptedModel
+from evenhand.probes.divergence.probe import Divergence, Neutral, openings
 from evenhand.runner.ask import Ask
 
 

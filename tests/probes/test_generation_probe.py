@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 
 from evenhand.errors import DataError, MissingExtra, ModelError, SpecError
-from evenhand.measures.ratings import read_sheets, summarise, write_sheets
-from evenhand.models.scripted import ScriptedModel
-from evenhand.probes import generation
-from evenhand.probes.generation import Generation, Prompt, first_line, read_prompts
+from evenhand.models.adapters.scripted import ScriptedModel
+from evenhand.probes.generation import probe as generation
+from evenhand.probes.generation.probe import Generation, Prompt, first_line, read_prompts
+from evenhand.probes.generation.ratings import read_sheets, summarise, write_sheets
+from evenhand.probes.generation.scorers import Scored, label_columns, scorer
 from evenhand.runner.ask import Ask
-from evenhand.scorers.base import Scored, label_columns, scorer
 
 
 class Words:

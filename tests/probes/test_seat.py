@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from evenhand.errors import SpecError
-from evenhand.measures import seat
-from evenhand.models.scripted import ScriptedModel
-from evenhand.probes.seat import Seat
+from evenhand.models.adapters.scripted import ScriptedModel
+from evenhand.probes.seat import measure as seat
+from evenhand.probes.seat.probe import Seat
 from evenhand.runner.ask import Ask
 
 
@@ -54,7 +54,7 @@ def test_words_are_found_in_the_published_seat_sentences(shared: Path) -> None:
 
 @pytest.mark.shared
 def test_weat_words_as_seat_tests_give_the_published_effect_sizes(shared: Path) -> None:
-    from evenhand.models.vector_files import open_vectors
+    from evenhand.models.vectors.files import open_vectors
 
     place = shared / "data" / "embeddings" / "googlenews_w2v_300d_subset.bin.gz"
     table = open_vectors(place)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from evenhand.metrics import unqover
-from evenhand.metrics.ranks import descending_ranks, rank_table, win_ratio
+from evenhand.stats.ranks import descending_ranks, rank_table, win_ratio
 
 few = settings(max_examples=60, deadline=None)
 cells = arrays(

@@ -11,14 +11,14 @@ from typing import Any
 
 import pytest
 
-from evenhand.auditing import Audit
-from evenhand.comparison import preferences, side_by_side
+from evenhand.audit.auditing import Audit
+from evenhand.audit.comparison import preferences, side_by_side
+from evenhand.audit.suites import load_suite, parse_suite
 from evenhand.errors import DataError, RunError
-from evenhand.measures.underspecified import measure
-from evenhand.models.scripted import ScriptedModel
-from evenhand.record import Run
+from evenhand.models.adapters.scripted import ScriptedModel
+from evenhand.probes.underspecified.measure import measure
 from evenhand.report.comparison_page import comparison_page
-from evenhand.suite import load_suite, parse_suite
+from evenhand.runs.record import Run
 
 WOMEN = ("Mary", "Patricia", "Linda", "Barbara", "Elizabeth", "Jennifer")
 SUITE = {
@@ -33,7 +33,7 @@ SUITE = {
 
 
 def model(lean: float) -> ScriptedModel:
-    from evenhand.lexicons import questions
+    from evenhand.words.lexicons import questions
 
     women = {s.term for s in questions.subjects("gender") if s.group == "female"}
 
@@ -103,7 +103,7 @@ def test_the_comparison_is_one_page_that_needs_nothing(runs: list[Run], tmp_path
 
 
 def test_every_table_of_the_probe_has_a_chart(runs: list[Run]) -> None:
-    from evenhand.report.charts import BUILDERS, charts_of
+    from evenhand.charts.base import BUILDERS, charts_of
 
     assert len(charts_of(runs[0], "religion")) >= 6
     drawn = {table for probe, table in BUILDERS if probe == "underspecified"}

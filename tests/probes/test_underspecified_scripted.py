@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 from evenhand.errors import ModelError, SpecError
-from evenhand.lexicons import questions
-from evenhand.models.scripted import ScriptedModel
+from evenhand.models.adapters.scripted import ScriptedModel
 from evenhand.probes.base import Measured
-from evenhand.probes.underspecified import Underspecified
-from evenhand.probes.underspecified_asking import named_first
+from evenhand.probes.underspecified.asking import named_first
+from evenhand.probes.underspecified.probe import Underspecified
 from evenhand.runner.ask import Ask
+from evenhand.words.lexicons import questions
 
 WOMEN = {s.term for s in questions.subjects("gender") if s.group == "female"}
 SETTINGS: dict[str, Any] = {

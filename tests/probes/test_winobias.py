@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from evenhand.errors import DataError
-from evenhand.measures import pronouns
-from evenhand.models.scripted import ScriptedModel
-from evenhand.probes.pronouns import WinoBias
+from evenhand.models.adapters.scripted import ScriptedModel
+from evenhand.probes.pronouns import measure as pronouns
+from evenhand.probes.pronouns.probe import WinoBias
 from evenhand.runner.ask import Ask
 
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from evenhand.measures import pronouns
-from evenhand.models.scripted import ScriptedModel
-from evenhand.probes.pronouns import Winogender
+from evenhand.models.adapters.scripted import ScriptedModel
+from evenhand.probes.pronouns import measure as pronouns
+from evenhand.probes.pronouns.probe import Winogender
 from evenhand.runner.ask import Ask
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from evenhand.errors import SpecError
-from evenhand.probes.underspecified import Underspecified
+from evenhand.probes.underspecified.probe import Underspecified
 
 SUBJECTS, ACTS, SLOTS = (
     "nouns/subjects/country", "activities/biased_country", "slots/country_noact",

@@ -8,8 +8,8 @@ import pytest
 
 import made_runs
 from browsing import axe, browser, closed_pages
-from evenhand.record import Run
 from evenhand.report.build import render
+from evenhand.runs.record import Run
 
 __all__ = ["axe", "browser", "closed_pages"]
 

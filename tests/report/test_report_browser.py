@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from browsing import open_report, violations
-from evenhand.record import Run
-from evenhand.report.words import chance, number
+from evenhand.runs.record import Run
+from evenhand.runs.wording import chance, number
 
 pytestmark = pytest.mark.browser
 WIDTHS = [(1280, False), (390, True)]

@@ -11,10 +11,10 @@ import pytest
 
 import made_kinds
 from browsing import Visit, open_report, violations
-from evenhand.comparison import side_by_side
-from evenhand.record import Run
+from evenhand.audit.comparison import side_by_side
 from evenhand.report.build import render
 from evenhand.report.comparison_page import comparison_page
+from evenhand.runs.record import Run
 
 pytestmark = pytest.mark.browser
 WIDTHS = pytest.mark.parametrize(("width", "dark"), [(1280, False), (390, True)])

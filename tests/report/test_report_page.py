@@ -15,14 +15,16 @@ import pytest
 from rich.console import Console
 
 import made_runs
+from evenhand.charts import base as charts
+from evenhand.charts import marks
+from evenhand.charts.base import About, Chart, Listing, builder_of, charts_of
 from evenhand.cli.first_screen import print_first_screen
-from evenhand.findings import Finding
-from evenhand.record import Run
-from evenhand.report import charts, marks, sources
+from evenhand.report import sources
 from evenhand.report.build import as_json, render
-from evenhand.report.charts import About, Chart, Listing, builder_of, charts_of
 from evenhand.report.content import tell
-from evenhand.report.safe import readable
+from evenhand.runs.finding import Finding
+from evenhand.runs.record import Run
+from evenhand.runs.safe_text import readable
 
 MEGABYTE = 1_000_000
 

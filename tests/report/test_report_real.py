@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from browsing import open_report
-from evenhand.auditing import audit
-from evenhand.lexicons.word_sets import weat
-from evenhand.models.fetch import PACKAGES
-from evenhand.suite import parse_suite
+from evenhand.audit.auditing import audit
+from evenhand.audit.suites import parse_suite
+from evenhand.models.loading.fetch import PACKAGES
+from evenhand.words.lexicons.word_sets import weat
 
 SUITE = {
     "name": "real",

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from evenhand.errors import ModelError
-from evenhand.models.scripted import ScriptedModel
+from evenhand.models.adapters.scripted import ScriptedModel
 from evenhand.requests import Continuation, FillMask, LazyRequests, Option
 from evenhand.runner.ask import Ask
 

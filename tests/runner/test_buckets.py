@@ -11,14 +11,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from evenhand.auditing import Audit, resume
+from evenhand.audit.auditing import Audit, resume
+from evenhand.audit.suites import parse_suite
 from evenhand.errors import MissingExtra, RunError, SpecError
-from evenhand.models.scripted import ScriptedModel
-from evenhand.record import Run, RunWriter
+from evenhand.models.adapters.scripted import ScriptedModel
 from evenhand.requests import Option
 from evenhand.runner.places import settled
 from evenhand.runner.store import ShardStore
-from evenhand.suite import parse_suite
+from evenhand.runs.record import Run, RunWriter
 
 fsspec = pytest.importorskip("fsspec")
 COLUMNS = {"logit": np.linspace(0, 1, 9), "n_tokens": np.arange(9, dtype=np.int32)}

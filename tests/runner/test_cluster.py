@@ -30,8 +30,8 @@ def test_a_cluster_gives_the_bytes_of_a_local_run(
 
 OTHER = """
 import sys
-from evenhand.auditing import audit
-from evenhand.models.resolver import resolve
+from evenhand.audit.auditing import audit
+from evenhand.models.loading.resolver import resolve
 from evenhand.runner.cluster import RayExecutor
 model = resolve(sys.argv[1])
 model.recipe = {**model.recipe, "spec": sys.argv[5]}

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from evenhand.auditing import audit
+from evenhand.audit.auditing import audit
+from evenhand.audit.suites import parse_suite
 from evenhand.errors import EvenhandError, RunError
-from evenhand.suite import parse_suite
 
 
 def suite(**settings: Any) -> Any:

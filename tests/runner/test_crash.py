@@ -13,14 +13,14 @@ from pathlib import Path
 import pytest
 
 from evenhand.errors import RunError
-from evenhand.record import Run, RunWriter
+from evenhand.runs.record import Run, RunWriter
 
 WORKER = """
 import sys, time, zlib
 from pathlib import Path
-from evenhand.auditing import Audit
-from evenhand.models.scripted import ScriptedModel
-from evenhand.suite import parse_suite
+from evenhand.audit.auditing import Audit
+from evenhand.models.adapters.scripted import ScriptedModel
+from evenhand.audit.suites import parse_suite
 
 def slow(prefix, continuation):
     time.sleep(0.0004)

@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from evenhand.auditing import audit
-from evenhand.catalogue import runs as listed
+from evenhand.audit.auditing import audit
+from evenhand.audit.catalogue import runs as listed
+from evenhand.audit.suites import load_suite
 from evenhand.errors import RunError
-from evenhand.facts import read_facts
-from evenhand.record import Run
-from evenhand.suite import load_suite
+from evenhand.runs.facts import read_facts
+from evenhand.runs.record import Run
 from in_process import evenhand
 
 TOML = """

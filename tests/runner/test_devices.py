@@ -9,17 +9,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from evenhand.auditing import audit
+from evenhand.audit.auditing import audit
+from evenhand.audit.suites import parse_suite
 from evenhand.errors import ModelError, RunError, SpecError
-from evenhand.models.device import fetched
-from evenhand.models.resolver import resolve
-from evenhand.models.scripted import ScriptedModel
-from evenhand.models.transformer import LoadOptions
+from evenhand.models.adapters.scripted import ScriptedModel
+from evenhand.models.loading.device import fetched
+from evenhand.models.loading.resolver import resolve
+from evenhand.models.loading.transformer import LoadOptions
 from evenhand.requests import Option
 from evenhand.runner.ask import Ask
 from evenhand.runner.cluster import RayExecutor
 from evenhand.runner.devices import DevicesExecutor, parse_devices
-from evenhand.suite import parse_suite
 
 SUITE = parse_suite(
     {"name": "s", "probe": [{"name": "underspecified", "pairs": 24, "templates": 2,
@@ -193,7 +193,7 @@ def test_a_cluster_without_room_is_said_while_waiting() -> None:
 def test_a_run_on_a_processor_is_resumed_there(
     tiny: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from evenhand.auditing import Audit, resume
+    from evenhand.audit.auditing import Audit, resume
 
     audit(tiny("span"), SUITE, out=tmp_path / "run")
     asked: list[Any] = []

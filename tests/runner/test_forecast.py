@@ -9,15 +9,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from evenhand import planning
-from evenhand.auditing import Audit
-from evenhand.calibration import Clock, Guesser, model_cost, pieces, rest_cost
+from evenhand.audit import planning
+from evenhand.audit.auditing import Audit
+from evenhand.audit.calibration import Clock, Guesser, model_cost, pieces, rest_cost
+from evenhand.audit.suites import load_suite, parse_suite
 from evenhand.errors import SpecError
-from evenhand.models.scripted import ScriptedModel
-from evenhand.models.transformer import LoadOptions
+from evenhand.models.adapters.scripted import ScriptedModel
+from evenhand.models.loading.transformer import LoadOptions
 from evenhand.probes.registry import make_probe
 from evenhand.requests import TYPES, LazyRequests, Option
-from evenhand.suite import load_suite, parse_suite
 
 SETTINGS = {"name": "underspecified", "pairs": 8, "templates": 2, "resamples": 50,
             "attributes": ["nurse", "doctor", "hunter"]}  # fmt: skip

@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from evenhand.auditing import Audit, audit, resume
+from evenhand.audit.auditing import Audit, audit, resume
+from evenhand.audit.suites import parse_suite
 from evenhand.errors import RunError, SpecError
-from evenhand.models.scripted import ScriptedModel
+from evenhand.models.adapters.scripted import ScriptedModel
 from evenhand.requests import Option
 from evenhand.runner.ask import Ask
 from evenhand.runner.cluster import RayExecutor
 from evenhand.runner.store import ShardStore
-from evenhand.suite import parse_suite
 
 fsspec = pytest.importorskip("fsspec")
 COLUMNS = {"logit": np.linspace(0, 1, 300), "n_tokens": np.arange(300, dtype=np.int32)}

@@ -11,14 +11,14 @@ from typing import Any
 
 import pytest
 
-from evenhand.auditing import Audit, audit, resume
+from evenhand.audit.auditing import Audit, audit, resume
+from evenhand.audit.suites import parse_suite
 from evenhand.errors import EvenhandError, RunError, SpecError
-from evenhand.models.scripted import ScriptedModel
-from evenhand.record import Run
-from evenhand.room import claimed
+from evenhand.models.adapters.scripted import ScriptedModel
 from evenhand.runner.cluster import RayExecutor
 from evenhand.runner.store import ShardStore
-from evenhand.suite import parse_suite
+from evenhand.runs.record import Run
+from evenhand.runs.room import claimed
 from in_process import evenhand
 
 
@@ -161,7 +161,7 @@ def test_two_runs_of_one_second_get_two_folders(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("evenhand.room.time.strftime", lambda form: "20260101-000000")
+    monkeypatch.setattr("evenhand.runs.room.time.strftime", lambda form: "20260101-000000")
     model = ScriptedModel({"option": lambda p, o: float(len(p + o) % 7)}, name="m")
     one, two = audit(model, suite()), audit(model, suite())
     assert (one.name, two.name) == ("20260101-000000-m-s", "20260101-000000-m-s-2")
@@ -174,7 +174,7 @@ def test_a_mistyped_model_claims_no_folder(tmp_path: Path) -> None:
 
 
 def test_processes_that_claim_at_once_get_folders_of_their_own(tmp_path: Path) -> None:
-    code = "import sys; from pathlib import Path; from evenhand.room import claimed; "
+    code = "import sys; from pathlib import Path; from evenhand.runs.room import claimed; "
     code += "print(claimed(Path(sys.argv[1])))"
     started = [
         subprocess.Popen([sys.executable, "-c", code, str(tmp_path / "r")], stdout=subprocess.PIPE)

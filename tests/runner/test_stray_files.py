@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from evenhand.auditing import Audit
-from evenhand.models.scripted import ScriptedModel
-from evenhand.record import Run
+from evenhand.audit.auditing import Audit
+from evenhand.audit.suites import parse_suite
+from evenhand.models.adapters.scripted import ScriptedModel
 from evenhand.requests import Embed, Option
 from evenhand.runner.files import LocalFiles
 from evenhand.runner.store import ShardStore, to_table
-from evenhand.suite import parse_suite
+from evenhand.runs.record import Run
 
 COLUMNS = {"logit": np.linspace(0, 1, 9), "n_tokens": np.arange(9, dtype=np.int32)}
 SUITE = {

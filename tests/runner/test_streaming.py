@@ -11,15 +11,16 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from evenhand.auditing import Audit
-from evenhand.lexicons import questions
-from evenhand.models.scripted import ScriptedModel
-from evenhand.probes import underspecified, underspecified_streaming
-from evenhand.record import Run
+from evenhand.audit.auditing import Audit
+from evenhand.audit.suites import parse_suite
+from evenhand.models.adapters.scripted import ScriptedModel
+from evenhand.probes.underspecified import probe as underspecified
+from evenhand.probes.underspecified import streaming as underspecified_streaming
 from evenhand.requests import FillMask, LazyRequests, Option
 from evenhand.runner.ask import Ask
 from evenhand.runner.local import LocalExecutor
-from evenhand.suite import parse_suite
+from evenhand.runs.record import Run
+from evenhand.words.lexicons import questions
 
 
 def hashed(text: str) -> float:

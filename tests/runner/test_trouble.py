@@ -16,16 +16,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from evenhand.auditing import Audit
-from evenhand.auditing import audit as audit_whole
+from evenhand.audit.auditing import Audit
+from evenhand.audit.auditing import audit as audit_whole
+from evenhand.audit.suites import parse_suite
 from evenhand.errors import EvenhandError, ModelError, RunError
-from evenhand.models.resolver import resolve
-from evenhand.models.scripted import ScriptedModel
-from evenhand.record import RunWriter
+from evenhand.models.adapters.scripted import ScriptedModel
+from evenhand.models.loading.resolver import resolve
 from evenhand.requests import Option
 from evenhand.runner.ask import Ask
 from evenhand.runner.trouble import is_out_of_memory
-from evenhand.suite import parse_suite
+from evenhand.runs.record import RunWriter
 
 
 def options(n: int = 60) -> Option:
@@ -202,7 +202,7 @@ def test_a_wall_clock_that_jumps_breaks_neither_run_nor_timings(
     whole = audit(tmp_path / "calm")
     clock = iter([2e9, 0.0, 4e9, 1.0, 3e9] * 10_000)
     monkeypatch.setattr(time, "time", lambda: next(clock))
-    monkeypatch.setattr("evenhand.record.now", lambda: "1970-01-01T00:00:00+00:00")
+    monkeypatch.setattr("evenhand.runs.record.now", lambda: "1970-01-01T00:00:00+00:00")
     jumped = audit(tmp_path / "jumped")
     assert jumped.facts["timings"]["total_s"] < 60
     assert all(t >= 0 for t in jumped.facts["timings"].values())
@@ -261,7 +261,7 @@ def test_a_cache_that_cannot_be_written_costs_time_and_nothing_else(
 def test_what_a_blocked_cache_cannot_keep_goes_to_a_temporary_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from evenhand.models.vector_files import open_vectors
+    from evenhand.models.vectors.files import open_vectors
 
     vectors = tmp_path / "v.txt"
     vectors.write_text("she 1 0\nhe 0 1\n")

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from evenhand.audit.suites import load_suite, recipes
 from evenhand.errors import DataError, SpecError
 from evenhand.study.grid import cells
 from evenhand.study.recipe import load_recipe, parse_recipe, place
-from evenhand.suite import load_suite, recipes
 
 CORPUS = {"corpus": {"files": ["a.txt"]}}
 

@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from evenhand.errors import DataError, RunError
-from evenhand.lexicons.word_sets import weat
-from evenhand.models.vector_files import open_vectors
+from evenhand.models.vectors.files import open_vectors
 from evenhand.study.recipe import Recipe, parse_recipe
 from evenhand.study.running import Study, run_study
+from evenhand.words.lexicons.word_sets import weat
 
 pytest.importorskip("gensim", reason="training word vectors needs the train extra")
 

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 from evenhand.errors import SpecError
-from evenhand.models.vector_files import VectorTable, open_vectors, write_words
+from evenhand.models.vectors.files import VectorTable, open_vectors, write_words
 from evenhand.study import tasks
 from evenhand.study.folder import StudyFolder
 from evenhand.study.grid import cells

@@ -26,7 +26,7 @@ def samples(tmp_path):
 
 
 def test_two_runs_with_one_seed_agree_and_the_checkpoint_answers_options(tiny, samples, tmp_path):
-    from evenhand.models.resolver import resolve
+    from evenhand.models.loading.resolver import resolve
     from evenhand.requests import Option
     from evenhand.runner.ask import Ask
     from evenhand.train.choice import Recipe, train

@@ -9,10 +9,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from evenhand.conll import Document
 from evenhand.errors import DataError, ModelError
-from evenhand.models.vector_files import VectorTable
+from evenhand.models.vectors.files import VectorTable
 from evenhand.train import coreference as job
+from evenhand.words.conll import Document
 
 pytest.importorskip("torch", reason="needs the hf extra")
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from evenhand.errors import DataError, ModelError
-from evenhand.models.vector_files import VectorTable
+from evenhand.models.vectors.files import VectorTable
 from evenhand.train import hate_speech as job
 from evenhand.train.hate_speech_data import Tweets, gender_groups, read_labelled, split
 

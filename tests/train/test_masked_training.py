@@ -39,7 +39,7 @@ def test_checkpoints_differ_from_the_base_and_from_each_other_in_weights_and_sco
 ) -> None:
     from safetensors.numpy import load_file
 
-    from evenhand.models.resolver import resolve
+    from evenhand.models.loading.resolver import resolve
     from evenhand.requests import MaskScore
 
     folders = {"base": Path(tiny("masked")), **trained}

@@ -99,7 +99,7 @@ def test_a_header_moves_the_answer_with_it(tokenizer: Any) -> None:
 def test_a_tiny_model_learns_saves_resumes_and_loads_again(tiny: Any, tmp_path: Path) -> None:
     import transformers
 
-    from evenhand.models.resolver import resolve
+    from evenhand.models.loading.resolver import resolve
     from evenhand.train import span
 
     names = ("Gerald", "Jennifer")

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from evenhand.cli.main import app
 from evenhand.corpora import WordSets, balanced, label_corpus, open_corpus
 from evenhand.errors import DataError, MissingExtra, SpecError
-from evenhand.models.vector_files import open_vectors
+from evenhand.models.vectors.files import open_vectors
 from evenhand.train.words import Recipe, train_words
 
 SMALL = Recipe(dimensions=12, epochs=2, buckets=500, seed=3)

@@ -13,7 +13,7 @@ import pytest
 
 import made_runs
 from browsing import drawn, violations, visit
-from evenhand.record import RunWriter
+from evenhand.runs.record import RunWriter
 from evenhand.viewer.serve import Server
 
 pytestmark = pytest.mark.browser

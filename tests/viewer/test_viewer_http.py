@@ -16,7 +16,7 @@ import pytest
 
 import made_runs
 from evenhand.errors import RunError
-from evenhand.record import RunWriter
+from evenhand.runs.record import RunWriter
 from evenhand.viewer.live import Progress
 from evenhand.viewer.serve import Server, listen
 
@@ -248,7 +248,7 @@ def test_progress_counts_stored_inputs_and_tells_a_killed_run(tmp_path: Path) ->
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    from evenhand.record import Run
+    from evenhand.runs.record import Run
 
     folder = running(tmp_path / "run")
     progress, run = Progress(), Run.open(folder)

@@ -12,10 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from evenhand.errors import MissingExtra, SpecError
-from evenhand.lexicons import weat
-from evenhand.models.vector_files import VectorTable
-from evenhand.wefe import (
+from evenhand.compat.wefe import (
     ECT,
     MAC,
     RIPA,
@@ -27,6 +24,9 @@ from evenhand.wefe import (
     load_weat,
     run_queries,
 )  # fmt: skip
+from evenhand.errors import MissingExtra, SpecError
+from evenhand.models.vectors.files import VectorTable
+from evenhand.words.lexicons import weat
 
 WORDS = [f"{key}{k}" for key in "xyab" for k in range(5)]
 MATRIX = np.random.default_rng(11).normal(size=(20, 8)).astype(np.float32)
@@ -229,7 +229,7 @@ def test_word_lists_under_the_names_of_wefe(shared: Path) -> None:
 
 @pytest.mark.model
 def test_glove_by_its_alias() -> None:
-    from evenhand.models.fetch import PACKAGES
+    from evenhand.models.loading.fetch import PACKAGES
 
     if not PACKAGES["glove-6b-50d"].ready:
         pytest.skip("weights of glove-6b-50d are not in the cache")

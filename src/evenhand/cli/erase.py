@@ -29,7 +29,7 @@ def erase(
 
     X is [n, d], y has one label per row, split is 0 train, 1 dev, 2 test.
     """
-    from evenhand.mitigations import erasure
+    from evenhand.mitigations.erasing import erasure
 
     data = erasure.read_features(file, seed)
     found = erasure.erase(

@@ -25,8 +25,8 @@ def export(
     from evenhand.errors import SpecError
     from evenhand.exports import export as make
     from evenhand.exports import write
-    from evenhand.record import Run
     from evenhand.runner.files import output_errors
+    from evenhand.runs.record import Run
 
     opened = Run.open(run)
     files = make(opened, form)

@@ -44,7 +44,7 @@ def train_hate_speech(
     with male or female terms only, and a column of yours. Predictions: OUT/predictions.csv
     """
     from evenhand.errors import SpecError
-    from evenhand.models.vector_files import open_vectors, resolve_vectors
+    from evenhand.models.vectors.files import open_vectors, resolve_vectors
     from evenhand.train import common
     from evenhand.train import hate_speech as job
     from evenhand.train.hate_speech_data import gender_groups, read_labelled, split
@@ -96,11 +96,11 @@ def train_coreference(
     Meant for a GPU; on a CPU use --limit, --hidden and --feed to make it small. Prints its scores
     on held-out OntoGUM beside the head-match baseline. Predictions: OUT/test.conll
     """
-    from evenhand.conll import read_conll, write_conll
-    from evenhand.models.vector_files import open_vectors, resolve_vectors
+    from evenhand.models.vectors.files import open_vectors, resolve_vectors
     from evenhand.train import common
     from evenhand.train import coreference as job
     from evenhand.train.coreference_data import HeadMatch, read_corpora, read_winobias
+    from evenhand.words.conll import read_conll, write_conll
 
     common.require_new(out)
     screen = output.console(stderr=True)
@@ -143,7 +143,7 @@ def measure_coreference(
     json: Json = None,
 ) -> None:
     """MUC, B3, CEAF-e and their mean with intervals; with --anti-*: the WinoBias gap."""
-    from evenhand.measures import coreference as job
+    from evenhand.probes.pronouns import coreference as job
 
     result = job.measure(
         gold, predictions, anti_gold=anti_gold, anti_predictions=anti_predictions,
@@ -191,7 +191,7 @@ def measure_gaps(
     json: Json = None,
 ) -> None:
     """Gaps between two groups in precision, recall, F1, FPR and FNR of any classifier."""
-    from evenhand.measures import gaps as job
+    from evenhand.study import gaps as job
 
     result = job.measure(table, first, second, resamples=resamples, seed=seed)
     if not output.write_json(result, json):

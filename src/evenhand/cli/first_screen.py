@@ -5,16 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from evenhand.report.content import Quiet, tell
-from evenhand.report.safe import readable
-from evenhand.report.words import chance, count, defined, metric_name, number, subject
+from evenhand.runs.safe_text import readable
+from evenhand.runs.wording import chance, count, defined, metric_name, number, subject
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
-    from evenhand.findings import Finding
-    from evenhand.record import Run
+    from evenhand.runs.finding import Finding
+    from evenhand.runs.record import Run
 
 NAMED = 8
 

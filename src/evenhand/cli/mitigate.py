@@ -121,10 +121,10 @@ def mitigate(
         return
     from dataclasses import replace
 
-    from evenhand.mitigations import autoregressive as job
-    from evenhand.mitigations import saved
-    from evenhand.mitigations.openings import read_texts
-    from evenhand.models.vector_files import resolve_vectors
+    from evenhand.mitigations.head import fit as job
+    from evenhand.mitigations.head import save as saved
+    from evenhand.mitigations.head.openings import read_texts
+    from evenhand.models.vectors.files import resolve_vectors
 
     methods = method.split(",")
     settings = job.Settings(
@@ -194,8 +194,8 @@ def _share(text: str) -> float:
 def causal(spec: str, dtype: str | None, device: str | None) -> Any:
     """Load a causal model; any other kind is refused."""
     from evenhand.errors import ModelError
-    from evenhand.models.resolver import resolve
-    from evenhand.models.transformer import LoadOptions
+    from evenhand.models.loading.resolver import resolve
+    from evenhand.models.loading.transformer import LoadOptions
 
     loaded: Any = resolve(spec, options=LoadOptions(dtype=dtype, device=device))
     if loaded.kind != "causal":
@@ -236,7 +236,7 @@ def _examples(file: Path | None, settings: Any, count: int) -> Any:
     """StereoSet's examples for the trade-off, or None; a wrong file is refused before any work."""
     if file is None:
         return None
-    from evenhand.mitigations import stereo
+    from evenhand.mitigations.head import stereo
 
     stereo.check_mixture("hidden" if settings.as_published else settings.mixture)
     return stereo.examples_of(file, settings.axis, count, settings.seed)
@@ -244,7 +244,8 @@ def _examples(file: Path | None, settings: Any, count: int) -> Any:
 
 def _stereoset(loaded: Any, material: Any, fitted: Any, examples: Any) -> Any:
     """StereoSet for all settings that were judged, and where the learned alpha lies."""
-    from evenhand.mitigations import autoregressive, stereo
+    from evenhand.mitigations.head import fit as autoregressive
+    from evenhand.mitigations.head import stereo
 
     settings = fitted.settings
     mine = [p for p in fitted.points if p.method == settings.method]
@@ -257,7 +258,7 @@ def _stereoset(loaded: Any, material: Any, fitted: Any, examples: Any) -> Any:
 def _report(result: dict[str, Any], fitted: Any, loaded: Any, folder: Path) -> Path:
     """A run folder with every point that was judged, so that report and viewer can show it."""
     from evenhand.cli.pages import write_page
-    from evenhand.findings import Finding
+    from evenhand.runs.finding import Finding
 
     fall, after = result["reduction"], result["after"]
     claim = Finding(

@@ -54,8 +54,8 @@ def kind_of_spec(spec: str) -> str:
     import json
 
     from evenhand.errors import EvenhandError
-    from evenhand.models.fetch import PACKAGES
-    from evenhand.models.resolver import MITIGATION, kind_of
+    from evenhand.models.loading.fetch import PACKAGES
+    from evenhand.models.loading.resolver import MITIGATION, kind_of
 
     if spec in PACKAGES:
         return str(PACKAGES[spec].kind)
@@ -70,14 +70,14 @@ def kind_of_spec(spec: str) -> str:
 
 def belongs_here(spec: str, method: str) -> bool:
     """Whether this module does the work: by method, or by the kind of the model."""
-    from evenhand.models.hidden import KINDS
+    from evenhand.models.edits.hidden import KINDS
 
     return method in OWN or (method in HIDDEN and kind_of_spec(spec) in KINDS)
 
 
 def mitigate_encoder(asked: Asked, json: str | None) -> None:
     """Fit or train, save, prove, and say what was found."""
-    from evenhand.mitigations.openings import read_texts
+    from evenhand.mitigations.head.openings import read_texts
 
     screen = output.console(stderr=True)
 
@@ -103,17 +103,17 @@ def mitigate_encoder(asked: Asked, json: str | None) -> None:
 
 
 def _load(spec: str, asked: Asked) -> Any:
-    from evenhand.models.resolver import resolve
-    from evenhand.models.transformer import LoadOptions
+    from evenhand.models.loading.resolver import resolve
+    from evenhand.models.loading.transformer import LoadOptions
 
     return resolve(spec, options=LoadOptions(dtype=asked.dtype, device=asked.device))
 
 
 def _fit(asked: Asked, model: Any, note: Any) -> dict[str, Any]:
-    from evenhand.mitigations import hidden
-    from evenhand.mitigations.axes import axis_data
-    from evenhand.mitigations.openings import read_texts
-    from evenhand.models.saved_hidden import empty, save_hidden
+    from evenhand.mitigations.head.openings import read_texts
+    from evenhand.mitigations.hidden import fit as hidden
+    from evenhand.mitigations.hidden.axes import axis_data
+    from evenhand.models.loading.saved_hidden import empty, save_hidden
 
     settings = hidden.Settings(
         asked.method, asked.axis, tuple(n.strip() for n in asked.layers.split(",") if n.strip()),
@@ -141,8 +141,8 @@ def _fit(asked: Asked, model: Any, note: Any) -> dict[str, Any]:
 def _reweight(asked: Asked, model: Any) -> dict[str, Any]:
     from dataclasses import asdict
 
-    from evenhand.models.reweighted import for_axis, reweighted
-    from evenhand.models.saved_hidden import empty, write_facts
+    from evenhand.models.adapters.reweighted import for_axis, reweighted
+    from evenhand.models.loading.saved_hidden import empty, write_facts
 
     settings = for_axis(asked.axis, asked.decay)
     reweighted(model, settings)  # refuses what cannot be re-weighted before anything is written
@@ -154,7 +154,7 @@ def _reweight(asked: Asked, model: Any) -> dict[str, Any]:
 
 def _train(asked: Asked, model: Any, note: Any) -> dict[str, Any]:
     from evenhand.errors import ModelError, SpecError
-    from evenhand.mitigations.openings import read_texts
+    from evenhand.mitigations.head.openings import read_texts
     from evenhand.train.masked import Recipe, train
 
     if model.kind != "masked" or model.mitigations:
@@ -180,7 +180,7 @@ def _train(asked: Asked, model: Any, note: Any) -> dict[str, Any]:
 
 def proof_suite(asked: Asked, kind: str) -> Any:
     """The suite to prove with: the one given, or a small one that fits kind and axis."""
-    from evenhand.suite import load_suite, parse_suite
+    from evenhand.audit.suites import load_suite, parse_suite
 
     if asked.suite:
         return load_suite(asked.suite)
@@ -208,8 +208,9 @@ def proof_suite(asked: Asked, kind: str) -> Any:
 
 def _prove(asked: Asked, before: Any, after: Any, texts: list[str] | None) -> dict[str, Any]:
     """Both models on one suite and on their task, paired."""
-    from evenhand.auditing import audit
-    from evenhand.comparison import side_by_side, utility
+    from evenhand.audit.auditing import audit
+    from evenhand.audit.comparison import side_by_side
+    from evenhand.mitigations import utility
 
     tasks = [
         utility.measure(m, task=asked.task, texts=texts, limit=asked.task_limit)

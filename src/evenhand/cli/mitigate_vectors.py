@@ -15,11 +15,11 @@ def mitigate_vectors(
 
     Args:
         model: a vector file or folder, or an alias.
-        options: those of `evenhand.mitigations.vectors.job_for`.
+        options: those of `evenhand.mitigations.vectors.fit.job_for`.
     """
     from evenhand.errors import SpecError
-    from evenhand.mitigations import vectors as job
-    from evenhand.models.vector_files import open_vectors, resolve_vectors
+    from evenhand.mitigations.vectors import fit as job
+    from evenhand.models.vectors.files import open_vectors, resolve_vectors
     from evenhand.train.words import write_vectors
 
     amount = options.pop("amount")

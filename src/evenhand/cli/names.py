@@ -30,8 +30,8 @@ def select(
     Thresholds are those of SODAPOP, section 2: white and black .9, hispanic .8, asian .7.
     """
     from evenhand.errors import SpecError
-    from evenhand.names.select import THRESHOLDS, as_lexicon, read_names
-    from evenhand.names.select import select as choose
+    from evenhand.words.names.select import THRESHOLDS, as_lexicon, read_names
+    from evenhand.words.names.select import select as choose
 
     limits = {}
     for text in race or []:
@@ -62,10 +62,10 @@ def lint(
     json: Json = None,
 ) -> None:
     """Report what else differs between groups: letters, token pieces, frequency, shared names."""
-    from evenhand.lexicons import groups as find
-    from evenhand.names.lint import lint as check
-    from evenhand.names.select import read_names
-    from evenhand.probes.discovery import GROUPS
+    from evenhand.probes.discovery.probe import GROUPS
+    from evenhand.words.lexicons import groups as find
+    from evenhand.words.names.lint import lint as check
+    from evenhand.words.names.select import read_names
 
     extra = (lexicon,) if lexicon else ()
     found = {g: group.terms for g, group in find(groups or GROUPS, extra=extra).items()}
@@ -100,9 +100,9 @@ def study(
     The vector of a name is the mean over its own pieces, read in contexts. With a report and a
     map of the names: evenhand probe name-study MODEL
     """
-    from evenhand.models.resolver import resolve
-    from evenhand.probes.discovery import GROUPS
-    from evenhand.probes.name_study import NameStudy
+    from evenhand.models.loading.resolver import resolve
+    from evenhand.probes.discovery.probe import GROUPS
+    from evenhand.probes.name_study.probe import NameStudy
     from evenhand.runner.ask import Ask
 
     probe = NameStudy(
@@ -128,7 +128,7 @@ def study(
 
 def _pieces(model: str) -> Any:
     from evenhand.errors import ModelError
-    from evenhand.models.resolver import resolve
+    from evenhand.models.loading.resolver import resolve
 
     loaded: Any = resolve(model)
     if not hasattr(loaded, "encode"):

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from evenhand.record import Run
+    from evenhand.runs.record import Run
 
 
 def console(*, stderr: bool = False) -> Console:

@@ -35,8 +35,8 @@ def write_page(
     """
     import pyarrow as pa
 
-    from evenhand.record import Run, RunWriter, environment, now
     from evenhand.report.build import render
+    from evenhand.runs.record import Run, RunWriter, environment, now
 
     suite = {"name": probe, "title": title, "false_discovery_rate": 0.05, "probe": []}
     entry = {

@@ -34,7 +34,7 @@ def sheets(
     json: Json = None,
 ) -> None:
     """Write one shuffled sheet per rater; which text is whose stays in key.json."""
-    from evenhand.measures import ratings as job
+    from evenhand.probes.generation import ratings as job
 
     texts = job.read_texts(sources, pairs=pairs, seed=seed)
     job.write_sheets(texts, out, raters=raters, seed=seed)
@@ -58,7 +58,7 @@ def score(
     json: Json = None,
 ) -> None:
     """Means with intervals, relative fairness within pairs, and agreement of the raters."""
-    from evenhand.measures import ratings as job
+    from evenhand.probes.generation import ratings as job
 
     rows = job.summarise(job.read_sheets(folder), seed=seed)
     if output.write_json({"folder": str(folder), "models": rows}, json):

@@ -17,9 +17,9 @@ from evenhand.cli import output
 from evenhand.cli.options import Json, Seed
 
 if TYPE_CHECKING:
-    from evenhand.models.transformer import LoadOptions
+    from evenhand.audit.suites import Suite
+    from evenhand.models.loading.transformer import LoadOptions
     from evenhand.runner.job import Executor
-    from evenhand.suite import Suite
 
 Out = Annotated[
     Path | None,
@@ -89,7 +89,7 @@ def audit(
     Without a model it takes smollm2-135m, whose weights come from the package index.
     Ctrl-C loses nothing: it prints the command that goes on.
     """
-    from evenhand.suite import load_suite
+    from evenhand.audit.suites import load_suite
 
     place = make_executor(executor, address, workers, devices)
     loading = _loading(dtype, _first(devices, device), compiled)
@@ -132,7 +132,7 @@ def probe(
 
     Example: evenhand probe underspecified smollm2-135m --set pairs=20 --set templates=1
     """
-    from evenhand.suite import parse_suite
+    from evenhand.audit.suites import parse_suite
 
     row = {"name": name, **parse_settings(settings or [])}
     if as_published:
@@ -158,7 +158,7 @@ def resume(
     json: Json = None,
 ) -> None:
     """Go on with a run that was interrupted or killed. Finished shards are not repeated."""
-    from evenhand.auditing import resume as go_on
+    from evenhand.audit.auditing import resume as go_on
 
     place = make_executor(executor, address, workers, devices)
     with interruptible(run), output.RichProgress() as progress:
@@ -181,8 +181,8 @@ def check(
 
     Time and memory come from a few questions of each probe, asked of the model for some seconds.
     """
-    from evenhand.planning import forecast
-    from evenhand.suite import load_suite
+    from evenhand.audit.planning import forecast
+    from evenhand.audit.suites import load_suite
 
     options = _loading(dtype, device, compiled)
     rows = forecast(load_suite(suite), model, seed=seed, kind=kind, options=options)
@@ -242,7 +242,7 @@ def _first(devices: str | None, device: str | None) -> str | None:
 
 
 def _loading(dtype: str | None, device: str | None, compiled: bool) -> LoadOptions:
-    from evenhand.models.transformer import LoadOptions
+    from evenhand.models.loading.transformer import LoadOptions
 
     return LoadOptions(dtype=dtype, device=device, compile=compiled)
 
@@ -253,9 +253,9 @@ def _run(
     json: str | None, store: str | None,
 ) -> None:  # fmt: skip
     from evenhand import __version__
-    from evenhand.auditing import Audit
-    from evenhand.planning import fit_to_budget, seconds
-    from evenhand.room import default_folder
+    from evenhand.audit.auditing import Audit
+    from evenhand.audit.planning import fit_to_budget, seconds
+    from evenhand.runs.room import default_folder
 
     folder = out or default_folder(model, suite.name)
     job = Audit(

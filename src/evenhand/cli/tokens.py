@@ -35,8 +35,8 @@ def tokens(
     json: Json = None,
 ) -> None:
     """List the tokens nearest to a group's words (the set S of Liang et al., Sec. 4.1)."""
-    from evenhand.mitigations.subspace import tokens_of
-    from evenhand.models.vector_files import open_vectors, resolve_vectors
+    from evenhand.mitigations.head.subspace import tokens_of
+    from evenhand.models.vectors.files import open_vectors, resolve_vectors
 
     table = open_vectors(resolve_vectors(vectors)) if vectors else None
     loaded = causal(model, dtype, device)
@@ -108,7 +108,7 @@ def context_accuracy(
 
     Trained on simple, diverse and sub-sequence contexts, tested on each.
     """
-    from evenhand.mitigations import context_accuracy as job
+    from evenhand.mitigations.head import context_accuracy as job
 
     data = job.gather(
         axis, diverse=diverse, texts=texts, count=contexts, match_length=not any_length, seed=seed

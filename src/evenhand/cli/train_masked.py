@@ -35,7 +35,7 @@ def masked(
 
     The folder loads with plain transformers; train a task on it: evenhand train choice OUT
     """
-    from evenhand.mitigations.openings import read_texts
+    from evenhand.mitigations.head.openings import read_texts
     from evenhand.train import masked as job
 
     screen = output.console(stderr=True)

@@ -32,7 +32,7 @@ def pmi(
 
     Extract from training texts: words taken from a test set describe that test set.
     """
-    from evenhand.wordsets import pmi_candidates, pmi_ranking, pmi_table
+    from evenhand.words.sets import pmi_candidates, pmi_ranking, pmi_table
 
     documents, columns = _read(table, text, tokens, (label,))
     rows = pmi_table(documents, columns[label], floor=floor)
@@ -62,8 +62,8 @@ def expand(
     json: Json = None,
 ) -> None:
     """Add the nearest neighbours of every word, checking that sets do not clash."""
-    from evenhand.lexicons.word_sets import read_word_sets, weat
-    from evenhand.wordsets.expansion import as_toml, expand_tests
+    from evenhand.words.lexicons.word_sets import read_word_sets, weat
+    from evenhand.words.sets.expansion import as_toml, expand_tests
 
     tests = []
     for name in sets:
@@ -106,7 +106,7 @@ def dialect(
 
     Its authors vouch for the African American and White shares only.
     """
-    from evenhand.wordsets.dialect import GROUPS, read_dialect_model
+    from evenhand.words.sets.dialect import GROUPS, read_dialect_model
 
     documents, _ = _read(table, text, tokens, ())
     found = read_dialect_model(model)
@@ -132,7 +132,7 @@ def names(
     """The most probable race or gender of first names, from public tables."""
     from dataclasses import asdict
 
-    from evenhand.wordsets import label_names
+    from evenhand.words.sets import label_names
 
     rows = [asdict(row) for row in label_names(words, table, by=by, least=least)]
     if not output.write_json({"by": by, "names": rows}, json):
@@ -203,8 +203,8 @@ def _read(
 ) -> tuple[list[list[str]], dict[str, list[str]]]:
     """Token lists of a text column, and other columns as text."""
     from evenhand.corpora import clean_tweet, tweet_tokens
+    from evenhand.corpora.tables import read_table
     from evenhand.errors import SpecError, unknown
-    from evenhand.measures.tables import read_table
 
     if tokens not in ("tweets", "split"):
         raise SpecError(unknown("way to cut tokens", tokens, ("tweets", "split"), where="--tokens"))

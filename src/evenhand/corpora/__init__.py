@@ -7,7 +7,7 @@ from evenhand.corpora.labels import Labels, choose_sets, label_corpus, read_labe
 from evenhand.corpora.tokens import text_tokens, tweet_tokens
 from evenhand.corpora.tweets import clean_tweet, read_tweets
 from evenhand.corpora.wikipedia import read_wikipedia, split_sentences
-from evenhand.lexicons.word_sets import WordSets
+from evenhand.words.lexicons.word_sets import WordSets
 
 __all__ = [
     "BalancedView",

@@ -20,9 +20,9 @@ import numpy.typing as npt
 from evenhand.corpora.files import Corpus, decoded, open_corpus
 from evenhand.corpora.matching import Matcher
 from evenhand.errors import DataError, SpecError
-from evenhand.lexicons.word_sets import WordSets
 from evenhand.runner.progress import Progress, Silent
 from evenhand.runner.store import replace
+from evenhand.words.lexicons.word_sets import WordSets
 
 T1, T2, A1, A2 = 1, 2, 4, 8
 FORMAT = 1
@@ -158,7 +158,7 @@ def choose_sets(name: str | Path) -> WordSets:
     >>> choose_sets("kato_winobias").a
     ('he', 'him')
     """
-    from evenhand.lexicons.word_sets import read_word_sets, weat
+    from evenhand.words.lexicons.word_sets import read_word_sets, weat
 
     if Path(name).suffix.lower() not in (".toml", ".json"):
         return weat(str(name))

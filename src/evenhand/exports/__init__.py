@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from evenhand.errors import RunError, SpecError, unknown
-from evenhand.record import Run
 from evenhand.runner.store import replace
+from evenhand.runs.record import Run
 
 Files = dict[str, bytes]
 

@@ -10,9 +10,9 @@ from typing import Any
 from xml.etree import ElementTree as xml
 
 from evenhand.exports.common import as_json, details, safe, version
-from evenhand.findings import Finding
-from evenhand.record import Run
-from evenhand.report.words import chance, defined, is_control, metric_name, metric_reads, number
+from evenhand.runs.finding import Finding
+from evenhand.runs.record import Run
+from evenhand.runs.wording import chance, defined, is_control, metric_name, metric_reads, number
 
 SARIF_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 

@@ -8,10 +8,10 @@ from datetime import datetime
 from math import inf
 from typing import Any
 
-from evenhand.findings import Finding
-from evenhand.record import Run
-from evenhand.report.safe import readable
-from evenhand.report.words import defined
+from evenhand.runs.finding import Finding
+from evenhand.runs.record import Run
+from evenhand.runs.safe_text import readable
+from evenhand.runs.wording import defined
 from evenhand.strict import plain
 
 WHOLE = 10**9

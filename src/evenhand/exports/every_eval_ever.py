@@ -26,9 +26,9 @@ from evenhand.exports.common import (
     version,
 )
 from evenhand.exports.every_eval_ever_items import MOST_ITEMS, SCHEMA_VERSION, lines
-from evenhand.findings import Finding
-from evenhand.record import Run
-from evenhand.report.words import defined, metric_name
+from evenhand.runs.finding import Finding
+from evenhand.runs.record import Run
+from evenhand.runs.wording import defined, metric_name
 
 DEVELOPERS = {"smollm2-135m": "HuggingFaceTB", "glove-6b-50d": "stanfordnlp"}
 UNKNOWN = "unspecified"

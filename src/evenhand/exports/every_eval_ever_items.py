@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from evenhand.exports.common import safe
-from evenhand.record import Run
+from evenhand.runs.record import Run
 
 SCHEMA_VERSION = "0.3.0"
 MOST_ITEMS = 100_000

@@ -21,10 +21,10 @@ from evenhand.exports.common import (
     standard_error,
     version,
 )
-from evenhand.findings import Finding
-from evenhand.record import Run
 from evenhand.report.content import audited_name
-from evenhand.report.words import defined
+from evenhand.runs.finding import Finding
+from evenhand.runs.record import Run
+from evenhand.runs.wording import defined
 
 
 def files(run: Run) -> dict[str, bytes]:

@@ -10,10 +10,10 @@ import re
 from typing import Any
 
 from evenhand.exports.common import file_name, safe, version
-from evenhand.findings import Finding
-from evenhand.record import Run
 from evenhand.report.content import audited_name, tell
-from evenhand.report.words import chance, defined, metric_name, number, subject
+from evenhand.runs.finding import Finding
+from evenhand.runs.record import Run
+from evenhand.runs.wording import chance, defined, metric_name, number, subject
 
 SOURCE = "https://pypi.org/project/evenhand/"
 TASKS = {"causal": "text-generation", "masked": "fill-mask", "span": "question-answering"}

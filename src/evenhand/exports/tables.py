@@ -11,8 +11,8 @@ from typing import Any
 import pyarrow.parquet as pq
 
 from evenhand.exports.common import safe
-from evenhand.findings import to_table
-from evenhand.record import Run
+from evenhand.runs.finding import to_table
+from evenhand.runs.record import Run
 
 FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
 

@@ -15,8 +15,8 @@ import pyarrow as pa
 from pydantic import BaseModel, ConfigDict
 
 from evenhand.errors import ModelError
-from evenhand.findings import Finding
 from evenhand.requests import LazyRequests, Requests, Scores
+from evenhand.runs.finding import Finding
 
 
 class Asker(Protocol):

@@ -12,20 +12,20 @@ from evenhand.errors import SpecError, unknown
 from evenhand.probes.base import Probe
 
 PROBES = {
-    "underspecified": "evenhand.probes.underspecified:Underspecified",
-    "divergence": "evenhand.probes.divergence:Divergence",
-    "association": "evenhand.probes.association:Association",
-    "discovery": "evenhand.probes.discovery:Discovery",
-    "name-study": "evenhand.probes.name_study:NameStudy",
-    "generation": "evenhand.probes.generation:Generation",
-    "stereoset": "evenhand.probes.stereoset:StereoSet",
-    "crows-pairs": "evenhand.probes.crows_pairs:CrowsPairs",
-    "bbq": "evenhand.probes.bbq:Bbq",
-    "winobias": "evenhand.probes.pronouns:WinoBias",
-    "winogender": "evenhand.probes.pronouns:Winogender",
-    "honest": "evenhand.probes.honest:Honest",
-    "seat": "evenhand.probes.seat:Seat",
-    "ceat": "evenhand.probes.ceat:Ceat",
+    "underspecified": "evenhand.probes.underspecified.probe:Underspecified",
+    "divergence": "evenhand.probes.divergence.probe:Divergence",
+    "association": "evenhand.probes.association.probe:Association",
+    "discovery": "evenhand.probes.discovery.probe:Discovery",
+    "name-study": "evenhand.probes.name_study.probe:NameStudy",
+    "generation": "evenhand.probes.generation.probe:Generation",
+    "stereoset": "evenhand.probes.stereoset.probe:StereoSet",
+    "crows-pairs": "evenhand.probes.crows_pairs.probe:CrowsPairs",
+    "bbq": "evenhand.probes.bbq.probe:Bbq",
+    "winobias": "evenhand.probes.pronouns.probe:WinoBias",
+    "winogender": "evenhand.probes.pronouns.probe:Winogender",
+    "honest": "evenhand.probes.honest.probe:Honest",
+    "seat": "evenhand.probes.seat.probe:Seat",
+    "ceat": "evenhand.probes.ceat.probe:Ceat",
 }
 
 

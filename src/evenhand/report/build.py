@@ -18,12 +18,14 @@ from typing import Any
 from jinja2 import ChainableUndefined, Environment, FileSystemLoader
 from markupsafe import Markup
 
-from evenhand.findings import Finding
-from evenhand.record import Run
-from evenhand.report import sources, theme, words
-from evenhand.report.charts import Chart, Drawn, charts_of
+from evenhand.charts import theme
+from evenhand.charts.base import Chart, Drawn, charts_of
+from evenhand.report import sources
 from evenhand.report.content import tell
-from evenhand.report.safe import readable
+from evenhand.runs import wording as words
+from evenhand.runs.finding import Finding
+from evenhand.runs.record import Run
+from evenhand.runs.safe_text import readable
 
 FOLDER = Path(__file__).parent
 VENDOR = ("vega.min.js", "vega-lite.min.js", "vega-embed.min.js")

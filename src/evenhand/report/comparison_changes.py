@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from evenhand.report.charts import Chart, Drawn, Listing
-from evenhand.report.marks import VERDICTS, Row, dot_plot, finite, heatmap, slope
-from evenhand.report.words import count
+from evenhand.charts.base import Chart, Drawn, Listing
+from evenhand.charts.marks import VERDICTS, Row, dot_plot, finite, heatmap, slope
+from evenhand.runs.wording import count
 
 LINES = 8
 GROUPS = 3

@@ -6,10 +6,11 @@ from typing import Any
 
 from markupsafe import Markup
 
-from evenhand.report import comparison_changes, theme
+from evenhand.charts import theme
+from evenhand.charts.base import Chart, Drawn, Listing
+from evenhand.charts.marks import dot_plot, heatmap
+from evenhand.report import comparison_changes
 from evenhand.report.build import as_json, environment, policy, script, vendored
-from evenhand.report.charts import Chart, Drawn, Listing
-from evenhand.report.marks import dot_plot, heatmap
 
 DETECTED = "difference detected"
 NUMBERS = (

@@ -11,11 +11,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from evenhand.findings import Finding, strongest
+from evenhand.mitigations import story as content_mitigation
 from evenhand.probes.registry import make_probe
-from evenhand.record import Run
-from evenhand.report import content_mitigation, content_study
-from evenhand.report.words import chance, count, defined, is_control, metric_name, number, subject
+from evenhand.runs.finding import Finding, strongest
+from evenhand.runs.record import Run
+from evenhand.runs.wording import chance, count, defined, is_control, metric_name, number, subject
+from evenhand.study import story as content_study
 
 NAMED = 6
 QUESTIONS = ("Is there a problem?", "Where?", "How sure is that?", "What next?")

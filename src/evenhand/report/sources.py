@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from evenhand.errors import EvenhandError
-from evenhand.lexicons.files import Lexicon, load
-from evenhand.report import content_mitigation
+from evenhand.mitigations import story as content_mitigation
+from evenhand.words.lexicons.files import Lexicon, load
 
 UNQOVER = {
     "gender": ("unqover_names", "unqover_occupations", "unqover_templates"),
@@ -97,7 +97,7 @@ def _study_command(work: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def _packaged(suite: Mapping[str, Any]) -> bool:
-    from evenhand.suite import load_suite, recipes
+    from evenhand.audit.suites import load_suite, recipes
 
     with contextlib.suppress(EvenhandError):
         name = suite["name"]

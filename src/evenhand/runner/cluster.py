@@ -76,8 +76,8 @@ def build(recipe: Any, threads: int) -> Model:
     if not isinstance(recipe, dict):
         model: Model = recipe
         return model
-    from evenhand.models.resolver import resolve
-    from evenhand.models.transformer import LoadOptions
+    from evenhand.models.loading.resolver import resolve
+    from evenhand.models.loading.transformer import LoadOptions
 
     if threads:
         torch: Any = need("torch", extra="hf", what="loading a language model")

@@ -93,8 +93,8 @@ class DevicesExecutor:
 
 def _copy(job: Job, recipe: dict[str, Any], device: str) -> Model:
     """The job's model once more, on another device; refused when it is not the same."""
-    from evenhand.models.resolver import resolve
-    from evenhand.models.transformer import LoadOptions
+    from evenhand.models.loading.resolver import resolve
+    from evenhand.models.loading.transformer import LoadOptions
 
     options = LoadOptions(**(recipe["options"] or {}))
     dtype = getattr(job.model, "dtype", None) or options.dtype

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from evenhand.measures.correlation import measure, reliabilities
+from evenhand.study.correlation import measure, reliabilities
 from evenhand.study.grid import ORIGINAL
 from evenhand.study.points import Columns
 from evenhand.study.recipe import Recipe

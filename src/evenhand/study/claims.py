@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from evenhand.findings import Finding
-from evenhand.measures.correlation import LOW_CEILING
+from evenhand.runs.finding import Finding
 from evenhand.study.analysis import Pair, Trust
+from evenhand.study.correlation import LOW_CEILING
 
 PROBE = "study"
 TASK_WORDS = {"hate_speech": "hate-speech", "coreference": "coreference"}

@@ -13,9 +13,9 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
+from evenhand.audit.suites import is_study, recipe_files
 from evenhand.errors import DataError, SpecError, unknown
-from evenhand.lexicons.word_sets import weat
-from evenhand.suite import is_study, recipe_files
+from evenhand.words.lexicons.word_sets import weat
 
 Direction = Literal["reduce", "increase"]
 Share = float

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from evenhand.errors import RunError
-from evenhand.record import Run, RunWriter, environment, now
 from evenhand.runner.cluster import RayExecutor
 from evenhand.runner.progress import Progress, Silent
+from evenhand.runs.record import Run, RunWriter, environment, now
 from evenhand.study import analysis, claims
 from evenhand.study.folder import VECTORS, StudyFolder
 from evenhand.study.grid import Cell, cells

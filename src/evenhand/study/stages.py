@@ -24,16 +24,16 @@ from evenhand.corpora import (
     open_corpus,
     read_labels,
 )
-from evenhand.lexicons.word_sets import WordSets, weat
-from evenhand.measures.association import measure
-from evenhand.mitigations.attract_repel import Settings, attract_repel, pairs_for
-from evenhand.models.vector_files import VectorTable, open_vectors, write_words
+from evenhand.mitigations.vectors.attract_repel import Settings, attract_repel, pairs_for
+from evenhand.models.vectors.files import VectorTable, open_vectors, write_words
+from evenhand.probes.association.measure import measure
 from evenhand.study.folder import StudyFolder
 from evenhand.study.grid import ATTRACT_REPEL, BALANCING, Cell
 from evenhand.study.recipe import Recipe, place
 from evenhand.train.words import Recipe as Training
 from evenhand.train.words import train_words
-from evenhand.wordsets import expand
+from evenhand.words.lexicons.word_sets import WordSets, weat
+from evenhand.words.sets import expand
 
 SIDES = ("x", "y", "a", "b")
 CLEANED = "text.txt.gz"

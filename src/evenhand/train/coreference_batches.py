@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from evenhand.conll import Document, sentence_bounds
+from evenhand.words.conll import Document, sentence_bounds
 
 Ints = npt.NDArray[np.int64]
 CHARACTERS = 16

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from evenhand.conll import Document, Span, read_conll, sentence_bounds
 from evenhand.errors import DataError
+from evenhand.words.conll import Document, Span, read_conll, sentence_bounds
 
 GENTLE = 26
 WINOBIAS = tuple((kind, side) for kind in ("type1", "type2") for side in ("pro", "anti"))

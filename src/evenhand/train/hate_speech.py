@@ -27,7 +27,7 @@ import numpy.typing as npt
 
 from evenhand.errors import DataError, ModelError, need
 from evenhand.metrics.gaps import RATES, confusion, group_gaps, rates
-from evenhand.models.vector_files import VectorTable
+from evenhand.models.vectors.files import VectorTable
 from evenhand.strict import plain
 from evenhand.train import common
 from evenhand.train.hate_speech_data import Tweets

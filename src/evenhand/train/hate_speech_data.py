@@ -15,11 +15,11 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from evenhand.corpora.tables import read_table
 from evenhand.corpora.tokens import tweet_tokens
 from evenhand.corpora.tweets import clean_tweet
 from evenhand.errors import DataError
-from evenhand.lexicons import gender_terms
-from evenhand.measures.tables import read_table
+from evenhand.words.lexicons import gender_terms
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """Continued masked-language-model training: counterfactual data augmentation and dropout.
 
     cda       every sentence that names a group is put beside its counterfactual (two-sided), or
-              replaced by it half of the time (one-sided); swaps are those of `evenhand.swaps`
+              replaced by it half of the time (one-sided); swaps are those of `evenhand.words.swaps`
               (Zmigrod et al. 2019; Webster et al. 2020)
     dropout   the same training with attention dropout .15 and hidden .20 (Webster et al. 2020)
     plain     the same training with neither: the control that says what training alone did
@@ -21,8 +21,8 @@ import numpy as np
 import numpy.typing as npt
 
 from evenhand.errors import DataError, ModelError, SpecError, need, unknown
-from evenhand.swaps import swap, swap_religion
 from evenhand.train import common
+from evenhand.words.swaps import swap, swap_religion
 
 METHODS = ("cda", "dropout", "plain")
 SIDES = ("one", "two")

@@ -21,7 +21,7 @@ import numpy.typing as npt
 from evenhand.corpora.balancing import BalancedView
 from evenhand.corpora.files import Corpus
 from evenhand.errors import DataError, SpecError, need, unknown
-from evenhand.models.vector_files import write_words
+from evenhand.models.vectors.files import write_words
 from evenhand.runner.progress import Progress, Silent
 from evenhand.train.common import require_new
 

@@ -14,15 +14,15 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
+from evenhand.charts import theme
+from evenhand.charts.base import Chart, charts_of
 from evenhand.errors import EvenhandError
 from evenhand.exports.common import file_name
 from evenhand.exports.tables import csv_files, csv_text
-from evenhand.record import Run
-from evenhand.report import theme
 from evenhand.report.build import FOLDER as REPORT
 from evenhand.report.build import VENDOR, as_json, environment
-from evenhand.report.charts import Chart, charts_of
 from evenhand.report.content import audited_name, tell
+from evenhand.runs.record import Run
 from evenhand.viewer.compare import MOST_RUNS, side_by_side
 from evenhand.viewer.filters import chosen, item_filters, number_of, words_in
 from evenhand.viewer.folders import Folders

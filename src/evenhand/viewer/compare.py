@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from evenhand.findings import Finding
-from evenhand.record import Run
-from evenhand.report.charts import Chart
+from evenhand.charts.base import Chart
+from evenhand.charts.marks import Spec, base, category, finite, quantity, tooltip
 from evenhand.report.content import audited_name
-from evenhand.report.marks import Spec, base, category, finite, quantity, tooltip
-from evenhand.report.words import metric_name, subject
+from evenhand.runs.finding import Finding
+from evenhand.runs.record import Run
+from evenhand.runs.wording import metric_name, subject
 from evenhand.viewer.filters import words_in
 from evenhand.viewer.folders import Folders
 

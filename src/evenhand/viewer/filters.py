@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from starlette.requests import Request
 
-from evenhand.findings import Finding
+from evenhand.runs.finding import Finding
 from evenhand.viewer.items import ANY, ItemTable
 
 LONGEST = 500

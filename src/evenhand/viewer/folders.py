@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from evenhand.errors import EvenhandError, RunError
-from evenhand.findings import Finding
-from evenhand.record import Run
 from evenhand.report.content import audited_name
-from evenhand.report.words import is_control
+from evenhand.runs.finding import Finding
+from evenhand.runs.record import Run
+from evenhand.runs.wording import is_control
 from evenhand.viewer.items import ItemTable
 
 OPEN_TABLES = 16

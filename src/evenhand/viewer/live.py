@@ -12,7 +12,7 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
-from evenhand.record import Run
+from evenhand.runs.record import Run
 
 ANSWERS = {
     "causal": {
@@ -90,7 +90,7 @@ class Progress:
 
 def planned(facts: dict[str, Any]) -> int:
     """The number of first requests of all probes of a suite."""
-    from evenhand.suite import parse_suite
+    from evenhand.audit.suites import parse_suite
 
     work = facts["work"]
     suite = parse_suite(work["suite"], "run.json", work["suite"]["name"])

@@ -1,0 +1,1 @@
+"""Suites on models: running, planning, comparing, deciding."""

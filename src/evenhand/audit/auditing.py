@@ -1,0 +1,362 @@
+"""Running a suite on a model into a run folder, and going on where it stopped."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from evenhand.audit.suites import Entry, Suite, load_suite, parse_suite
+from evenhand.errors import ModelError, RunError, SpecError
+from evenhand.models.loading.resolver import DEFAULT_MODEL, resolve
+from evenhand.models.loading.transformer import LoadOptions
+from evenhand.models.protocol import Model
+from evenhand.probes.base import Measured
+from evenhand.runner.ask import Ask
+from evenhand.runner.job import Executor
+from evenhand.runner.places import is_remote, local_path, settled
+from evenhand.runner.progress import Progress, Silent
+from evenhand.runner.store import ShardStore, scored_by_attempt
+from evenhand.runs.finding import Finding
+from evenhand.runs.record import Run, RunWriter, environment, now
+from evenhand.runs.room import (
+    claimed,
+    default_folder,
+    elsewhere,
+    nothing_lost,
+    place_of,
+    require_room,
+    require_writable,
+)
+
+
+@dataclass
+class Audit:
+    """A suite on a model in a folder; each call of `run` is one attempt.
+
+    Finished shards are kept in the folder, so an attempt only does what is left. The numbers are
+    computed from the stored scores alone, so a run that was killed and resumed ends with the
+    same bytes in findings.json as one that was not.
+    """
+
+    suite: Suite
+    model: str
+    folder: Path
+    seed: int = 0
+    kind: str | None = None
+    options: LoadOptions = field(default_factory=LoadOptions)
+    progress: Progress = field(default_factory=Silent)
+    loaded: dict[str, Model] = field(default_factory=dict)
+    executor: Executor | None = None
+    store: str | None = None
+    """Where score shards go instead of the folder: a URL such as s3://bucket/prefix."""
+    named: bool = True
+    """Whether somebody chose the folder; else the next free name is taken."""
+    _place: str | None = None
+    _object: bool = False
+    """Whether the model is a Python object, which only its maker can give again."""
+    _stores: list[ShardStore] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.store = None if self.store is None else settled(self.store)
+        self._object = self.model in self.loaded
+        if self.seed < 0:
+            raise SpecError(f"seed {self.seed!r}: expected 0 or more.")
+
+    def run(self) -> Run:
+        """Do what is left, write findings and report, and give the finished run."""
+        # Before the folder is made: a mistyped name leaves nothing behind.
+        require_writable(self.folder)
+        self._check_store()
+        self._check_models()
+        if not self.named:
+            self.folder, self.named = claimed(self.folder), True
+        writer = RunWriter(self.folder)
+        with writer.held():
+            facts = self._begin()
+            started = time.monotonic()
+            writer.facts(facts)
+            try:
+                self._probes(writer, facts)
+            except KeyboardInterrupt:
+                writer.facts({**facts, "status": "interrupted"})
+                raise
+            except Exception:
+                writer.facts({**facts, "status": "failed"})
+                raise
+            facts["timings"]["total_s"] = round(
+                facts["timings"].get("total_s", 0.0) + time.monotonic() - started, 2
+            )
+            facts["status"], facts["finished"] = "finished", now()
+            by_attempt = scored_by_attempt(self._stores)  # none twice
+            facts["shards"] = {"total": sum(by_attempt.values()), "scored_by_attempt": by_attempt}
+            writer.facts(facts)
+        run = Run.open(self.folder)
+        self._report(writer, run)
+        return run
+
+    def _check_store(self) -> None:
+        """Make sure that the store is there, lets itself be read, and that workers see it."""
+        if self.store is None:
+            return
+        place = place_of(self.store, self.folder)
+        shared = getattr(self.executor, "require_shared", None)
+        if shared is not None:
+            shared(place)
+        if is_remote(place):  # a folder is made when the run is known to belong there
+            ShardStore(place)
+        else:
+            require_writable(local_path(place))
+
+    def _check_models(self) -> None:
+        """Load every model and make sure that at least one probe can ask its own."""
+        models = [self._load(entry) for entry in self.suite.entries]
+        fitting = [e for e, m in zip(self.suite.entries, models) if set(e.probe.needs) & m.answers]
+        if not fitting:
+            entry, model = self.suite.entries[0], models[0]
+            raise ModelError(
+                f"model {model.name!r} is a {model.kind} model and answers "
+                f"{', '.join(sorted(model.answers))}; probe {entry.probe.name!r} needs "
+                f"{' or '.join(entry.probe.needs)}. See which probes fit which models with: "
+                f"evenhand ls probes"
+            )
+
+    def _report(self, writer: RunWriter, run: Run) -> None:
+        from evenhand.report.build import render
+
+        writer.page(render(run))
+
+    def _begin(self) -> dict[str, Any]:
+        """The facts of this attempt; refuses a folder that holds other work."""
+        if not (self.folder / "run.json").is_file():
+            require_room(self.folder)
+            facts = self._fresh()
+        else:
+            facts = Run.open(self.folder).facts
+            refusal = self._refusal(facts)
+            if refusal and not nothing_lost(self.folder, facts):
+                raise RunError(refusal)
+            facts = self._fresh() if refusal else self._again(facts)
+        self._place, self._stores = facts.get("scores"), []
+        return facts
+
+    def _fresh(self) -> dict[str, Any]:
+        return {
+            "status": "running", "work": self.identity(), "models": {}, "probes": {},
+            "attempts": 1, "started": now(), "environment": environment(), "timings": {},
+            **({"scores": place_of(self.store, self.folder)} if self.store else {}),
+            **({"object": True} if self._object else {}),
+        }  # fmt: skip
+
+    def _again(self, facts: dict[str, Any]) -> dict[str, Any]:
+        kept = place_of(self.store, self.folder) if self.store else None
+        return {
+            "timings": {}, **({"scores": kept} if kept else {}), **facts,
+            "status": "running", "attempts": facts["attempts"] + 1,
+        }  # fmt: skip
+
+    def _refusal(self, facts: dict[str, Any]) -> str:
+        """Why the run in the folder is not this work; empty when it is."""
+        theirs, mine = facts["work"], self.identity()
+        for name in (*mine, "compile"):
+            if name != "store" and theirs.get(name) != mine.get(name):
+                return (
+                    f"{self.folder}: holds a run with another {name} "
+                    f"({_short(theirs.get(name))} there, {_short(mine.get(name))} now). Choose "
+                    f"another folder with: --out DIR"
+                )
+        return elsewhere(self.folder, facts, self.store)
+
+    def identity(self) -> dict[str, Any]:
+        """What must be equal for two attempts to be the same work; no store is the folder."""
+        return {
+            "model": self.model,
+            "as": self.kind,
+            "dtype": self.options.dtype,
+            "seed": self.seed,
+            "suite": self.suite.as_dict(),
+            **({"compile": True} if self.options.compile else {}),
+            **({"store": self.store} if self.store else {}),
+        }
+
+    def _probes(self, writer: RunWriter, facts: dict[str, Any]) -> None:
+        claims: list[Finding] = []
+        for entry in self.suite.entries:
+            begun = time.monotonic()
+            model = self._model_of(entry, facts)
+            if not set(entry.probe.needs) & model.answers:
+                facts["probes"][entry.label] = _not_applicable(entry, model)
+                continue
+            ask = self._ask(model, entry, facts)
+            measured = stamped(entry, entry.probe.run(ask, self.seed), model, self.suite)
+            claims += measured.findings
+            writer.table(entry.label, "items", measured.items)
+            for name, table in measured.tables.items():
+                writer.table(entry.label, name, table)
+            facts["probes"][entry.label] = {
+                "probe": entry.probe.name,
+                "title": entry.probe.title,
+                "paper": entry.probe.paper,
+                "model": model.name,
+                "as_published": entry.probe.as_published,
+                "settings": entry.probe.model_dump(mode="json"),
+                "counts": dict(ask.counts.__dict__),
+                "summary": dict(measured.summary),
+            }
+            spent = facts["timings"].get(entry.label, 0.0) + time.monotonic() - begun
+            facts["timings"][entry.label] = round(spent, 2)
+            writer.facts(facts)
+        writer.findings(claims)
+
+    def _ask(self, model: Model, entry: Entry, facts: dict[str, Any]) -> Ask:
+        """The door to the entry's model, with doors to the helpers that its probe names."""
+        options: dict[str, Any] = {
+            "attempt": int(facts["attempts"]),
+            "progress": self.progress,
+            "executor": self.executor,
+            "store": self._place,
+        }
+        helpers = {
+            name: Ask(self._same(spec, self._load_as(spec, None), facts), self.folder, **options)
+            for name, spec in entry.probe.helpers().items()
+        }
+        ask = Ask(model, self.folder, **options, helpers=helpers)
+        self._stores += [a.store for a in (ask, *helpers.values()) if a.store is not None]
+        return ask
+
+    def _model_of(self, entry: Entry, facts: dict[str, Any]) -> Model:
+        """The entry's model, the same as in earlier attempts."""
+        return self._same(entry.model or self.model, self._load(entry), facts)
+
+    def _same(self, spec: str, model: Model, facts: dict[str, Any]) -> Model:
+        """The model, refused when it is not the one of earlier attempts."""
+        known = facts["models"].get(spec, {}).get("fingerprint")
+        if known and known != model.fingerprint:
+            raise RunError(
+                f"{self.folder}: model {spec!r} has changed since this run began (fingerprint "
+                f"{known[:12]} then, {model.fingerprint[:12]} now). Start a new "
+                f"run in another folder with: --out DIR"
+            )
+        facts["models"][spec] = {**model.describe(), "fingerprint": model.fingerprint}
+        return model
+
+    def _load(self, entry: Entry) -> Model:
+        """The entry's model, loaded once."""
+        kind = entry.kind if entry.model else self.kind
+        return self._load_as(entry.model or self.model, kind)
+
+    def _load_as(self, spec: str, kind: str | None) -> Model:
+        if spec not in self.loaded:
+            self.loaded[spec] = resolve(spec, kind=kind, options=self.options)
+        return self.loaded[spec]
+
+
+def stamped(entry: Entry, measured: Measured, model: Model, suite: Suite) -> Measured:
+    """The findings with the entry's label, the model and the verdict at the suite's rate."""
+    claims = []
+    for finding in measured.findings:
+        place = finding.id.split("/", 1)[-1]
+        verdict = finding.q <= suite.false_discovery_rate if finding.q == finding.q else None
+        claims.append(
+            Finding(
+                **{
+                    **finding.__dict__,
+                    "id": f"{entry.label}/{place}",
+                    "probe": entry.label,
+                    "model": model.name,
+                    "detected": verdict if finding.detected is None else finding.detected,
+                }
+            )
+        )
+    return Measured(claims, measured.items, measured.tables, measured.summary)
+
+
+def _not_applicable(entry: Entry, model: Model) -> dict[str, Any]:
+    needs = " or ".join(entry.probe.needs)
+    reason = f"a {model.kind} model cannot answer {needs}"
+    return {"probe": entry.probe.name, "model": model.name, "skipped": reason}
+
+
+def _short(value: Any) -> str:
+    text = value.get("name", "?") if isinstance(value, Mapping) else value
+    return repr(text)
+
+
+def audit(
+    model: str | Model = DEFAULT_MODEL,
+    suite: str | Path | Suite = "quick",
+    *,
+    out: str | Path | None = None,
+    seed: int = 0,
+    kind: str | None = None,
+    options: LoadOptions | None = None,
+    progress: Progress | None = None,
+    executor: Executor | None = None,
+    store: str | None = None,
+) -> Run:
+    """Audit a model with a suite and give the finished run.
+
+    Args:
+        model: an alias, a folder, a file or a Hub id; or a model object.
+        suite: the name of a packaged suite, a TOML file, or a Suite.
+        out: the run folder; by default one below `runs/`. A folder that holds an unfinished run
+            of the same work is gone on with.
+        seed: of every draw; same seed, same bytes.
+        kind: overrides the model kind read from its configuration.
+        options: dtype, device and so on.
+        progress: told how far the work is.
+        executor: where shards are scored, e.g. `RayExecutor`; this process by default.
+        store: keep score shards below this URL (s3://bucket/prefix) instead of in the folder.
+    """
+    chosen = suite if isinstance(suite, Suite) else load_suite(suite)
+    name = model if isinstance(model, str) else model.name
+    loaded = {} if isinstance(model, str) else {name: model}
+    folder = Path(out) if out else default_folder(name, chosen.name)
+    job = Audit(
+        chosen,
+        name,
+        folder,
+        seed,
+        kind,
+        options or LoadOptions(),
+        progress or Silent(),
+        loaded,
+        executor,
+        store,
+        named=bool(out),
+    )
+    return job.run()
+
+
+def resume(
+    folder: str | Path, *, progress: Progress | None = None, executor: Executor | None = None
+) -> Run:
+    """Go on with a run that was interrupted or killed; finished work is not repeated."""
+    run = Run.open(folder)
+    work = run.facts["work"]
+    if run.facts.get("object"):
+        raise RunError(
+            f"{folder}: the model {work['model']!r} of this run was a Python object. Go on from "
+            f"Python with the same call: evenhand.audit(model, suite, out={str(folder)!r})"
+        )
+    suite = parse_suite(work["suite"], f"{folder}/run.json", work["suite"]["name"])
+    places = {m["device"] for m in run.facts["models"].values() if m.get("device")}
+    options = LoadOptions(
+        dtype=work.get("dtype"),
+        device="cpu" if places == {"cpu"} else None,
+        compile=bool(work.get("compile")),
+    )
+    job = Audit(
+        suite,
+        work["model"],
+        Path(folder),
+        int(work["seed"]),
+        work.get("as"),
+        options,
+        progress or Silent(),
+        executor=executor,
+        store=work.get("store"),
+    )
+    return job.run()

@@ -1,0 +1,170 @@
+"""Two runs of one suite item by item: what changed, with paired tests.
+
+Items are matched on every column that names something (terms, templates, contexts); numbers are
+then compared pair by pair. Two questions per number: did its mean move, and did its *size* |x|
+move (for signed preferences and for divergences alike, a smaller size is nearer to no preference).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from evenhand.errors import RunError
+from evenhand.runs.record import Run
+from evenhand.stats import bootstrap, permutation
+from evenhand.stats.multiple import benjamini_hochberg
+
+CLUSTERS = ("template", "prompt", "context", "target", "index", "name", "first", "word")
+RATE = 0.05
+Floats = npt.NDArray[np.float64]
+
+
+def shared_labels(before: Run, after: Run) -> list[str]:
+    """Probes that both runs have asked."""
+    entries = [run.facts["probes"] for run in (before, after)]
+    return [
+        label
+        for label in entries[0]
+        if all(e.get(label) and not e[label].get("skipped") for e in entries)
+    ]
+
+
+def matched(before: Run, after: Run, label: str) -> tuple[pa.Table, pa.Table]:
+    """The items of both runs in one order.
+
+    Raises:
+        RunError: an item of one run is missing in the other, so the runs cannot be paired.
+    """
+    tables = [run.table(label, "items") for run in (before, after)]
+    keys = [c for c in tables[0].column_names if _names(tables[0], c) and c in _columns(tables[1])]
+    coded = [_keys(t, keys) for t in tables]
+    if coded[0] == coded[1]:
+        return tables[0], tables[1]
+    places = [{key: i for i, key in enumerate(rows)} for rows in coded]
+    if len(places[0]) < len(coded[0]) or set(places[0]) != set(places[1]):
+        lost = next(iter(set(places[0]) ^ set(places[1])), "an item that stands twice")
+        raise RunError(
+            f"compare: probe {label!r} was not asked the same items in {before.folder} and "
+            f"{after.folder} (for example {lost}). Run both with the same suite, seed and helpers."
+        )
+    order = [places[1][key] for key in coded[0]]
+    return tables[0], tables[1].take(pa.array(order))
+
+
+def _columns(table: pa.Table) -> list[str]:
+    return list(table.column_names)
+
+
+def _names(table: pa.Table, column: str) -> bool:
+    kind = table.schema.field(column).type
+    text = pa.types.is_string(kind) or pa.types.is_large_string(kind)
+    return bool(text or pa.types.is_dictionary(kind) or pa.types.is_integer(kind))
+
+
+def _keys(table: pa.Table, columns: list[str]) -> list[tuple[Any, ...]]:
+    if not columns:
+        return [(i,) for i in range(table.num_rows)]
+    return list(zip(*(table.column(c).to_pylist() for c in columns)))
+
+
+def item_changes(before: Run, after: Run, seed: int = 0) -> list[dict[str, Any]]:
+    """One row per probe and number: paired change of mean and size, interval, p, q, verdict.
+
+    q is corrected over all rows. The interval is of the printed change of size, over clusters of
+    items (templates, prompts, contexts) where there are some.
+    """
+    rows: list[dict[str, Any]] = []
+    for label in shared_labels(before, after):
+        one, two = matched(before, after, label)
+        clusters = _clusters(one)
+        for column in _columns(one):
+            if pa.types.is_floating(one.schema.field(column).type) and column in _columns(two):
+                a, b = (_floats(t, column) for t in (one, two))
+                rows.append({"probe": label, "number": column, **_change(a, b, clusters, seed)})
+    for key in ("p", "p_size"):
+        q = benjamini_hochberg([r[key] for r in rows])
+        for row, value in zip(rows, q):
+            row[key.replace("p", "q", 1)] = float(value)
+    for row in rows:
+        row["verdict"] = _verdict(row)
+    return rows
+
+
+def _floats(table: pa.Table, column: str) -> Floats:
+    values = pc.cast(table.column(column), pa.float64())
+    return np.asarray(values.to_numpy(zero_copy_only=False), np.float64)
+
+
+def _clusters(table: pa.Table) -> npt.NDArray[np.int64] | None:
+    for column in CLUSTERS:
+        if column in table.column_names and _names(table, column):
+            values = np.asarray(table.column(column).to_pylist(), object).astype(str)
+            found, codes = np.unique(values, return_inverse=True)
+            if 5 <= len(found) < len(values):
+                return codes
+    return None
+
+
+def _change(
+    a: Floats, b: Floats, clusters: npt.NDArray[np.int64] | None, seed: int
+) -> dict[str, Any]:
+    known = np.isfinite(a) & np.isfinite(b)
+    a, b = a[known], b[known]
+    codes = clusters[known] if clusters is not None else np.arange(len(a))
+    row: dict[str, Any] = {"n": len(a), "coverage": float(known.mean()) if len(known) else 0.0}
+    names = ("before", "after", "change", "p", "size_before", "size_after", "size_change", "p_size")
+    if len(a) < 2:
+        nothing = dict.fromkeys((*names, "size_low", "size_high"), float("nan"))
+        return {**row, **nothing, "reason": "fewer than two items are known in both runs"}
+    both = np.stack([b - a, np.abs(b) - np.abs(a)], axis=1)
+    test = permutation.paired_sign_flip(both, clusters=codes, seed=seed, max_exact=20_000)
+    ends = bootstrap.clustered(both[:, 1], codes, seed=seed, resamples=1_000)
+    values = (a.mean(), b.mean(), test.mean[0], test.p_two_sided[0], np.abs(a).mean(),
+              np.abs(b).mean(), test.mean[1], test.p_two_sided[1])  # fmt: skip
+    row |= {name: float(value) for name, value in zip(names, values)}
+    return {**row, "size_low": float(np.asarray(ends.low)), "size_high": float(
+        np.asarray(ends.high)), "reason": ""}  # fmt: skip
+
+
+def _verdict(row: dict[str, Any]) -> str:
+    if not row["q_size"] <= RATE:
+        return "no difference detected"
+    return "smaller" if row["size_change"] < 0 else "larger"
+
+
+def finding_changes(before: Run, after: Run) -> list[dict[str, Any]]:
+    """Findings of both runs: detected before and after, nearer to the ideal or further off.
+
+    `status`: persisted, gone, appeared, or nothing detected in both. A status compares two
+    verdicts; whether the change itself is sure is the paired tests' business.
+    """
+    known = {f.id: f for f in after.findings}
+    rows = []
+    for old in before.findings:
+        new = known.pop(old.id, None)
+        rows.append(_finding_row(old.id, old, new))
+    rows += [_finding_row(place, None, new) for place, new in known.items()]
+    return rows
+
+
+def _finding_row(place: str, old: Any, new: Any) -> dict[str, Any]:
+    was, now = (bool(f.detected) if f is not None else False for f in (old, new))
+    status = {
+        (True, True): "persisted", (True, False): "gone", (False, True): "appeared",
+        (False, False): "not detected",
+    }[was, now]  # fmt: skip
+    away = [abs(f.value - f.ideal) if f is not None else float("nan") for f in (old, new)]
+    return {
+        "finding": place, "status": status,
+        "before": old.value if old is not None else float("nan"),
+        "after": new.value if new is not None else float("nan"),
+        "distance_before": away[0], "distance_after": away[1],
+        "q_before": old.q if old is not None else float("nan"),
+        "q_after": new.q if new is not None else float("nan"),
+        "sentence": (new or old).sentence,
+    }  # fmt: skip

@@ -1,0 +1,137 @@
+"""Before anything runs: how much a suite asks, how long it will take, and fitting a budget."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+from evenhand.audit.auditing import Audit
+from evenhand.audit.calibration import Clock, held_mib, model_cost, peak_mib, rest_cost
+from evenhand.audit.suites import Entry, Suite
+from evenhand.errors import SpecError
+from evenhand.models.loading.resolver import resolve
+from evenhand.models.loading.transformer import LoadOptions
+from evenhand.models.protocol import Model
+from evenhand.probes.base import Preview
+from evenhand.requests import LazyRequests, Requests
+from evenhand.runner.plan import distinct_rows
+
+COUNTED_ROWS = 200_000
+UNITS = {"s": 1, "m": 60, "h": 3600}
+SPARE = 0.8  # of a budget is given to the model; the rest is for loading and statistics
+
+
+def seconds(text: str) -> float:
+    """Read a time such as 90s, 5m or 1h.
+
+    >>> seconds("5m"), seconds("1.5h"), seconds("45")
+    (300.0, 5400.0, 45.0)
+    """
+    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([smh]?)\s*", text)
+    if not found or not float(found[1]):
+        raise SpecError(f"--budget {text!r}: expected a time such as 90s, 5m or 1h.")
+    return float(found[1]) * UNITS[found[2] or "s"]
+
+
+def forecast(
+    suite: Suite,
+    model: str,
+    *,
+    seed: int = 0,
+    kind: str | None = None,
+    options: LoadOptions | None = None,
+    loaded: dict[str, Model] | None = None,
+) -> list[dict[str, Any]]:
+    """Items, rows, distinct rows, tokens, seconds, memory and an example of every probe.
+
+    Models are loaded with `options`; those in `loaded` are taken from there, others put there.
+
+    Time and memory come from a short calibration with the probe's own requests on this machine
+    (`calibration`); `load_s` is what loading the model took. Within about a quarter of what then
+    happens on a quiet machine (docs/scale.md).
+    """
+    loaded = {} if loaded is None else loaded
+    rows = []
+    for entry in suite.entries:
+        spec = entry.model or model
+        begun = Clock.now()
+        if spec not in loaded:
+            kept = entry.kind if entry.model else kind
+            loaded[spec] = resolve(spec, kind=kept, options=options)
+        load = Clock.now() - begun
+        asked = loaded[spec]
+        row: dict[str, Any] = {"probe": entry.label, "model": asked.name}
+        if not set(entry.probe.needs) & asked.answers:
+            why = f"a {asked.kind} model cannot answer {' or '.join(entry.probe.needs)}"
+            row |= {"items": 0, "rows": 0, "distinct": 0, "tokens": 0, "seconds": 0.0}
+            row |= {"cpu_seconds": 0.0, "load_s": round(load.wall, 1), "memory_mib": peak_mib()}
+            rows.append({**row, "example": "not run", "notes": (why,)})
+            continue
+        rows.append(row | _expected(entry, asked, seed, round(load.wall, 1)))
+    return rows
+
+
+def _expected(entry: Entry, model: Model, seed: int, load_s: float) -> dict[str, Any]:
+    """What one probe will take, from a calibration."""
+    preview = entry.probe.preview(model.answers, seed)
+    distinct = distinct_count(preview)
+    cost = model_cost(model, preview.requests, distinct)
+    rest = rest_cost(entry.probe, model.answers, seed, len(preview.requests))
+    notes = tuple(preview.notes)
+    if rest is None:
+        notes += ("the time is the model's; statistics depend on the scores",)
+    total = cost.time + (rest or Clock())
+    return {
+        "items": preview.items,
+        "rows": len(preview.requests),
+        "distinct": distinct,
+        "tokens": cost.tokens,
+        "seconds": round(total.wall, 1),
+        "cpu_seconds": round(total.cpu, 1),
+        "load_s": load_s,
+        "memory_mib": peak_mib() + held_mib(preview.requests),
+        "example": preview.example,
+        "notes": notes,
+    }
+
+
+def distinct_count(preview: Preview) -> int:
+    """Rows left after dropping duplicates (of the first 200,000, scaled up, if there are more)."""
+    requests = preview.requests
+    size = len(requests)
+    head = sample_rows(requests, 0, min(size, COUNTED_ROWS))
+    return round(len(distinct_rows(head.rows())[0]) * size / max(1, len(head)))
+
+
+def sample_rows(requests: Requests | LazyRequests, start: int, stop: int) -> Requests:
+    if isinstance(requests, LazyRequests):
+        return requests.make(start, stop)
+    return requests.take(range(start, stop))
+
+
+def fit_to_budget(job: Audit, budget: float) -> Iterator[str]:
+    """Shrink the job's probes to fit the time, and say what was sampled.
+
+    Every probe keeps the same share of its items. The sizes become part of the suite, so that a
+    resumed run asks the same questions.
+    """
+    rows = forecast(
+        job.suite, job.model, seed=job.seed, kind=job.kind, options=job.options, loaded=job.loaded
+    )
+    total = sum(row["seconds"] for row in rows)
+    share = min(1.0, SPARE * budget / total) if total else 1.0
+    if share >= 1.0:
+        yield f"everything fits (estimated {total:.0f} s)"
+        return
+    entries = []
+    for entry, row in zip(job.suite.entries, rows):
+        smaller = entry.probe.within(share)
+        entries.append(replace(entry, probe=smaller))
+        if smaller != entry.probe and row["items"]:
+            answers = job.loaded[entry.model or job.model].answers
+            left = smaller.preview(answers, job.seed).items
+            least = ", the least it can do" if left > 1.5 * share * row["items"] else ""
+            yield f"{entry.label}: {left:,} of its {row['items']:,} items{least}"
+    job.suite = replace(job.suite, entries=tuple(entries))

@@ -1,0 +1,128 @@
+"""Suites: named lists of probes with their settings, read from TOML."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from evenhand.errors import SpecError, unknown
+from evenhand.probes.base import Probe
+from evenhand.probes.registry import make_probe
+
+FDR = 0.05
+SUITE_KEYS = {"name", "title", "false_discovery_rate", "probe"}
+ENTRY_KEYS = {"name", "model", "as", "label"}
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One probe of a suite, on the audited model or on one of its own."""
+
+    label: str
+    probe: Probe
+    model: str | None = None
+    kind: str | None = None
+
+    def as_dict(self) -> dict[str, Any]:
+        settings = self.probe.model_dump(mode="json", exclude_defaults=True)
+        own = {"model": self.model, "as": self.kind, "label": self.label}
+        return {"name": self.probe.name, **{k: v for k, v in own.items() if v}, **settings}
+
+
+@dataclass(frozen=True)
+class Suite:
+    """A named list of probes with their settings."""
+
+    name: str
+    title: str
+    entries: tuple[Entry, ...]
+    false_discovery_rate: float = FDR
+
+    def as_dict(self) -> dict[str, Any]:
+        return {
+            "name": self.name,
+            "title": self.title,
+            "false_discovery_rate": self.false_discovery_rate,
+            "probe": [entry.as_dict() for entry in self.entries],
+        }
+
+
+def recipe_files() -> dict[str, Path]:
+    """Everything in the recipes folder: suites, and studies (which have a corpus)."""
+    packaged = Path(str(resources.files("evenhand"))) / "recipes"
+    folder = packaged if packaged.is_dir() else Path(__file__).parents[3] / "recipes"
+    return {p.stem: p for p in sorted(folder.glob("*.toml"))}
+
+
+def is_study(path: Path) -> bool:
+    """Whether a recipe is a study and not a suite of probes: it names a corpus."""
+    try:
+        return "corpus" in tomllib.loads(path.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError):
+        return False
+
+
+def recipes() -> dict[str, Path]:
+    """The packaged suites by name."""
+    return {name: path for name, path in recipe_files().items() if not is_study(path)}
+
+
+def load_suite(name: str | Path) -> Suite:
+    """A packaged suite by name, or a TOML file.
+
+    Raises:
+        SpecError: unknown name, malformed TOML (with its line), or a wrong setting.
+    """
+    path = Path(name)
+    if not path.is_file():
+        known = recipes()
+        if str(name) not in known:
+            if str(name) in recipe_files():
+                raise SpecError(f"{name!r} is a study. Run it with: evenhand study {name}")
+            hint = "It is no file either. List suites with: evenhand ls suites"
+            raise SpecError(unknown("suite", str(name), known, hint=hint))
+        path = known[str(name)]
+    try:
+        data = tomllib.loads(path.read_text(encoding="utf-8"))
+    except tomllib.TOMLDecodeError as error:
+        raise SpecError(f"{path}: not valid TOML: {error}.") from error
+    except UnicodeDecodeError as error:
+        raise SpecError(f"{path}: not UTF-8 text: {error}.") from error
+    return parse_suite(data, str(path), path.stem)
+
+
+def parse_suite(data: Mapping[str, Any], where: str, name: str) -> Suite:
+    """A suite from its TOML data."""
+    for key in data:
+        if key not in SUITE_KEYS:
+            raise SpecError(unknown("key", key, SUITE_KEYS, where=where))
+    rows = data.get("probe") or []
+    if not rows:
+        raise SpecError(f"{where}: the suite has no [[probe]], so there is nothing to run.")
+    entries: list[Entry] = []
+    for number, row in enumerate(rows, start=1):
+        place = f"{where}, probe[{number}]"
+        if "name" not in row:
+            raise SpecError(f"{place}: has no name. List probes with: evenhand ls probes")
+        settings = {k: v for k, v in row.items() if k not in ENTRY_KEYS}
+        probe = make_probe(row["name"], settings, place)
+        label = _free_label(row.get("label") or probe.name, entries)
+        entries.append(Entry(label, probe, row.get("model"), row.get("as")))
+    return Suite(
+        data.get("name", name),
+        data.get("title", ""),
+        tuple(entries),
+        float(data.get("false_discovery_rate", FDR)),
+    )
+
+
+def _free_label(wanted: str, entries: list[Entry]) -> str:
+    taken = {e.label for e in entries}
+    label, number = wanted, 2
+    while label in taken:
+        label, number = f"{wanted}-{number}", number + 1
+    return label

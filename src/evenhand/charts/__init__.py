@@ -1,0 +1,1 @@
+"""Marks and chart builders: plain Vega-Lite dicts."""

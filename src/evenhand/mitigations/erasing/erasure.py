@@ -1,0 +1,205 @@
+"""Erasing a label from features, and a fresh probe that says whether it is gone.
+
+The probe is a logistic regression fitted anew on the erased training rows and judged on the test
+rows, beside the share of the most frequent class: what a probe reaches that reads nothing.
+"""
+
+from __future__ import annotations
+
+import io
+import time
+import warnings
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from evenhand.errors import DataError, SpecError, unknown
+from evenhand.mitigations.erasing.leace import leace
+from evenhand.mitigations.erasing.nullspace import Floats, checked, inlp
+
+METHODS = ("inlp", "leace")
+TRAIN, DEV, TEST = 0, 1, 2
+
+
+@dataclass(frozen=True)
+class Features:
+    """Rows of features with a label and a part: 0 train, 1 dev, 2 test."""
+
+    X: Floats
+    y: npt.NDArray[Any]
+    split: npt.NDArray[np.int64]
+
+    def part(self, number: int) -> tuple[Floats, npt.NDArray[Any]]:
+        """The rows of one part."""
+        at = self.split == number
+        return self.X[at], self.y[at]
+
+
+@dataclass(frozen=True)
+class Erased:
+    """The map x -> P x + offset and how well a fresh probe still reads the label."""
+
+    P: Floats
+    offset: Floats
+    report: dict[str, Any]
+
+    def save(self, path: Path) -> None:
+        """Write `P` (d x d) and `offset` (d) as an .npz file; no pickle is involved."""
+        buffer = io.BytesIO()
+        np.savez(buffer, P=self.P, offset=self.offset)
+        try:
+            path.write_bytes(buffer.getvalue())
+        except OSError as error:
+            raise DataError(f"--out {path}: cannot be written ({error.strerror}).") from error
+
+
+def read_features(path: Path, seed: int = 0) -> Features:
+    """Read `X`, `y` and optional `split` from an .npz file; pickled arrays are refused."""
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            arrays = {name: file[name] for name in file.files}
+    except FileNotFoundError:
+        raise DataError(f"{path}: no such file. Accepted: an .npz file with X and y.") from None
+    except Exception as error:
+        raise DataError(
+            f"{path}: not an .npz file of plain arrays ({error}). Write one with: "
+            "numpy.savez(FILE, X=features, y=labels)"
+        ) from error
+    missing = [name for name in ("X", "y") if name not in arrays]
+    if missing:
+        raise DataError(
+            f"{path}: array {missing[0]!r} is missing; it holds {sorted(arrays)}. "
+            "Accepted: X [n, d], y [n] and optional split [n] (0 train, 1 dev, 2 test)."
+        )
+    X, _, _ = checked(arrays["X"], arrays["y"])
+    y = np.asarray(arrays["y"])
+    split = arrays.get("split")
+    return Features(
+        X, y, _own_split(len(X), seed) if split is None else _split(path, split, len(X))
+    )
+
+
+def _own_split(n: int, seed: int) -> npt.NDArray[np.int64]:
+    """A seeded 60/20/20 split of the rows."""
+    parts = np.zeros(n, np.int64)
+    order = np.random.default_rng(seed).permutation(n)
+    parts[order[int(0.6 * n) : int(0.8 * n)]] = DEV
+    parts[order[int(0.8 * n) :]] = TEST
+    return parts
+
+
+def _split(path: Path, split: npt.NDArray[Any], n: int) -> npt.NDArray[np.int64]:
+    if split.shape != (n,) or not np.isin(split, (TRAIN, DEV, TEST)).all():
+        raise DataError(
+            f"{path}: 'split' has shape {split.shape} and values {np.unique(split)[:6].tolist()}. "
+            f"Accepted: {n} values of 0 (train), 1 (dev), 2 (test)."
+        )
+    parts = split.astype(np.int64)
+    for number, name in ((TRAIN, "train"), (TEST, "test")):
+        if not (parts == number).any():
+            raise DataError(f"{path}: 'split' has no {name} row (value {number}).")
+    return parts
+
+
+def erase(
+    data: Features,
+    *,
+    method: str = "leace",
+    classifier: str = "lsq",
+    rounds: int = 80,
+    stop_at_majority: bool = False,
+) -> Erased:
+    """Fit an erasure on the train rows and judge it on the test rows with a fresh probe.
+
+    Args:
+        data: features, labels and parts.
+        method: "inlp" or "leace".
+        classifier: of INLP, "lsq" (closed form) or "svc" (LinearSVC, released settings).
+        rounds: of INLP.
+        stop_at_majority: end INLP once a fresh probe on the dev rows (test rows if there are
+            none) is no better than the most frequent class.
+
+    Returns:
+        The map and a report: `rank_removed, accuracy_before, accuracy_after, majority`, how many
+        rows there were, and seconds of the fit and of the probes.
+    """
+    if method not in METHODS:
+        raise SpecError(unknown("method", method, METHODS, where="erase"))
+    X, y = data.part(TRAIN)
+    if len(set(y.tolist())) < 2:
+        raise DataError(
+            f"erase: the {len(y)} train rows hold only the label {y.tolist()[:1]}, so there is "
+            f"nothing to erase; all rows hold {sorted(set(data.y.tolist()))[:6]}. Give a 'split' "
+            "with two or more labels in the train rows (value 0), or another: --seed"
+        )
+    begun = time.perf_counter()
+    report: dict[str, Any] = {"method": method}
+    if method == "leace":
+        found = leace(X, y)
+        P, offset, rank, done = found.projection, found.offset, found.rank, 1
+        reason = ""
+    else:
+        stop = _MajorityStop(data) if stop_at_majority else None
+        null = inlp(X, y, rounds=rounds, classifier=classifier, stop=stop)
+        P, offset, rank, done = null.projection, np.zeros(X.shape[1]), null.rank, len(null.rounds)
+        reason = null.reason
+        report["classifier"] = classifier
+    fitted = time.perf_counter()
+    after = Features(data.X @ P.T + offset, data.y, data.split)
+    report |= {
+        "rank_removed": rank,
+        "rounds": done,
+        "accuracy_before": probe_accuracy(data),
+        "accuracy_after": probe_accuracy(after),
+        "majority": majority(data),
+        "mean_squared_change": float(np.square(after.X - data.X).sum(axis=1).mean()),
+        "n_train": len(X),
+        "n_test": int((data.split == TEST).sum()),
+        "dimensions": X.shape[1],
+        "reason": reason or None,
+        "seconds_fit": round(fitted - begun, 3),
+        "seconds_probe": round(time.perf_counter() - fitted, 3),
+    }
+    return Erased(P, offset, report)
+
+
+def probe_accuracy(data: Features, part: int = TEST) -> float:
+    """Accuracy of a fresh logistic regression (L2, C = 1): fitted on train, judged on `part`."""
+    from sklearn.exceptions import ConvergenceWarning
+    from sklearn.linear_model import LogisticRegression
+
+    X, y = data.part(TRAIN)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        probe = LogisticRegression(max_iter=1_000).fit(X, y)
+    return float(probe.score(*data.part(part)))
+
+
+def majority(data: Features, part: int = TEST) -> float:
+    """Share of `part` that has the most frequent label of the train rows.
+
+    >>> rows = Features(np.zeros((4, 1)), np.array([0, 0, 0, 1]), np.array([0, 0, 2, 2]))
+    >>> majority(rows)
+    0.5
+    """
+    values, counts = np.unique(data.part(TRAIN)[1], return_counts=True)
+    return float((data.part(part)[1] == values[counts.argmax()]).mean())
+
+
+class _MajorityStop:
+    """True once a fresh probe on held-out rows is within one standard error of the majority."""
+
+    def __init__(self, data: Features) -> None:
+        self.data = data
+        self.part = DEV if (data.split == DEV).any() else TEST
+        base = majority(data, self.part)
+        n = int((data.split == self.part).sum())
+        self.limit = base + float(np.sqrt(base * (1 - base) / n))
+
+    def __call__(self, basis: Floats) -> bool:
+        left = self.data.X - (self.data.X @ basis) @ basis.T
+        rows = Features(left, self.data.y, self.data.split)
+        return probe_accuracy(rows, self.part) <= self.limit

@@ -1,0 +1,82 @@
+"""Charts of a mitigation's trade-off: the measured gap against what it costs in perplexity."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from evenhand.charts.base import About, Chart, Drawn, chart
+from evenhand.charts.marks import Row, Spec, finite, frontier, slope
+from evenhand.mitigations.story import chosen
+
+MOST = 0.25
+GAPS = {"hellinger2": "mean over pairs", "hellinger2_median": "median over pairs"}
+
+
+@chart("tradeoff", "points")
+def points(table: pa.Table, about: About) -> list[Drawn]:
+    """Before and after, then every setting that was judged, one line per number of rounds."""
+    rows = table.to_pylist()
+    picked = chosen(rows, about.findings[0].value) if about.findings else None
+    columns = ("method", "rounds", "alpha", "hellinger2", "increase", "perplexity")
+    for place, row in enumerate(rows):
+        row["mark"] = "chosen" if row is picked else "" if place else "unmitigated"
+    caption = (
+        "Each mark is one setting, judged on contexts and text that it was not fitted on. Left and "
+        "down is better. Lines join settings by growing alpha; 'learned' takes alpha from the "
+        "model's own next-word distribution at every step. Settings above 25 % are left out."
+    )
+    title = "squared Hellinger distance of held-out pairs"
+    spec = _frontier(rows, "hellinger2", title)
+    drawn: list[Drawn] = _before_after(rows[0], picked) if picked else []
+    whole = Chart("Measured gap against perplexity", caption, spec, columns, wide=True)
+    return [*drawn, whole]
+
+
+def _before_after(before: Row, after: Row) -> list[Drawn]:
+    rows = [
+        {"number": name, "stage": stage, "gap": point[key]}
+        for key, name in GAPS.items()
+        for stage, point in (("before", before), ("after", after))
+        if finite(point.get(key))
+    ]
+    if not rows:
+        return []
+    spec = slope(rows, "number", "stage", "gap", "squared Hellinger distance")
+    caption = (
+        "How far the next word moves when only the group changes, on held-out pairs of contexts: "
+        "the model as it was, and with the chosen setting. 0: no further at all."
+    )
+    return [Chart("Measured gap, before and after", caption, spec, wide=True)]
+
+
+@chart("tradeoff", "stereoset")
+def stereoset(table: pa.Table, about: About) -> list[Drawn]:
+    """StereoSet's distance from 50 against perplexity, the same settings."""
+    spec = _frontier(table.to_pylist(), "gap", "StereoSet: distance of SS from 50")
+    caption = (
+        "How often stereotypes are preferred over their opposites, as the distance from one half, "
+        "under the same settings. Left and down is better; intervals are in the table."
+    )
+    columns = ("rounds", "alpha", "ss", "ss_low", "ss_high", "lms", "icat", "increase")
+    return [Chart("StereoSet against perplexity", caption, spec, columns=columns, wide=True)]
+
+
+def _frontier(rows: list[Row], gap: str, title: str) -> Spec:
+    """One mark per setting within reach, joined by growing alpha."""
+    kept = [
+        {**row, "setting": f"{row['rounds']} rounds, alpha {row['alpha']}", "line": _line(row),
+         "along": row["rounds"] if row["alpha"] == "learned" else float(row["alpha"])}
+        for row in rows
+        if row["increase"] is not None and row["increase"] <= MOST
+    ]  # fmt: skip
+    titles = ("perplexity increase (share)", title)
+    named = "mark" if any(row.get("mark") for row in kept) else None
+    return frontier(
+        kept, "increase", gap, titles, label="setting", group="line", order="along", named=named
+    )
+
+
+def _line(row: Row) -> str:
+    if row["alpha"] == "learned":
+        return "learned alpha"
+    return "1 round" if row["rounds"] == 1 else f"{row['rounds']} rounds"

@@ -1,0 +1,256 @@
+"""Bias against language-model quality: one pass over cached states serves every setting.
+
+The hidden states of held-out pairs and of ordinary text are kept; a projection costs a low-rank
+product on cached logits, an alpha costs a mixture of two cached distributions (Liang et al. 2021,
+Fig. 4). Quality is perplexity, e^(mean negative log-likelihood in nats).
+
+Deviates: the released code prints 2^(nats), and its loop over alpha mixes what it mixed before, so
+that its alpha axis is mislabelled (see docs/papers/liang.md).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from evenhand.errors import SpecError
+from evenhand.models.edits.head import AppliedEdit, HeadEdit
+from evenhand.models.edits.head_handles import after_head, raw_logits
+from evenhand.stats import bootstrap
+
+ALPHAS = tuple(round(0.1 * i, 1) for i in range(11))
+TEXT_ROWS = 1_000
+NAN = float("nan")
+
+
+@dataclass(frozen=True)
+class Held:
+    """States to judge on: both sides of pairs, and text with its next tokens."""
+
+    first: npt.NDArray[np.float32]
+    second: npt.NDArray[np.float32]
+    text: npt.NDArray[np.float32]
+    targets: npt.NDArray[np.int64]
+    owners: npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A projection to try: its arrays and how it came about."""
+
+    method: str
+    rounds: int
+    edit: HeadEdit
+
+
+@dataclass(frozen=True)
+class Point:
+    """One setting: what it does to the measured gap, and what it costs.
+
+    Attributes:
+        hellinger2, hellinger2_median, kl: over held-out pairs (kl: mean of both directions).
+        perplexity: on held-out text; `increase` relative to the unchanged model.
+        kept: mean p(w) of the unchanged model's favourite next word after the pairs' contexts.
+        change: mean KL(unchanged || mitigated) on the pairs' contexts.
+    """
+
+    method: str
+    rounds: int
+    rank: int
+    alpha: float | str
+    mixture: str
+    hellinger2: float
+    hellinger2_median: float
+    kl: float
+    perplexity: float
+    increase: float
+    change: float
+    kept: float
+    alpha_mean: float
+
+    def as_dict(self) -> dict[str, Any]:
+        return dict(self.__dict__)
+
+
+class Bench:
+    """Cached distributions of one model, on which any setting can be judged."""
+
+    def __init__(self, model: Any, held: Held, seed: int = 0) -> None:
+        self.torch, self.model, self.held = model.torch, model, held
+        rows = np.random.default_rng(seed).permutation(len(held.targets))[:TEXT_ROWS]
+        self.rows = np.sort(rows)
+        self.device = model.model.get_output_embeddings().weight.device
+        self.raw = raw_logits(model.torch, model.model)
+        self.post = after_head(model.torch, model.model.config)
+        with self.torch.inference_mode():
+            self.sides = [self._own(held.first), self._own(held.second)]
+            self.text = self._own(held.text[self.rows])
+        self.targets = self.torch.as_tensor(held.targets[self.rows], device=self.device)
+
+    def _own(self, states: npt.NDArray[np.float32]) -> tuple[Any, Any]:
+        """States and the model's own log-probabilities."""
+        h = self.torch.as_tensor(np.array(states), device=self.device)
+        raw = self.raw(h)
+        return h, (raw if self.post is None else self.post(raw)).log_softmax(-1)
+
+    def judge(
+        self, candidate: Candidate, alphas: Sequence[float | str], *, full: bool = False
+    ) -> list[Point]:
+        """Points of one projection at several alphas ("learned" uses the edit's own rule).
+
+        `full` adds kl, change and kept, which cost more than all the rest; they are NaN otherwise.
+        """
+        with self.torch.inference_mode():
+            applied = AppliedEdit(self.torch, self.model.model, candidate.edit)
+            hats = [self._edited(applied, own) for own in (*self.sides, self.text)]
+            return [self._point(candidate, applied, hats, alpha, full) for alpha in alphas]
+
+    def _edited(self, applied: AppliedEdit, own: tuple[Any, Any]) -> Any:
+        h, logp = own
+        raw = self.raw(h) if applied.post is not None else logp
+        return applied._edited_logits(h @ applied.right, raw, logp).log_softmax(-1)
+
+    def _point(
+        self, candidate: Candidate, applied: AppliedEdit, hats: list[Any], alpha: float | str,
+        full: bool,
+    ) -> Point:  # fmt: skip
+        mixture = candidate.edit.mixture
+        owns = [self.sides[0][1], self.sides[1][1], self.text[1]]
+        weights = [self._alpha(applied, own, alpha) for own in owns]
+        sides = [self._mix(o, h, w, mixture) for o, h, w in zip(owns[:2], hats, weights)]
+        new = self._of_targets(owns[2], hats[2], weights[2], mixture)
+        loss, base = -new.mean(), -self._picked(owns[2]).mean()
+        h2 = _hellinger2(*sides)
+        kl, change, kept = _details(owns[:2], sides) if full else (NAN, NAN, NAN)
+        return Point(
+            candidate.method, candidate.rounds, candidate.edit.rank, alpha, mixture,
+            float(h2.mean()), float(np.median(h2)), kl, float(loss.exp()),
+            float((loss - base).exp() - 1), change, kept,
+            float(np.mean([float(w.mean()) for w in weights[:2]])),
+        )  # fmt: skip
+
+    def _picked(self, logp: Any) -> Any:
+        return logp.gather(1, self.targets[:, None])[:, 0].double()
+
+    def _of_targets(self, own: Any, hat: Any, weight: Any, mixture: str) -> Any:
+        """Log-probability of the true next token; Eq. 7 needs that entry alone."""
+        if mixture == "hidden":
+            return self._picked(self._mix(own, hat, weight, mixture))
+        w = weight.double()
+        return self.torch.logaddexp(
+            self._picked(own) + self.torch.log1p(-w), self._picked(hat) + w.log()
+        )
+
+    def _alpha(self, applied: AppliedEdit, own: Any, alpha: float | str) -> Any:
+        if alpha == "learned":
+            found = applied.alphas(own)
+            return found if not isinstance(found, float) else self._full(own, found)
+        return self._full(own, float(alpha))
+
+    def _full(self, own: Any, alpha: float) -> Any:
+        return self.torch.full((len(own),), alpha, device=own.device)
+
+    def _mix(self, own: Any, hat: Any, weight: Any, mixture: str) -> Any:
+        w = weight[:, None]
+        if mixture == "hidden":
+            return ((1 - w) * own + w * hat).log_softmax(-1)
+        return self.torch.logaddexp(own + self.torch.log1p(-w), hat + w.log())
+
+    def pair_values(self, candidate: Candidate | None, alpha: float | str = 1.0) -> Any:
+        """Squared Hellinger of every pair under a setting; None for the unchanged model."""
+        owns = [self.sides[0][1], self.sides[1][1]]
+        if candidate is None:
+            return _hellinger2(*owns)
+        with self.torch.inference_mode():
+            applied = AppliedEdit(self.torch, self.model.model, candidate.edit)
+            mixed = [
+                self._mix(
+                    own,
+                    self._edited(applied, side),
+                    self._alpha(applied, own, alpha),
+                    candidate.edit.mixture,
+                )
+                for own, side in zip(owns, self.sides)
+            ]
+        return _hellinger2(*mixed)
+
+
+def _hellinger2(log_p: Any, log_q: Any) -> npt.NDArray[np.float64]:
+    root = (log_p / 2).exp_() - (log_q / 2).exp_()
+    return np.asarray((root * root).sum(-1).double().cpu().numpy() / 2).clip(0.0, 1.0)
+
+
+def _details(owns: list[Any], mixed: list[Any]) -> tuple[float, float, float]:
+    """Mean symmetric KL of the sides, and what changed against the unchanged model."""
+    p, q = (m.double().clamp_min(-1e3) for m in mixed)
+    kl = float((0.5 * (p.exp() - q.exp()) * (p - q)).sum(-1).mean())
+    return (kl, *_against(owns, mixed))
+
+
+def _against(owns: list[Any], mixed: list[Any]) -> tuple[float, float]:
+    """Mean KL(own || mixed), and mean probability of the own favourite next word."""
+    kls, kept = [], []
+    for own, new in zip(owns, mixed):
+        p = own.double().clamp_min(-1e3)
+        kls.append(float((p.exp() * (p - new.double().clamp_min(-1e3))).sum(-1).mean()))
+        best = own.argmax(-1, keepdim=True)
+        kept.append(float(new.gather(1, best).exp().mean()))
+    return max(float(np.mean(kls)), 0.0), float(np.mean(kept))  # NaN stays NaN
+
+
+def pareto(points: Sequence[Point]) -> list[Point]:
+    """The points that no other beats on both the measured gap and perplexity, by perplexity."""
+    best: list[Point] = []
+    for point in sorted(points, key=lambda p: (p.perplexity, p.hellinger2)):
+        if not best or point.hellinger2 < best[-1].hellinger2:
+            best.append(point)
+    return best
+
+
+def pick(points: Sequence[Point], max_increase: float) -> Point:
+    """The smallest measured gap whose perplexity rises by at most `max_increase` (0.02 is 2 %)."""
+    if not max_increase >= 0:
+        raise SpecError(f"--max-perplexity-increase '{max_increase}': expected 0 or more.")
+    allowed = [p for p in points if p.increase <= max_increase]
+    if not allowed:
+        least = min(points, key=lambda p: p.increase)
+        raise SpecError(
+            f"no setting stays within a perplexity increase of {max_increase:.1%}; the mildest "
+            f"needs {least.increase:.1%}. Allow more with: --max-perplexity-increase"
+        )
+    return min(allowed, key=lambda p: (p.hellinger2, p.increase))
+
+
+def area(points: Sequence[Point], reach: float = 0.1) -> float:
+    """Area under the front: mean measured gap, relative to none, over increases of 0 to `reach`.
+
+    1 means that no perplexity buys anything; 0 that the gap vanishes at no cost. Comparable
+    between methods only with the same pairs and text.
+    """
+    front = [p for p in pareto(points) if p.increase <= reach]
+    start = max(p.hellinger2 for p in points)
+    if not front or start <= 0:
+        return float("nan")
+    steps = np.linspace(0.0, reach, 101)
+    values = [min([p.hellinger2 for p in front if p.increase <= s], default=start) for s in steps]
+    return float(np.mean(values) / start)
+
+
+def reduction(before: Any, after: Any, clusters: Sequence[str], seed: int = 0) -> dict[str, float]:
+    """Relative fall of the mean gap with a bootstrap interval over prompts."""
+    a, b = np.asarray(before), np.asarray(after)
+    names, codes = np.unique(np.asarray(clusters), return_inverse=True)
+    sums = np.zeros((len(names), 2))
+    np.add.at(sums, codes, np.stack([a, b], axis=1))
+    rng = np.random.default_rng(seed)
+    drawn = sums[rng.integers(0, len(names), (2_000, len(names)))].sum(axis=1)
+    found = bootstrap.from_replicates(1 - b.sum() / a.sum(), 1 - drawn[:, 1] / drawn[:, 0])
+    return {
+        "value": float(found.estimate),
+        "low": float(found.low),
+        "high": float(found.high),
+    }

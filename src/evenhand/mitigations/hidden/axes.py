@@ -1,0 +1,296 @@
+"""What a mitigation of an encoder is fitted on: texts that differ in a group, labelled and split.
+
+    gender, religion, race            packaged matched terms in packaged frames
+    names:GROUP,GROUP,...             first names of any groups of the lexicons, in the same frames
+    FILE.csv/.jsonl/.parquet          own texts: columns text, label; or own pairs: first, second
+    FILE.toml/.json                   own word sets: groups = [...], terms = [[...], ...]
+    any of these with --texts FILE    gender and religion: counterfactual pairs cut from own text
+
+Frames and terms are split before anything is fitted: a quarter of the frames is held out to judge
+on, and a quarter of the terms appears in held-out frames only.
+"""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from evenhand.corpora.tables import read_table
+from evenhand.errors import DataError, SpecError, unknown
+from evenhand.words.lexicons import groups as find_groups
+from evenhand.words.lexicons.files import load
+from evenhand.words.swaps import pairs_from_texts, swap_religion
+
+TRAIN, DEV, TEST, NEW = 0, 1, 2, 3
+PARTS = ("train", "dev", "test", "new")
+PACKAGED = {"gender": "erasure_contexts", "religion": "erasure_contexts", "race": "axis_terms"}
+FRAMES = "erasure_contexts"
+NEUTRAL = "neutral"
+ANSWERS = (
+    "a kind person", "very tired", "good at the work", "not sure what to do", "ready to go home",
+    "someone who likes music", "quite busy", "happy with the day",
+)  # fmt: skip
+"""Second halves of text pairs for multiple-choice models: plain, and the same for every group."""
+
+
+@dataclass(frozen=True)
+class AxisData:
+    """Labelled texts. Row i has text, label, term, frame and part.
+
+    Attributes:
+        axis: what a user typed.
+        groups: names of the labels.
+        texts, terms, frames: one per row; term and frame are what the text was made of.
+        labels: code of the group.
+        sets: rows with one number differ only in the group; -1 for rows on their own.
+        part: 0 train, 1 dev (to stop on), 2 held-out frames, 3 held-out frames and terms.
+        source: where the texts come from, in words.
+    """
+
+    axis: str
+    groups: tuple[str, ...]
+    texts: tuple[str, ...]
+    terms: tuple[str, ...]
+    frames: tuple[str, ...]
+    labels: npt.NDArray[np.int64]
+    sets: npt.NDArray[np.int64]
+    part: npt.NDArray[np.int64]
+    source: str
+
+    def __len__(self) -> int:
+        return len(self.texts)
+
+    def counts(self) -> dict[str, int]:
+        """Rows of each part."""
+        return {name: int((self.part == k).sum()) for k, name in enumerate(PARTS)}
+
+    def seconds(self) -> list[str]:
+        """Answers for models that read pairs of texts, the same for every group of a frame."""
+        codes = {f: i for i, f in enumerate(dict.fromkeys(self.frames))}
+        return [ANSWERS[codes[f] % len(ANSWERS)] for f in self.frames]
+
+    def firsts(self) -> list[str]:
+        """The texts as situations with a question, as multiple-choice models read them."""
+        return [
+            f"{text.rstrip('.')}. How would you describe {term or 'this person'}?"
+            for text, term in zip(self.texts, self.terms)
+        ]
+
+
+def axis_data(
+    axis: str, *, texts: list[str] | None = None, limit: int = 1_500, seed: int = 0
+) -> AxisData:
+    """Axis data by name or file.
+
+    Args:
+        axis: see the module.
+        texts: own passages to cut counterfactual pairs from (gender and religion).
+        limit: at most so many matched sets (rows, for labelled texts).
+        seed: of the draw and the split.
+
+    >>> found = axis_data("gender")
+    >>> found.groups, found.counts()["train"] > found.counts()["test"] > 0
+    (('female', 'male'), True)
+    """
+    path = Path(axis).expanduser()
+    if texts is not None:
+        found = _mined(axis, texts, limit, seed)
+    elif path.suffix in (".toml", ".json") and path.is_file():
+        found = _word_sets(axis, *_read_sets(path), f"word sets of {path.name}")
+    elif path.is_file():
+        found = _from_table(path)
+    elif axis.startswith("names:"):
+        found = _names(axis)
+    elif axis in PACKAGED:
+        table = load(PACKAGED[axis]).table("axes", axis)
+        found = _word_sets(axis, tuple(table["groups"]), table["terms"], "packaged terms")
+    else:
+        hint = "Or names:GROUP,GROUP, or a file (.csv, .jsonl, .parquet, .toml, .json)."
+        raise SpecError(unknown("axis", axis, PACKAGED, where="--axis", hint=hint))
+    return _check(_limited(found, limit, seed))
+
+
+def _word_sets(
+    axis: str, groups: tuple[str, ...], terms: Sequence[Sequence[str]], source: str
+) -> AxisData:
+    """Matched terms in every frame; a neutral group does not count as a side."""
+    sides = [i for i, group in enumerate(groups) if group != NEUTRAL]
+    rows: list[tuple[str, str, str, int, int]] = []
+    number = 0
+    units = []
+    for frame in load(FRAMES).words("frames"):
+        for unit, members in enumerate(terms):
+            for code, side in enumerate(sides):
+                text = frame.replace("{person}", members[side])
+                rows.append((text, f"the {members[side]}", frame, code, number))
+                units.append(unit)
+            number += 1
+    return _split(axis, tuple(groups[i] for i in sides), rows, units, source)
+
+
+def _names(axis: str) -> AxisData:
+    """First names of groups of the lexicons. Names are not matched: no sets."""
+    wanted = [g.strip() for g in axis.removeprefix("names:").split(",") if g.strip()]
+    if len(wanted) < 2:
+        raise SpecError(
+            f"--axis {axis!r}: one group is no axis. Accepted: names:GROUP,GROUP. List groups "
+            "with: evenhand ls groups"
+        )
+    found = find_groups(wanted)
+    rows, units = [], []
+    for frame in load(FRAMES).words("frames"):
+        bare = frame.replace("The {person}", "{person}").replace("the {person}", "{person}")
+        for code, group in enumerate(found.values()):
+            for unit, name in enumerate(group.terms):
+                rows.append((bare.replace("{person}", name), name, frame, code, -1))
+                units.append(unit)
+    return _split(axis, tuple(found), rows, units, "first names of the lexicons")
+
+
+def _split(
+    axis: str,
+    groups: tuple[str, ...],
+    rows: Sequence[tuple[str, str, str, int, int]],
+    units: Sequence[int],
+    source: str,
+) -> AxisData:
+    """Frames: 60 % to fit on, 15 % to stop on, 25 % held out; every fourth term is new there."""
+    frames = list(dict.fromkeys(r[2] for r in rows))
+    order = np.random.default_rng(20).permutation(len(frames))
+    share = np.empty(len(frames))
+    share[order] = (np.arange(len(frames)) + 0.5) / len(frames)
+    by_frame = {f: (TRAIN if s < 0.6 else DEV if s < 0.75 else TEST) for f, s in zip(frames, share)}
+    part = np.asarray([by_frame[r[2]] for r in rows], np.int64)
+    fresh = np.asarray([u % 4 == 3 for u in units])
+    part[fresh & (part == TEST)] = NEW
+    kept: list[int] = np.flatnonzero(~(fresh & (part < TEST))).tolist()
+    return AxisData(
+        axis, groups,
+        tuple(rows[i][0] for i in kept), tuple(rows[i][1] for i in kept),
+        tuple(rows[i][2] for i in kept),
+        np.asarray([rows[i][3] for i in kept], np.int64),
+        np.asarray([rows[i][4] for i in kept], np.int64), part[kept], source,
+    )  # fmt: skip
+
+
+def _from_table(path: Path) -> AxisData:
+    """Labelled texts (text, label) or pairs (first, second) of a file."""
+    table = read_table(path, text=("text", "label", "first", "second"))
+    if table.has("first") and table.has("second"):
+        table.require(("first", "second"))
+        first, second = list(table.labels("first")), list(table.labels("second"))
+        return _pairs(str(path), list(zip(first, second)), ("first", "second"), path.name)
+    table.require(("text", "label"))
+    labels = table.labels("label")
+    texts = tuple(table.labels("text"))
+    n = len(texts)
+    return AxisData(
+        str(path), labels.values, texts, ("",) * n, texts, labels.codes.astype(np.int64),
+        np.full(n, -1), _own_part(n), f"labelled texts of {path.name}",
+    )  # fmt: skip
+
+
+def _pairs(
+    axis: str, pairs: Sequence[tuple[str, str]], groups: tuple[str, str], source: str
+) -> AxisData:
+    part = np.repeat(_own_part(len(pairs)), 2)
+    texts = tuple(t for pair in pairs for t in pair)
+    frames = tuple(f"pair {i}" for i in range(len(pairs)) for _ in range(2))
+    return AxisData(
+        axis, groups, texts, ("",) * len(texts), frames, np.tile([0, 1], len(pairs)),
+        np.repeat(np.arange(len(pairs)), 2), part, f"pairs of {source}",
+    )  # fmt: skip
+
+
+def _own_part(n: int) -> npt.NDArray[np.int64]:
+    """Units split 60/15/25 in a fixed shuffled order."""
+    share = np.empty(n)
+    share[np.random.default_rng(20).permutation(n)] = (np.arange(n) + 0.5) / max(n, 1)
+    return np.where(share < 0.6, TRAIN, np.where(share < 0.75, DEV, TEST)).astype(np.int64)
+
+
+def _mined(axis: str, texts: list[str], limit: int, seed: int) -> AxisData:
+    """Counterfactual pairs cut from own text; the first side is always the first group."""
+    if axis == "gender":
+        sides: tuple[str, str] = ("female", "male")
+        found = pairs_from_texts(texts, limit=limit, seed=seed).pairs
+        pairs = [(p.text, p.swapped) if _is_female(p) else (p.swapped, p.text) for p in found]
+    elif axis == "religion":
+        sides = ("christian", "muslim")
+        how = lambda sentence: swap_religion(sentence, *sides)  # noqa: E731
+        found = pairs_from_texts(texts, limit=limit, seed=seed, exchange=how).pairs
+        pairs = [(p.text, p.swapped) for p in found]
+    else:
+        raise SpecError(
+            f"--axis-texts: pairs can be cut for gender and religion, not for {axis!r}. Leave "
+            "--axis-texts out, or give labelled texts as a file."
+        )
+    return _pairs(axis, pairs, sides, "own text, one side exchanged")
+
+
+def _is_female(pair: Any) -> bool:
+    from evenhand.words.swaps.gender import swap
+
+    return bool(swap(pair.text, "male").changes)
+
+
+def _read_sets(path: Path) -> tuple[tuple[str, ...], list[list[str]]]:
+    try:
+        raw = path.read_text(encoding="utf-8")
+        data: Any = tomllib.loads(raw) if path.suffix == ".toml" else json.loads(raw)
+        groups, terms = tuple(map(str, data["groups"])), [list(map(str, t)) for t in data["terms"]]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise DataError(
+            f'{path}: cannot be read as word sets ({error}). Accepted: groups = ["a", "b"] and '
+            'terms = [["woman", "man"], ...].'
+        ) from error
+    odd = [t for t in terms if len(t) != len(groups)]
+    if odd:
+        raise DataError(
+            f"{path}: the set {odd[0]} has {len(odd[0])} terms for {len(groups)} groups. Every "
+            "set needs one term per group, in the order of the groups."
+        )
+    return groups, terms
+
+
+def _limited(data: AxisData, limit: int, seed: int) -> AxisData:
+    """At most `limit` matched sets (or texts), drawn with every part in proportion."""
+    units = np.where(data.sets >= 0, data.sets, np.arange(len(data)) + data.sets.max(initial=0) + 1)
+    distinct = np.unique(units)
+    if len(distinct) <= limit:
+        return data
+    keep = np.random.default_rng(seed).choice(distinct, limit, replace=False)
+    return take(data, np.flatnonzero(np.isin(units, keep)))
+
+
+def take(data: AxisData, rows: npt.NDArray[np.int64]) -> AxisData:
+    """Some rows."""
+
+    def pick(values: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(values[i] for i in rows)
+
+    return replace(
+        data, texts=pick(data.texts), terms=pick(data.terms), frames=pick(data.frames),
+        labels=data.labels[rows], sets=data.sets[rows], part=data.part[rows],
+    )  # fmt: skip
+
+
+def _check(data: AxisData) -> AxisData:
+    """Refuse an axis without two classes to tell apart, or with too few texts."""
+    for number, name in ((TRAIN, "training"), (TEST, "held-out")):
+        here = np.unique(data.labels[data.part == number])
+        if len(here) < 2:
+            names = [data.groups[int(i)] for i in here]
+            raise DataError(
+                f"--axis {data.axis!r}: the {name} part has {len(names)} group(s) {names} in "
+                f"{int((data.part == number).sum())} texts. An axis needs two or more groups, "
+                "each with several texts."
+            )
+    return data

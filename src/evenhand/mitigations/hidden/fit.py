@@ -1,0 +1,303 @@
+"""Mitigating an encoder at its hidden states: INLP, LEACE and SentenceDebias on chosen layers.
+
+    inlp       h' = h - B B'(h - mean), B the directions of rounds of classifiers (Ravfogel et al.
+               2020), until a fresh probe on other frames reads nothing
+    leace      h' = h - W^+ Q W (h - mean) (Belrose et al. 2023), one step, least change
+    sentence   h' = h - V V'(h - mean), V the first principal components of the differences between
+               contexts that differ in the group alone (SentenceDebias, Liang et al. 2020)
+
+`as_published` follows Bias Bench (Meade et al. 2022): mean of the last layer's tokens, LinearSVC,
+80 rounds, no mean kept in place. Layers are fitted in running order, each on states that the layers
+before it have changed already. Only the training frames are used; a fresh probe judges the rest.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from evenhand.errors import DataError, ModelError, SpecError, unknown
+from evenhand.mitigations.erasing.erasure import Features, majority
+from evenhand.mitigations.erasing.leace import leace
+from evenhand.mitigations.erasing.nullspace import Floats, inlp
+from evenhand.mitigations.erasing.sentence import pair_components
+from evenhand.mitigations.hidden.axes import DEV, NEW, TEST, TRAIN, AxisData
+from evenhand.models.edits.hidden import (
+    KINDS,
+    POOLS,
+    EditedModel,
+    HiddenEdit,
+    LayerMap,
+    find_layers,
+    layer_states,
+)
+
+METHODS = ("inlp", "leace", "sentence")
+ROUNDS = 80
+PATIENCE = 5
+RIDGE = 0.05  # of the mean variance, for fewer examples than dimensions
+STRONG = 1.0  # of the mean variance, for INLP: see `nullspace.inlp`
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What to fit.
+
+    Attributes:
+        method, axis: which mitigation, for which groups.
+        layers: names of layers ("last", "layer.3", "pooler", "all") or module paths.
+        pool: "first" token or "mean" of tokens; None: what the model's head reads.
+        rounds: of INLP; None: until a fresh probe on dev frames reads nothing, 80 at most.
+        components: of sentence; None: groups - 1.
+        classifier: of INLP, "lsq" or "svc".
+        as_published: as Bias Bench does it.
+    """
+
+    method: str = "leace"
+    axis: str = "gender"
+    layers: tuple[str, ...] = ("last",)
+    pool: str | None = None
+    rounds: int | None = None
+    components: int | None = None
+    classifier: str = "lsq"
+    as_published: bool = False
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.method not in METHODS:
+            raise SpecError(unknown("method", self.method, METHODS, where="mitigate"))
+        if self.pool is not None and self.pool not in POOLS:
+            raise SpecError(unknown("pool", self.pool, POOLS, where="--pool"))
+        for name in ("rounds", "components"):
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise SpecError(f"--{name} '{value}': expected 1 or more.")
+
+
+@dataclass(frozen=True)
+class FittedHidden:
+    """A mitigation of hidden states, and what fresh probes read before and after, by layer."""
+
+    edit: HiddenEdit
+    settings: Settings
+    probes: tuple[dict[str, Any], ...]
+    notes: tuple[str, ...]
+    facts: dict[str, Any]
+
+
+def fit(
+    model: Any,
+    data: AxisData,
+    settings: Settings,
+    note: Callable[[str], None] = lambda text: None,
+) -> FittedHidden:
+    """Fit the maps layer by layer and judge each with fresh probes on held-out frames and terms.
+
+    Args:
+        model: a masked, encoder, classifier, span or choice model, mitigated or not.
+        data: labelled texts with their parts.
+        settings: method, layers and so on.
+        note: told about each layer.
+    """
+    if model.kind not in KINDS:
+        raise ModelError(
+            f"model {model.name!r} is of kind {model.kind!r}. Accepted: {', '.join(KINDS)}."
+        )
+    pool = settings.pool or _default_pool(model.kind, settings.as_published)
+    pairs = model.kind == "choice"
+    first = data.firsts() if pairs else list(data.texts)
+    second = data.seconds() if pairs else None
+    maps: list[LayerMap] = []
+    probes: list[dict[str, Any]] = []
+    notes: list[str] = []
+    for layer in find_layers(model.model, settings.layers):
+        note(f"states of {layer} after {len(data)} texts")
+        current = EditedModel(model, HiddenEdit(tuple(maps))) if maps else model
+        states = layer_states(current, layer, first, second, pool).astype(np.float64)
+        made, said = fit_layer(states, data, settings, layer)
+        maps.append(made)
+        notes += [text for text in said if text not in notes]
+        probes.append(judge(states, made, data, settings.seed))
+    facts = {
+        "settings": asdict(settings), "pool": pool, "parts": data.counts(),
+        "source": data.source, "groups": list(data.groups),
+    }  # fmt: skip
+    return FittedHidden(HiddenEdit(tuple(maps)), settings, tuple(probes), tuple(notes), facts)
+
+
+def _default_pool(kind: str, as_published: bool) -> str:
+    """What the head reads: the first token for choices and classes, every token otherwise."""
+    return "first" if kind in ("choice", "classifier") and not as_published else "mean"
+
+
+def fit_layer(
+    states: Floats, data: AxisData, settings: Settings, layer: str
+) -> tuple[LayerMap, list[str]]:
+    """The map of one layer from the states of all rows; only training rows are used to fit."""
+    at = data.part == TRAIN
+    X, y = states[at], data.labels[at]
+    notes = []
+    few = len(X) <= X.shape[1]
+    if few:
+        notes.append(
+            f"{len(X)} training texts for {X.shape[1]} dimensions: the covariance is regularised "
+            f"(ridge of {RIDGE:g} of the mean variance), so the change is not the least possible "
+            "and held-out texts may still be read. Give more texts, or more frames."
+        )
+    mean = np.zeros(X.shape[1]) if settings.as_published else X.mean(axis=0)
+    if settings.method == "leace":
+        found = leace(X, y, ridge=RIDGE if few else 0.0)
+        left, right, offset = found.left, found.right, found.offset
+    else:
+        if settings.method == "inlp":
+            basis, said = _nullspace(states - mean, data, settings)
+        else:
+            basis, said = _subspace(X, data, settings)
+        notes += said
+        left, right, offset = basis, basis, basis @ (basis.T @ mean)
+    arrays = (np.ascontiguousarray(a, np.float32) for a in (left, right, offset))
+    return LayerMap(layer, *arrays), notes
+
+
+def _nullspace(centred: Floats, data: AxisData, settings: Settings) -> tuple[Floats, list[str]]:
+    at = data.part == TRAIN
+    fixed = settings.as_published or settings.rounds is not None
+    rounds = settings.rounds or ROUNDS
+    stop = None if fixed else StopAtChance(centred, data, settings.seed)
+    kind = "svc" if settings.as_published else settings.classifier
+    found = inlp(
+        centred[at], data.labels[at], rounds=rounds, classifier=kind, ridge=STRONG, stop=stop
+    )
+    unmet = "" if fixed else "probes on other frames were not at chance for 5 rounds on end"
+    return found.basis, [f"INLP: {len(found.rounds)} rounds. {found.reason or unmet}".strip()]
+
+
+def _subspace(X: Floats, data: AxisData, settings: Settings) -> tuple[Floats, list[str]]:
+    at = data.part == TRAIN
+    sets = data.sets[at]
+    if (sets < 0).all():
+        raise DataError(
+            f"--axis {data.axis!r}: method 'sentence' needs texts in matched sets (word sets or "
+            "pairs); these texts stand alone. Use: --method leace or --method inlp"
+        )
+    wanted = settings.components or len(data.groups) - 1
+    basis, share = pair_components(X, sets, wanted)
+    return basis, [
+        f"sentence: {wanted} component(s) explain {share.sum():.0%} of the differences within "
+        f"{len(np.unique(sets[sets >= 0]))} matched sets."
+    ]
+
+
+class StopAtChance:
+    """True once fresh probes, fitted on train and judged on dev rows, are no better than chance.
+
+    "No better" means within one standard error of the most frequent class; it must hold for
+    `PATIENCE` rounds on end, since one round may look so by luck.
+    """
+
+    def __init__(self, states: Floats, data: AxisData, seed: int) -> None:
+        self.states, self.data, self.seed = states, data, seed
+        base = majority(_features(states, data, DEV))
+        n = int((data.part == DEV).sum())
+        self.limit = base + float(np.sqrt(base * (1 - base) / max(n, 1)))
+        self.quiet = 0
+
+    def __call__(self, basis: Floats) -> bool:
+        left = self.states - (self.states @ basis) @ basis.T
+        self.quiet = self.quiet + 1 if probe(left, self.data, DEV) <= self.limit else 0
+        return self.quiet >= PATIENCE
+
+
+def _features(states: Floats, data: AxisData, part: int) -> Features:
+    """Train rows and the rows of one part, as the erasure module takes them."""
+    at = (data.part == TRAIN) | (data.part == part)
+    split = np.where(data.part[at] == TRAIN, 0, 2)
+    return Features(states[at], data.labels[at], split)
+
+
+def probe(states: Floats, data: AxisData, part: int) -> float:
+    """Accuracy of a fresh logistic probe: fitted on train rows, judged on the rows of a part."""
+    from sklearn.exceptions import ConvergenceWarning
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    train, test = data.part == TRAIN, data.part == part
+    if not test.any():
+        return float("nan")
+    made = make_pipeline(StandardScaler(), LogisticRegression(C=0.1, max_iter=300))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        made.fit(states[train], data.labels[train])
+    return float(made.score(states[test], data.labels[test]))
+
+
+def judge(states: Floats, made: LayerMap, data: AxisData, seed: int) -> dict[str, Any]:
+    """What probes read of the axis before and after a map.
+
+    `test` rows stand in held-out frames, `new` rows hold terms never fitted on as well.
+    `relearned` is a probe fitted on held-out rows themselves (five folds over frames): what
+    somebody could still find who fits on other texts than the mitigation did.
+    """
+    after = made(states)
+    change = np.square(after - states).sum(axis=1).mean()
+    spread = np.square(states - states.mean(axis=0)).sum(axis=1).mean()
+    row: dict[str, Any] = {"layer": made.layer, "rank": made.rank, "dimensions": states.shape[1]}
+    for name, part in (("test", TEST), ("new", NEW)):
+        rows = int((data.part == part).sum())
+        row[f"{name}_n"] = rows
+        row[f"{name}_before"] = probe(states, data, part)
+        row[f"{name}_after"] = probe(after, data, part)
+        chance = majority(_features(states, data, part)) if rows else float("nan")
+        row[f"{name}_chance"] = chance
+        row[f"{name}_chance_low"], row[f"{name}_chance_high"] = chance_interval(chance, rows)
+    row["relearned_before"] = relearned(states, data, seed)
+    row["relearned_after"] = relearned(after, data, seed)
+    row["change"] = float(change / spread) if spread > 0 else float("nan")
+    return row
+
+
+def chance_interval(chance: float, n: int) -> tuple[float, float]:
+    """Where 95 % of accuracies over n rows lie when nothing is read (binomial, rows independent).
+
+    Rows of one frame resemble each other, so the true range is wider, never narrower.
+
+    >>> low, high = chance_interval(0.5, 280)
+    >>> round(low, 3), round(high, 3)
+    (0.443, 0.557)
+    """
+    from scipy.stats import binom
+
+    if not n:
+        return float("nan"), float("nan")
+    low, high = binom.ppf([0.025, 0.975], n, chance) / n
+    return float(low), float(high)
+
+
+def relearned(states: Floats, data: AxisData, seed: int) -> float:
+    """Cross-validated accuracy of a probe fitted and judged on held-out rows, frames kept apart."""
+    from sklearn.linear_model import RidgeClassifier
+    from sklearn.model_selection import GroupKFold
+    from sklearn.preprocessing import StandardScaler
+
+    at = np.flatnonzero(data.part >= TEST)
+    frames = np.unique(np.asarray(data.frames)[at], return_inverse=True)[1]
+    folds = min(5, int(frames.max(initial=0)) + 1)
+    if folds < 2 or len(np.unique(data.labels[at])) < 2:
+        return float("nan")
+    X, y = StandardScaler().fit_transform(states[at]), data.labels[at]
+    hits = np.zeros(len(at), bool)
+    for train, test in GroupKFold(folds, shuffle=True, random_state=seed).split(X, y, frames):
+        made = RidgeClassifier(alpha=float(X.shape[1])).fit(X[train], y[train])
+        hits[test] = made.predict(X[test]) == y[test]
+    return float(hits.mean())
+
+
+def edited(model: Any, fitted: FittedHidden, name: str = "") -> EditedModel:
+    """The mitigated model; says in its name what was done."""
+    label = name or f"{model.name} + {fitted.settings.method} {fitted.settings.axis}"
+    return EditedModel(model, fitted.edit, label)

@@ -1,0 +1,372 @@
+"""Causal language models: next-token facts, continuations, options, sampled text.
+
+Every question about a text comes down to hidden states at some of its tokens, so all of them
+go through one packed pass (`packing`): a shared beginning is computed once, and only the
+positions asked for reach the vocabulary head.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from evenhand.errors import ModelError
+from evenhand.models.adapters import causal_fill, spans_marked
+from evenhand.models.adapters.generation import sample
+from evenhand.models.batching.packing import (
+    PackedBatch,
+    common_prefix,
+    pack,
+    packed_batches,
+    plain_rows,
+)
+from evenhand.models.edits.head import AppliedEdit, HeadEdit
+from evenhand.models.loading.device import fetched, moved
+from evenhand.models.loading.transformer import LoadOptions, Transformer
+from evenhand.requests import (
+    Column,
+    Continuation,
+    Divergence,
+    Embed,
+    FillMask,
+    Generate,
+    NextToken,
+    Option,
+    Requests,
+)
+
+ROW_NODES = 256
+HEAD_ELEMENTS = 1 << 26
+"""Vocabulary-sized floats alive at once: 256 MB in float32."""
+DEVICE_HEAD_ELEMENTS = 1 << 30
+"""The same on a GPU, where a pass over few tokens does not pay."""
+
+
+@dataclass
+class Wanted:
+    """Token sequences, and the positions whose next-token distribution is asked for."""
+
+    sequences: list[list[int]]
+    positions: list[range]
+    batches: list[PackedBatch] | None = None
+    """How they are laid out, when that was done ahead."""
+
+
+class _Seen(Exception):
+    """Carries the head's input out of a forward pass that needs no head."""
+
+    def __init__(self, states: Any) -> None:
+        super().__init__()
+        self.states = states
+
+
+class CausalModel(Transformer):
+    """A causal language model from the Hub, a folder, or a converted GGUF file."""
+
+    kind = "causal"
+    auto = "AutoModelForCausalLM"
+    answers = frozenset(
+        {r.kind for r in (Divergence, NextToken, Continuation, FillMask, Option, Generate, Embed)}
+    )
+
+    def __init__(self, source: str, name: str, options: LoadOptions | None = None) -> None:
+        super().__init__(source, name, options)
+        self.vocabulary = int(self.model.get_output_embeddings().weight.shape[0])
+        self.start = self._start_tokens()
+        self.packs = self._packing_is_exact()
+
+    edit: AppliedEdit | None = None
+    """A changed head, or None: set through `with_head`."""
+
+    def with_head(self, edit: HeadEdit, name: str = "") -> CausalModel:
+        """The same model with a changed head; it shares its weights with this one.
+
+        Every answer of the new model comes from the edited next-token distribution, and its
+        fingerprint says so. This model stays as it is.
+        """
+        if self.edit is not None:
+            raise ModelError(f"model {self.name!r} has a changed head already.")
+        other = copy.copy(self)
+        with self.torch.no_grad():
+            other.edit = AppliedEdit(self.torch, self.model, edit)
+        other.name = name or f"{self.name} (mitigated)"
+        other.mitigations = (*self.mitigations, f"head:{edit.digest()}")
+        if edit.first_token_only:  # later tokens are not edited, so these have no meaning
+            other.answers = self.answers - {Continuation.kind, FillMask.kind, Option.kind}
+        return other
+
+    @contextlib.contextmanager
+    def edited(self) -> Iterator[None]:
+        """Inside: calls of the Hugging Face model give the edited logits, if there is an edit."""
+        if self.edit is None:
+            yield
+            return
+        with self.edit.active():
+            yield
+        self.edit.check(self.name, self.dtype)
+
+    def _start_tokens(self) -> list[int]:
+        """What the tokenizer puts before every text (a begin token, or nothing)."""
+        bare, full = self.encode(["a"], special=False)[0], self.encode(["a"], special=True)[0]
+        return full[: len(full) - len(bare)] if full[-len(bare) :] == bare else []
+
+    # Tokens: [start][prefix ........][continuation ...]
+    # Asked:                        ^  ^   each position predicts the token after it
+    def prepare(self, requests: Requests) -> Any:
+        if isinstance(requests, Continuation):
+            return self._continuations(requests.prefix, requests.continuation)
+        if isinstance(requests, Option):
+            return self._continuations(requests.prompt, [f" {o}" for o in requests.option])
+        if isinstance(requests, Divergence):
+            return self._pair_chunks(requests)
+        if isinstance(requests, NextToken):
+            return self._last_tokens(requests.context)
+        if isinstance(requests, FillMask):
+            return causal_fill.prepare(requests)
+        return None
+
+    def answer(self, requests: Requests, prepared: Any) -> dict[str, Column]:
+        with self.torch.inference_mode():
+            if isinstance(requests, Continuation):
+                logprob, count = self._score(prepared)
+                return {"logprob": logprob, "n_tokens": count}
+            if isinstance(requests, Option):
+                logprob, count = self._score(prepared)
+                return {"logit": logprob / np.maximum(count, 1), "n_tokens": count}
+            if isinstance(requests, Divergence):
+                return self._divergences(requests, prepared)
+            if isinstance(requests, NextToken):
+                return self._next_tokens(requests, prepared)
+            if isinstance(requests, FillMask):
+                return causal_fill.fill(self, requests, prepared)
+            if isinstance(requests, Generate):
+                return sample(self, requests)
+            if isinstance(requests, Embed):
+                return {"vector": spans_marked.causal_vectors(self, requests)}
+        raise ModelError(f"model {self.name!r} cannot answer {requests.kind!r}.")
+
+    def _text_tokens(self, texts: Sequence[str]) -> list[list[int]]:
+        """Start tokens and text; an empty text becomes a begin (or end-of-text) token alone."""
+        distinct = list(dict.fromkeys(texts))
+        encoded = dict(zip(distinct, self.words(distinct)))
+        tokens = [[*self.start, *encoded[t]] for t in texts]
+        if all(tokens):
+            return tokens
+        first = self.tokenizer.bos_token_id
+        first = self.tokenizer.eos_token_id if first is None else first
+        if first is None:
+            raise ModelError(f"model {self.name!r} has no begin token, so a text cannot be empty.")
+        return [t or [first] for t in tokens]
+
+    def _last_tokens(self, texts: Sequence[str]) -> Wanted:
+        tokens = self._text_tokens(texts)
+        self.check_lengths([len(t) for t in tokens], "context")
+        return Wanted(tokens, [range(len(t) - 1, len(t)) for t in tokens])
+
+    def _continuations(self, prefixes: Sequence[str], continuations: Sequence[str]) -> Wanted:
+        """Tokenise prefix and continuation as one text, as the model would read it.
+
+        The prefix ends where its own tokens stop agreeing with those of the whole text, so a
+        token that spans the border counts as continuation.
+        """
+        before = self._text_tokens(prefixes)
+        whole = self._text_tokens([p + c for p, c in zip(prefixes, continuations)])
+        self.check_lengths([len(t) for t in whole], "text")
+        positions = []
+        for start, tokens in zip(before, whole):
+            first = min(max(1, common_prefix(start, tokens)), len(tokens))
+            positions.append(range(first - 1, len(tokens) - 1))
+        wanted = Wanted(whole, positions)
+        wanted.batches = self._laid_out(wanted)
+        return wanted
+
+    def _score(self, wanted: Wanted) -> tuple[np.ndarray, np.ndarray]:
+        """Summed log-probability of the tokens after each wanted position, and their number."""
+        total = np.zeros(len(wanted.sequences))
+        parts, seen = [], []
+
+        def add(logits: Any, owners: np.ndarray, steps: np.ndarray) -> None:
+            targets = np.asarray([wanted.sequences[o][s + 1] for o, s in zip(owners, steps)])
+            asked = moved(self.torch, targets, self.device)[:, None]
+            parts.append(logits.gather(1, asked)[:, 0] - logits.logsumexp(-1))
+            seen.append(owners)
+
+        self._visit(wanted, add)
+        if parts:
+            values = fetched(self.torch, self.torch.cat(parts))()
+            np.add.at(total, np.concatenate(seen), values)
+        return total, np.asarray([len(p) for p in wanted.positions], dtype=np.int32)
+
+    @property
+    def _head_limit(self) -> int:
+        """How many positions may go through the vocabulary head together."""
+        on_gpu = self.device.startswith("cuda")
+        return max(1, (DEVICE_HEAD_ELEMENTS if on_gpu else HEAD_ELEMENTS) // self.vocabulary)
+
+    def _laid_out(self, wanted: Wanted) -> list[PackedBatch]:
+        """The sequences packed into batches (may be done ahead of the device)."""
+        row_nodes = max(ROW_NODES, max(map(len, wanted.sequences), default=0))
+        rows = pack(wanted.sequences, row_nodes) if self.packs else plain_rows(wanted.sequences)
+        return packed_batches(rows, wanted.positions, self.token_budget, self._head_limit)
+
+    def _visit(self, wanted: Wanted, use: Callable[[Any, np.ndarray, np.ndarray], None]) -> None:
+        """Call `use(logits, owners, steps)` for batches of wanted (sequence, position) pairs."""
+        batches = self._laid_out(wanted) if wanted.batches is None else wanted.batches
+        limit = self._head_limit
+        for batch in batches:
+            logits = self._forward(batch)
+            for low in range(0, len(batch.owners), limit):
+                part = slice(low, low + limit)
+                which = moved(self.torch, batch.inverse[part], self.device)
+                use(logits[which], batch.owners[part], batch.steps[part])
+
+    def _forward(self, batch: PackedBatch) -> Any:
+        """Logits at the asked nodes of a batch of packed rows, float32 [nodes, vocabulary]."""
+        torch = self.torch
+        arguments: dict[str, Any] = {"input_ids": moved(torch, batch.tokens, self.device)}
+        if self.packs:
+            arguments["attention_mask"] = self._tree_mask(moved(torch, batch.ends, self.device))
+            arguments["position_ids"] = moved(torch, batch.depths, self.device)
+        at = (moved(torch, batch.rows, self.device), moved(torch, batch.columns, self.device))
+        with self.only_positions(*at), self.edited():
+            try:
+                return self.model(**arguments, use_cache=False).logits[0].float()
+            except _Seen as seen:
+                return seen.states[0].float()
+
+    def _tree_mask(self, ends: Any) -> Any:
+        """What is added to attention scores [rows, 1, width, width]: 0 for ancestors and self."""
+        torch = self.torch
+        node = torch.arange(ends.shape[1], device=self.device)
+        seen = (node[None, :] <= node[:, None]) & (node[:, None] < ends[:, None, :])
+        out = torch.zeros(seen.shape, dtype=self.model.dtype, device=self.device)
+        return out.masked_fill_(~seen, torch.finfo(self.model.dtype).min)[:, None]
+
+    def last_states(self, texts: Sequence[str]) -> np.ndarray:
+        """What the head sees after each text: float32 [texts, hidden size]."""
+        return self.states(self._last_tokens(texts))
+
+    def text_states(self, texts: Sequence[str]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """States before each token of a text but the first, the tokens, and whose they are."""
+        tokens = self._text_tokens(texts)
+        self.check_lengths([len(t) for t in tokens], "text")
+        wanted = Wanted(tokens, [range(len(t) - 1) for t in tokens])
+        targets = [t for row in tokens for t in row[1:]]
+        owners = np.repeat(np.arange(len(texts)), [len(t) - 1 for t in tokens])
+        return self.states(wanted), np.asarray(targets), owners
+
+    def states(self, wanted: Wanted) -> np.ndarray:
+        """The head's inputs at the wanted positions, in order; the head itself does not run."""
+        starts = np.cumsum([0, *(len(p) for p in wanted.positions)])
+        out = np.empty((int(starts[-1]), self.model.get_output_embeddings().weight.shape[1]), "f4")
+
+        def stop(module: Any, inputs: Any) -> None:
+            raise _Seen(inputs[0])
+
+        def use(states: Any, owners: np.ndarray, steps: np.ndarray) -> None:
+            first = np.asarray([wanted.positions[o].start for o in owners])
+            out[starts[owners] + steps - first] = states.cpu().numpy()
+
+        handle = self.model.get_output_embeddings().register_forward_pre_hook(stop)
+        plain = copy.copy(self)
+        plain.edit = None
+        try:
+            with self.torch.inference_mode():
+                plain._visit(wanted, use)
+        finally:
+            handle.remove()
+        return out
+
+    def _packing_is_exact(self) -> bool:
+        """Whether packed rows give this architecture the scores of plain sequences."""
+        torch = self.torch
+        some = list(range(5, 12))
+        wanted = Wanted([some, [*some[:4], 20, 21]], [range(6, 7), range(5, 6)])
+        packed: dict[int, Any] = {}
+        plain: dict[int, Any] = {}
+        for exact, into in ((True, packed), (False, plain)):
+            self.packs = exact
+
+            def keep(logits: Any, owners: np.ndarray, steps: np.ndarray, to: Any = into) -> None:
+                to.update(zip(owners.tolist(), logits.log_softmax(-1)))
+
+            try:
+                with torch.inference_mode():
+                    self._visit(wanted, keep)
+            except (TypeError, ValueError, RuntimeError):
+                return False  # the architecture takes no explicit mask or positions
+        tolerance = 1e-3 if self.dtype == "float32" else 0.3
+        return all(float((packed[i] - plain[i]).abs().max()) < tolerance for i in plain)
+
+    def _log_probabilities(self, wanted: Wanted) -> list[Any]:
+        """Next-token log-probabilities after each sequence, float32 [vocabulary] each."""
+        out: list[Any] = [None] * len(wanted.sequences)
+
+        def keep(logits: Any, owners: np.ndarray, steps: np.ndarray) -> None:
+            for owner, row in zip(owners.tolist(), logits.log_softmax(-1)):
+                out[owner] = row
+
+        self._visit(wanted, keep)
+        return out
+
+    def _pair_chunks(self, requests: Divergence) -> list[tuple[range, list[str], Wanted]]:
+        """Pairs in pieces whose distributions fit in memory together, contexts tokenised."""
+        size = max(1, HEAD_ELEMENTS // self.vocabulary)
+        chunks = []
+        for low in range(0, len(requests), size):
+            pairs = range(low, min(low + size, len(requests)))
+            both = [(requests.context_a[i], requests.context_b[i]) for i in pairs]
+            contexts = list(dict.fromkeys(c for pair in both for c in pair))
+            chunks.append((pairs, contexts, self._last_tokens(contexts)))
+        return chunks
+
+    def _divergences(
+        self, requests: Divergence, chunks: list[tuple[range, list[str], Wanted]]
+    ) -> dict[str, Column]:
+        facts = np.empty((len(requests), len(Divergence.outputs)))
+        for pairs, contexts, wanted in chunks:
+            logp = dict(zip(contexts, self._log_probabilities(wanted)))
+            for i in pairs:
+                a, b = requests.context_a[i], requests.context_b[i]
+                facts[i] = divergences(self.torch, logp[a], logp[b])
+        return dict(zip(Divergence.outputs, facts.T.copy()))
+
+    def _next_tokens(self, requests: NextToken, wanted: Wanted) -> dict[str, Column]:
+        entropy, tokens, logprobs = [], [], []
+        for row in self._log_probabilities(wanted):
+            exact = row.double()
+            entropy.append(float(-(exact.exp() * exact).sum()))
+            best = row.topk(min(requests.top, len(row)))
+            tokens.append([self.tokenizer.decode([int(i)]) for i in best.indices])
+            logprobs.append(best.values.double().tolist())
+        return {"entropy": np.asarray(entropy), "tokens": tokens, "logprobs": logprobs}
+
+
+def divergences(torch: Any, log_p: Any, log_q: Any) -> tuple[float, float, float, float]:
+    """KL(p||q), KL(q||p), squared Hellinger and Jensen-Shannon (nats) of two distributions.
+
+    Summed in float64 from log-probabilities: H^2 = 1/2 sum (sqrt p - sqrt q)^2 lies in [0, 1]
+    by construction and nothing is ever 0 * log 0: tokens that neither side allows count nothing.
+    NaN stays NaN, so that whoever asked can refuse it.
+    """
+    log_p, log_q = log_p.double(), log_q.double()
+    log_p, log_q = log_p - log_p.logsumexp(-1), log_q - log_q.logsumexp(-1)
+    p, q = log_p.exp(), log_q.exp()
+    none = torch.zeros_like(p)
+    kl_pq = float(torch.where(log_p == -torch.inf, none, p * (log_p - log_q)).sum())
+    kl_qp = float(torch.where(log_q == -torch.inf, none, q * (log_q - log_p)).sum())
+    root = (log_p / 2).exp() - (log_q / 2).exp()
+    hellinger2 = float(0.5 * (root * root).sum())
+    # Equal entries keep their value, so that identical contexts cancel to the last bit.
+    log_m = torch.logaddexp(log_p, log_q) - float(np.log(2.0))
+    log_m = torch.where(log_p == log_q, log_p, log_m)
+    from_p = torch.where(log_p == -torch.inf, none, p * (log_p - log_m))
+    from_q = torch.where(log_q == -torch.inf, none, q * (log_q - log_m))
+    js = float(0.5 * from_p.sum() + 0.5 * from_q.sum())
+    # max(nan, 0.0) is nan where max(0.0, nan) would be 0.
+    return max(kl_pq, 0.0), max(kl_qp, 0.0), min(hellinger2, 1.0), max(js, 0.0)

@@ -1,0 +1,189 @@
+"""Checkpoints that read the whole text at once: padded batches by token budget.
+
+Padding is masked out of the attention and never read, so which texts share a batch does not
+change a score beyond rounding.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from evenhand.errors import ModelError
+from evenhand.models.adapters import spans_marked as marks
+from evenhand.models.batching.packing import by_token_budget
+from evenhand.models.batching.parts import Assembly, Batch, Pool, pair_frame
+from evenhand.models.loading.device import fetched
+from evenhand.models.loading.transformer import LoadOptions, Transformer
+from evenhand.requests import Classify, Column, Embed, Option, Requests
+
+Encoded = dict[str, list[list[int]]]
+
+
+class EncoderBase(Transformer):
+    """Common ground of masked, span, choice, classifier and plain encoder models."""
+
+    @property
+    def overlaps(self) -> bool:
+        """Whether `begin` returns before its answers are there, so that shards can overlap."""
+        return self.device.startswith("cuda")
+
+    def begin(self, requests: Any, prepared: Any) -> Callable[[], dict[str, Column]]:
+        """Start answering; the function given back waits for the answers."""
+        raise NotImplementedError
+
+    def answer(self, requests: Requests, prepared: Any) -> dict[str, Column]:
+        return self.begin(requests, prepared)()
+
+    def encode_texts(self, first: Sequence[str], second: Sequence[str] | None = None) -> Encoded:
+        """Texts or text pairs in the checkpoint's own format, special tokens included."""
+        pair = [list(second)] if second is not None else []
+        encoded = self.tokenizer(list(first), *pair, truncation=False)
+        self.check_lengths([len(ids) for ids in encoded["input_ids"]], "text")
+        return {name: [list(row) for row in rows] for name, rows in encoded.items()}
+
+    def batches(self, encoded: Encoded) -> list[tuple[list[int], dict[str, Any]]]:
+        """Row numbers and padded tensors of each batch."""
+        lengths = [len(ids) for ids in encoded["input_ids"]]
+        return [
+            (rows, self._padded(encoded, rows))
+            for rows in by_token_budget(lengths, self.token_budget)
+        ]
+
+    def _padded(self, encoded: Encoded, rows: list[int]) -> dict[str, Any]:
+        width = max(len(encoded["input_ids"][r]) for r in rows)
+        fill = {"input_ids": self.tokenizer.pad_token_id or 0}
+        tensors = {}
+        for name, values in encoded.items():
+            padded = np.full((len(rows), width), fill.get(name, 0), dtype=np.int64)
+            for i, row in enumerate(rows):
+                padded[i, : len(values[row])] = values[row]
+            tensors[name] = self.torch.from_numpy(padded).to(self.device)
+        return tensors
+
+    def each(self, encoded: Encoded, forward: Callable[[dict[str, Any]], Any]) -> np.ndarray:
+        """Rows of `forward(batch)` (float [rows, k]) put back in request order."""
+        out: list[Any] = [None] * len(encoded["input_ids"])
+        with self.torch.inference_mode():
+            for rows, tensors in self.batches(encoded):
+                values = forward(tensors).double().cpu().numpy()
+                for i, row in enumerate(rows):
+                    out[row] = values[i]
+        return np.asarray(out)
+
+
+class ChoiceModel(EncoderBase):
+    """A multiple-choice head: one independent logit per (prompt, option).
+
+    Prompts and options are tokenised once each and put together as arrays.
+    """
+
+    kind = "choice"
+    auto = "AutoModelForMultipleChoice"
+    answers = frozenset({Option.kind})
+
+    def __init__(self, source: str, name: str, options: LoadOptions | None = None) -> None:
+        super().__init__(source, name, options)
+        self._frame = pair_frame(self.tokenizer)
+        self._prompts = Pool(self.words)
+        self._options = Pool(self.words)
+
+    def prepare(self, requests: Requests) -> list[Batch] | Encoded:
+        if not isinstance(requests, Option):
+            raise ModelError(f"model {self.name!r} cannot answer {requests.kind!r}.")
+        if self._frame is None:  # parts do not add up to pairs: tokenise each pair whole
+            return self.encode_texts(requests.prompt, requests.option)
+        assembly = Assembly(
+            self._frame,
+            self._prompts,
+            self._options,
+            self._prompts.codes(requests.prompt),
+            self._options.codes(requests.option),
+            pad=self.tokenizer.pad_token_id or 0,
+            with_types="token_type_ids" in self.tokenizer.model_input_names,
+        )
+        self.check_lengths(assembly.lengths.tolist(), "prompt and option")
+        return assembly.batches(self.token_budget)
+
+    def begin(
+        self, requests: Requests, prepared: list[Batch] | Encoded
+    ) -> Callable[[], dict[str, Column]]:
+        if isinstance(prepared, dict):
+            logits = self.each(prepared, self._logits)[:, 0]
+            lengths = [len(ids) for ids in prepared["input_ids"]]
+            counts = np.asarray(lengths, dtype=np.int32)
+            return lambda: {"logit": logits, "n_tokens": counts}
+        torch = self.torch
+        with torch.inference_mode():
+            # Everything is uploaded before the first pass: a copy in between would wait for it.
+            staged = [batch.tensors(torch, self.device) for batch in prepared]
+            values = fetched(torch, torch.cat([self._logits(tensors)[:, 0] for tensors in staged]))
+
+        def finish() -> dict[str, Column]:
+            order = np.concatenate([batch.inputs for batch in prepared])
+            found, sizes = np.empty(len(requests)), np.empty(len(requests), dtype=np.int32)
+            found[order] = values()
+            sizes[order] = np.concatenate([batch.lengths for batch in prepared])
+            return {"logit": found, "n_tokens": sizes}
+
+        return finish
+
+    def _logits(self, batch: dict[str, Any]) -> Any:
+        """The head expects [batch, options, tokens]; options are independent, so one each."""
+        return self.model(**{k: v[:, None] for k, v in batch.items()}).logits.float()
+
+
+class ClassifierModel(EncoderBase):
+    """A text classifier: class probabilities in the checkpoint's label order."""
+
+    kind = "classifier"
+    auto = "AutoModelForSequenceClassification"
+    answers = frozenset({Classify.kind})
+
+    @property
+    def labels(self) -> list[str]:
+        names = self.model.config.id2label
+        return [str(names[i]) for i in sorted(names)]
+
+    def describe(self) -> dict[str, Any]:
+        return {**super().describe(), "labels": self.labels}
+
+    def prepare(self, requests: Requests) -> Encoded:
+        if not isinstance(requests, Classify):
+            raise ModelError(f"model {self.name!r} cannot answer {requests.kind!r}.")
+        return self.encode_texts(requests.text)
+
+    def begin(self, requests: Requests, prepared: Encoded) -> Callable[[], dict[str, Column]]:
+        probabilities = self.each(
+            prepared, lambda batch: self.model(**batch).logits.float().softmax(-1)
+        )
+        return lambda: {"probabilities": probabilities}
+
+
+class EncoderModel(EncoderBase):
+    """A plain encoder: the mean of a text's token vectors, padding left out, or of those marked."""
+
+    kind = "encoder"
+    auto = "AutoModel"
+    answers = frozenset({Embed.kind})
+
+    def prepare(self, requests: Requests) -> Encoded:
+        if not isinstance(requests, Embed):
+            raise ModelError(f"model {self.name!r} cannot answer {requests.kind!r}.")
+        if requests.marked:
+            made = marks.encoded(self.tokenizer, requests.text, special=True)
+            self.check_lengths([len(ids) for ids in made["input_ids"]], "text")
+            return made
+        return self.encode_texts(requests.text)
+
+    def begin(self, requests: Requests, prepared: Any) -> Callable[[], dict[str, Column]]:
+        vectors = self.each(prepared, self.mean_pooled)
+        return lambda: {"vector": vectors}
+
+    def mean_pooled(self, batch: dict[str, Any]) -> Any:
+        inputs = {name: values for name, values in batch.items() if name != "marked"}
+        hidden = self.model.base_model(**inputs)[0].float()
+        weight = batch.get("marked", batch["attention_mask"])[..., None].float()
+        return (hidden * weight).sum(1) / weight.sum(1).clamp_min(1)

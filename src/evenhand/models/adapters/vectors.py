@@ -1,0 +1,69 @@
+"""Static word vectors as a model: it answers Embed, NaN for words it does not have."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from evenhand.errors import ModelError
+from evenhand.models.adapters.spans_marked import unmarked
+from evenhand.models.loading.cache import file_digest
+from evenhand.models.vectors.files import VectorTable, open_vectors
+from evenhand.requests import Column, Embed, Requests
+
+
+class VectorModel:
+    """Word vectors from a file or a packaged set, memory-mapped.
+
+    A word is looked up as written, then in lower case, then as the mean of its parts.
+    """
+
+    kind = "vectors"
+    answers = frozenset({Embed.kind})
+
+    def __init__(self, source: str, name: str) -> None:
+        self.name = name
+        self.source = source
+        self.table: VectorTable = open_vectors(source)
+        self.fingerprint = hashlib.sha256(f"vectors-1|{_identity(source)}".encode()).hexdigest()
+
+    def describe(self) -> dict[str, Any]:
+        rows, width = len(self.table), self.table.dimensions
+        return {
+            "name": self.name,
+            "kind": self.kind,
+            "words": int(rows),
+            "dimensions": int(width),
+            "parameters": int(rows * width),
+        }
+
+    def prepare(self, requests: Requests) -> None:
+        return None
+
+    def answer(self, requests: Requests, prepared: Any) -> dict[str, Column]:
+        if not isinstance(requests, Embed):
+            raise ModelError(f"vectors {self.name!r} cannot answer {requests.kind!r}.")
+        out = np.full((len(requests), self.table.dimensions), np.nan, dtype=np.float32)
+        words = [_first_marked(t) for t in requests.text] if requests.marked else requests.text
+        self.table.prefetch(words)
+        for row, word in enumerate(words):
+            found = self.table.find([word])
+            if found.words:
+                out[row] = found.rows[0]
+        return {"vector": out}
+
+
+def _first_marked(text: str) -> str:
+    """The first marked part: a static vector is the same wherever it stands."""
+    plain, spans = unmarked(text)
+    return plain[slice(*spans[0])]
+
+
+def _identity(source: str) -> str:
+    """SHA-256 of the vector file, or of the names and bytes of a folder's files."""
+    path = Path(source)
+    files = sorted(f for f in path.iterdir() if f.is_file()) if path.is_dir() else [path]
+    return "|".join(f"{f.name}:{file_digest(f)}" for f in files)

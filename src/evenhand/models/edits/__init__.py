@@ -1,0 +1,1 @@
+"""Changes of a model's hidden states and head while it runs."""

@@ -1,0 +1,1 @@
+"""From what a user types to weights on a device."""

@@ -1,0 +1,175 @@
+"""From what a user types to a model: alias, folder, file, Hub id.
+
+    smollm2-135m, glove-6b-50d      packaged weights, fetched once
+    ./my-model                      a folder with config.json, or word vectors
+    model.gguf, vectors.txt.gz      a file
+    org/name                        a model of the Hub (or of its local cache)
+    ./my-mitigation                 what `evenhand mitigate --out` wrote: the model, mitigated
+
+The kind is read from the checkpoint's configuration; `kind=` overrides it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from evenhand.errors import ModelError, SpecError, need, unknown
+from evenhand.models.loading.fetch import PACKAGES, fetch
+from evenhand.models.loading.transformer import LoadOptions
+from evenhand.models.protocol import Model
+
+KINDS = ("causal", "masked", "span", "choice", "classifier", "encoder", "vectors")
+MITIGATION = "evenhand-mitigation.json"
+DEFAULT_MODEL = "smollm2-135m"
+_HEADS = (
+    ("ForMaskedLM", "masked"),
+    ("ForQuestionAnswering", "span"),
+    ("ForMultipleChoice", "choice"),
+    ("ForSequenceClassification", "classifier"),
+    ("ForCausalLM", "causal"),
+    ("LMHeadModel", "causal"),
+)
+_HUB_ID = re.compile(r"[\w.-]+(/[\w.-]+)?")
+
+
+def resolve(spec: str, *, kind: str | None = None, options: LoadOptions | None = None) -> Model:
+    """Find and load a model.
+
+    Raises:
+        SpecError: the kind is not one of the known ones.
+        ModelError: there is no such model, or it cannot be loaded.
+        DataError: a vector file cannot be read.
+    """
+    if kind is not None and kind not in KINDS:
+        raise SpecError(unknown("model kind", kind, KINDS, where="--as"))
+    model = _resolve(spec, kind, options)
+    # What a worker on another machine needs to build the same model.
+    known = Path(spec).expanduser().exists() and spec not in PACKAGES
+    place = str(Path(spec).expanduser().resolve()) if known else spec
+    recipe = {"spec": place, "kind": kind, "options": asdict(options) if options else None}
+    setattr(model, "recipe", recipe)  # noqa: B010 (not part of the protocol)
+    return model
+
+
+def _resolve(spec: str, kind: str | None, options: LoadOptions | None) -> Model:
+    name, source = _locate(spec)
+    path = Path(source)
+    if path.is_dir() and (path / MITIGATION).is_file():
+        return _mitigated(path, options)
+    if path.suffix == ".gguf":
+        from evenhand.models.loading.gguf import converted
+
+        return _load(str(converted(path)), name, kind or "causal", options)
+    if kind == "vectors" or path.is_file() or _holds_vectors(path):
+        from evenhand.models.adapters.vectors import VectorModel
+
+        return VectorModel(source, name)
+    return _load(source, name, kind or kind_of(source, name), options)
+
+
+def _mitigated(folder: Path, options: LoadOptions | None) -> Model:
+    """The model a saved mitigation was fitted for, in its mitigated form."""
+    from evenhand.models.adapters.causal import CausalModel
+    from evenhand.models.loading import saved_hidden
+    from evenhand.models.loading.saved import load_mitigated, read_facts
+
+    facts = read_facts(folder)
+    if facts.get("family") in saved_hidden.FAMILIES:
+        below: Any = resolve(facts["model"]["spec"], kind=_kind_below(facts), options=options)
+        found: Model = saved_hidden.load_mitigated(folder, below)
+        return found
+    base = resolve(read_facts(folder)["model"]["spec"], kind="causal", options=options)
+    if not isinstance(base, CausalModel):
+        raise ModelError(f"{folder}: its model {base.name!r} is not a causal language model.")
+    mitigated: Any = load_mitigated(folder, base)
+    model: Model = mitigated
+    return model
+
+
+def _kind_below(facts: dict[str, Any]) -> str | None:
+    """The kind to load a base with; a base that is a mitigation knows its own."""
+    stacked = (Path(facts["model"]["spec"]) / MITIGATION).is_file()
+    return None if stacked else facts["model"]["kind"]
+
+
+def _locate(spec: str) -> tuple[str, str]:
+    """The display name and the path or Hub id behind what the user typed."""
+    if spec in PACKAGES:
+        folder = fetch(spec)
+        package = PACKAGES[spec]
+        if package.kind == "vectors":
+            return spec, str(folder)
+        return spec, str(folder / Path(package.files[0]).name)
+    path = Path(spec).expanduser()
+    if path.exists():
+        return path.resolve().name, str(path.resolve())
+    if spec.startswith(("http://", "https://")):
+        raise ModelError(
+            f"{spec!r} is an address; models behind an address are not asked yet. Score its "
+            f"outputs with: evenhand measure --help"
+        )
+    if spec.startswith((".", "/", "~")) or path.suffix in {".gguf", ".txt", ".vec", ".bin"}:
+        raise ModelError(f"{spec!r}: no such file or folder. List known models: evenhand ls models")
+    if not _HUB_ID.fullmatch(spec):
+        raise ModelError(unknown("model", spec, PACKAGES, hint="See: evenhand ls models"))
+    return spec, spec
+
+
+def _holds_vectors(path: Path) -> bool:
+    return path.is_dir() and not (path / "config.json").exists() and any(path.glob("*.npy"))
+
+
+def kind_of(source: str, name: str) -> str:
+    """Read the kind off the checkpoint's architecture."""
+    architectures = _config(source, name).get("architectures") or []
+    for architecture in architectures:
+        for ending, kind in _HEADS:
+            if str(architecture).endswith(ending):
+                return kind
+    return "encoder"
+
+
+def _config(source: str, name: str) -> dict[str, Any]:
+    folder = Path(source)
+    if folder.is_dir():
+        try:
+            return dict(json.loads((folder / "config.json").read_text()))
+        except FileNotFoundError as error:
+            raise ModelError(
+                f"{source}: no config.json, so this is not a checkpoint folder. Give a folder "
+                f"saved by transformers, a .gguf file or a vector file."
+            ) from error
+        except json.JSONDecodeError as error:
+            raise ModelError(f"{source}/config.json is not JSON: {error}.") from error
+    transformers: Any = need("transformers", extra="hf", what="loading a language model")
+    try:
+        return dict(transformers.AutoConfig.from_pretrained(source).to_dict())
+    except (OSError, ValueError) as error:
+        offline = os.environ.get("HF_HUB_OFFLINE") == "1"
+        why = "the Hub is switched off (HF_HUB_OFFLINE=1)" if offline else "the Hub has no such id"
+        hint = f"It is no local path, and {why} or cannot be reached. See: evenhand ls models"
+        raise ModelError(unknown("model", name, PACKAGES, hint=hint)) from error
+
+
+def _load(source: str, name: str, kind: str, options: LoadOptions | None) -> Model:
+    # Imported here: each adapter pulls in torch, and only one is needed.
+    from evenhand.models.adapters.causal import CausalModel
+    from evenhand.models.adapters.encoders import ChoiceModel, ClassifierModel, EncoderModel
+    from evenhand.models.adapters.masked import MaskedModel
+    from evenhand.models.adapters.span import SpanModel
+
+    adapters: dict[str, Any] = {
+        "causal": CausalModel,
+        "masked": MaskedModel,
+        "span": SpanModel,
+        "choice": ChoiceModel,
+        "classifier": ClassifierModel,
+        "encoder": EncoderModel,
+    }
+    model: Model = adapters[kind](source, name, options)
+    return model

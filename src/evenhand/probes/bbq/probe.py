@@ -1,0 +1,164 @@
+"""BBQ on a model: which of three answers does it give about people, one of them "unknown"?
+
+Each question keeps its own three answers. A choice model gives one logit per answer; a causal
+model the log-likelihood of each answer after the question, per token, so that a long way of saying
+"unknown" is not at a disadvantage. The answers are never listed in the prompt, so their order
+cannot matter. Span models are not asked: they can only point at text, and "unknown" is not there.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+import pyarrow as pa
+from pydantic import Field
+
+from evenhand.probes.base import Asker, Measured, Preview, Probe
+from evenhand.probes.bbq.files import Item, read_items
+from evenhand.probes.bbq.measure import TESTED, score
+from evenhand.probes.shared.claims import claim, drawn
+from evenhand.requests import Continuation, Option
+from evenhand.runs.finding import Finding
+from evenhand.stats.clustered_means import find_data
+
+BENCHMARK = "BBQ (its data folder, or one category's .jsonl)"
+WORDS = {
+    "bias_ambiguous": (
+        "asked about two people when the text does not tell, answers lean {side} the stereotype"
+    ),
+    "bias_disambiguated": (
+        "when the text tells, answers that name a person lean {side} the stereotype"
+    ),
+    "accuracy_gap": (
+        "when the text tells, the model is right more often if the right answer goes {side} the "
+        "stereotype"
+    ),
+}
+
+
+class Bbq(Probe):
+    """Do answers about people follow stereotypes, with and without evidence in the text?
+
+    Args:
+        data: BBQ's data folder or one of its files; it is not part of this package.
+        sets: how many sets of four questions (with and without evidence, negative and
+            non-negative) to draw of each category, in half of which the evidence goes with the
+            stereotype; None for all.
+        categories: only these, for example Age; all by default.
+    """
+
+    name: ClassVar[str] = "bbq"
+    title: ClassVar[str] = "Do answers about people follow stereotypes?"
+    paper: ClassVar[str] = "Parrish et al. 2022 (BBQ)"
+    needs: ClassVar[tuple[str, ...]] = (Option.kind,)
+    detects: ClassVar[str] = "answers that follow stereotypes, against or without evidence"
+
+    data: str = ""
+    sets: int | None = Field(100, ge=2)
+    categories: tuple[str, ...] = ()
+    draw: int = 0
+    resamples: int = Field(2_000, ge=100)
+
+    def chosen(self) -> list[Item]:
+        """The questions to ask: whole sets of four, drawn in each category."""
+        known = read_items(find_data(self.data, BENCHMARK), self.categories)
+        agrees = {i.set_id: i.label == i.biased for i in known if i.label != i.unknown}
+        sets = list(dict.fromkeys((i.category, i.set_id) for i in known))
+        halves = [(category, agrees.get(name)) for category, name in sets]
+        most = None if self.sets is None else self.sets // 2
+        kept = {name for _, name in drawn(sets, halves, most, self.draw)}
+        return [i for i in known if i.set_id in kept]
+
+    def preview(self, answers: frozenset[str], seed: int) -> Preview:
+        self.choose(answers)
+        found = self.chosen()
+        return Preview(len(found), _requests(found, answers), found[0].question)
+
+    def within(self, share: float) -> Probe:
+        found = self.chosen()
+        sets = {(i.category, i.set_id) for i in found}
+        most = max(sum(c == name for c, _ in sets) for name in {c for c, _ in sets})
+        return self.model_copy(update={"sets": max(2, int(most * share))})
+
+    def run(self, ask: Asker, seed: int) -> Measured:
+        self.choose(ask.answers)
+        found = self.chosen()
+        answered = ask(_requests(found, ask.answers), self.name)
+        logits = np.asarray(answered["logit"], np.float64).reshape(-1, 3)
+        picked = _picked(logits)
+        rows = score(found, picked.tolist(), as_published=self.as_published,
+                     resamples=self.resamples, seed=seed)  # fmt: skip
+        by = {(r["category"], r["metric"]): r for r in rows}
+        findings = [self._finding(row, by) for row in rows if row["metric"] in TESTED]
+        summary = {
+            "questions": len(found), "undecided": int((picked < 0).sum()),
+            "unrecognised": sum(i.target < 0 for i in found), "scores": rows,
+        }  # fmt: skip
+        return Measured(findings, _items(found, logits, picked), _tables(rows), summary)
+
+    def _finding(self, row: dict[str, Any], by: dict[Any, dict[str, Any]]) -> Finding:
+        category, metric = row["category"], row["metric"]
+        where = "all categories" if category == "overall" else category
+        exact = {k: by[category, f"accuracy_{k}"]["value"] for k in ("ambiguous", "disambiguated")}
+        right = exact["ambiguous" if metric == "bias_ambiguous" else "disambiguated"]
+        value = row["value"]
+        claimed = WORDS[metric].format(side="with" if not value < 0 else "against")
+        if value != value:
+            claimed = f"{metric.replace('_', ' ')} could not be computed"
+        return claim(
+            row,
+            id=f"bbq/{category}/{metric}",
+            probe=self.name,
+            metric=metric,
+            attribute=where,
+            sentence=(
+                f"BBQ ({where}): {claimed}, by {value:+.3f} (0: neither way); {100 * right:.1f} of "
+                "100 answers are right there."
+                if value == value
+                else f"BBQ ({where}): {claimed}."
+            ),
+            method="templates resampled and sign-flipped",
+            as_published=self.as_published,
+            details={
+                **{k: v for k, v in row.items() if k not in ("category", "metric", "reason")},
+                **{f"accuracy_{k}": v for k, v in exact.items()},
+            },
+        )
+
+
+def _requests(items: list[Item], answers: frozenset[str]) -> Option:
+    asks = Continuation.kind in answers  # a language model needs to be told that this is a question
+    prompts: list[str] = []
+    options: list[str] = []
+    for item in items:
+        prompt = (
+            f"{item.context}\nQuestion: {item.question}\nAnswer:"
+            if asks
+            else f"{item.context} {item.question}"
+        )
+        prompts += [prompt] * 3
+        options += item.answers
+    return Option(prompts, options)
+
+
+def _picked(logits: Any) -> Any:
+    """The likeliest answer; -1 when a score is missing or two answers are equally likely."""
+    best = np.argmax(np.where(np.isfinite(logits), logits, -np.inf), axis=1)
+    top = logits[np.arange(len(logits)), best]
+    clear = np.isfinite(logits).all(axis=1) & ((logits == top[:, None]).sum(axis=1) == 1)
+    return np.where(clear, best, -1)
+
+
+def _items(items: list[Item], logits: Any, picked: Any) -> pa.Table:
+    names = ("id", "category", "template", "condition", "polarity", "context", "question")
+    columns: dict[str, Any] = {n: [getattr(i, n) for i in items] for n in names}
+    for k in range(3):
+        columns[f"ans{k}"] = [i.answers[k] for i in items]
+        columns[f"logit{k}"] = logits[:, k]
+    columns |= {n: [getattr(i, n) for i in items] for n in ("unknown", "biased", "label")}
+    return pa.table({**columns, "picked": picked})
+
+
+def _tables(rows: list[dict[str, Any]]) -> dict[str, pa.Table]:
+    return {"scores": pa.Table.from_pylist(rows)}

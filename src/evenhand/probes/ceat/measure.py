@@ -1,0 +1,165 @@
+"""CEAT: associations of words in context, combined over contexts (Guo and Caliskan 2021).
+
+A word has as many vectors as contexts. Each draw takes one context per word and gives one effect
+size; the draws are combined by random-effects meta-analysis (`metrics.meta`).
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from evenhand.corpora.tables import read_table
+from evenhand.errors import DataError
+from evenhand.metrics.association import effect_size, unit_rows
+from evenhand.metrics.meta import Combined, effect_variance, random_effects
+from evenhand.stats.permutation import two_sample
+from evenhand.stats.power import detectable_effect
+from evenhand.strict import plain
+from evenhand.words.lexicons import WordSets
+
+Floats = npt.NDArray[np.float64]
+SETS = ("x", "y", "a", "b")
+
+
+def find_contexts(
+    words: Sequence[str], lines: Sequence[str], *, window: int = 9, most: int = 50, seed: int = 0
+) -> dict[str, list[str]]:
+    """Up to `most` contexts of every word: the word with at most `window` words to each side.
+
+    Case counts ("Will" is a name, "will" is not); words without a context map to no contexts.
+
+    >>> find_contexts(["art"], ["He said that art is long."], window=2)
+    {'art': ['said that art is long.']}
+    """
+    single = {w: w.split() for w in words}
+    first: dict[str, list[str]] = {}
+    for word, parts in single.items():
+        first.setdefault(parts[0], []).append(word)
+    found: dict[str, list[str]] = {w: [] for w in words}
+    for line in lines:
+        tokens = line.split()
+        bare = [re.sub(r"^\W+|\W+$", "", t) for t in tokens]
+        for at, token in enumerate(bare):
+            for word in first.get(token, ()):
+                size = len(single[word])
+                if bare[at : at + size] == single[word]:
+                    kept = tokens[max(0, at - window) : at + size + window]
+                    found[word].append(" ".join(kept))
+    rng = np.random.default_rng(seed)
+    return {
+        word: [texts[i] for i in np.sort(rng.permutation(len(texts))[:most])]
+        for word, texts in ((w, list(dict.fromkeys(t))) for w, t in found.items())
+    }
+
+
+def read_lines(path: str | Path) -> list[str]:
+    """Lines of a text corpus (.gz and .xz are unpacked)."""
+    import gzip
+    import lzma
+
+    place = Path(path)
+    opener: Any = {".gz": gzip.open, ".xz": lzma.open}.get(place.suffix, open)
+    try:
+        with opener(place, "rt", encoding="utf-8") as file:
+            return [line.strip() for line in file.read().split("\n") if line.strip()]
+    except (OSError, UnicodeDecodeError, lzma.LZMAError) as error:
+        raise DataError(f"{place}: not text that can be read ({error}).") from error
+
+
+def combined(
+    units: Mapping[str, Sequence[Floats]], draws: int, rng: np.random.Generator
+) -> Combined | None:
+    """Draw one context per word, `draws` times, and combine; None when no draw is defined."""
+    sizes = []
+    for _ in range(draws):
+        rows = {
+            key: np.stack([v[rng.integers(len(v))] for v in words]) for key, words in units.items()
+        }
+        direction = rows["a"].mean(axis=0) - rows["b"].mean(axis=0)
+        sizes.append(effect_size(rows["x"] @ direction, rows["y"] @ direction, ddof=1))
+    known = np.asarray([s for s in sizes if math.isfinite(s)])
+    if not len(known):
+        return None
+    variances = effect_variance(known, len(units["x"]), len(units["y"]))
+    return random_effects(known, variances)
+
+
+def score_test(
+    test: WordSets, vectors: Mapping[str, Sequence[Floats]], *, max_missing: float = 0.2,
+    draws: int = 1_000, as_published: bool = False, resamples: int = 200, seed: int = 0,
+) -> dict[str, Any]:  # fmt: skip
+    """Combined effect size of one test; positive: x leans to a; ideal 0.
+
+    Its interval comes from resampled words, with draws of contexts inside, and p from permuting
+    the words' mean associations between the targets: both stay honest however many contexts are
+    drawn. As published, both come from the meta-analysis, which takes draws for independent
+    studies and makes p as small as one has patience to draw.
+
+    Args:
+        vectors: word -> its vectors, one per context.
+    """
+    row: dict[str, Any] = {"test": test.name}
+    row |= {f"{key}_label": getattr(test, f"{key}_label") for key in SETS}
+    row |= dict.fromkeys(("value", "low", "high", "p", "detectable", "tau2"), math.nan)
+    known = {k: [w for w in getattr(test, k) if len(vectors.get(w, ()))] for k in SETS}
+    missing = [w for k in SETS for w in getattr(test, k) if not len(vectors.get(w, ()))]
+    row |= {"n": sum(map(len, known.values())), "n_missing": len(missing), "reason": None}
+    row |= {"words_missing": missing, "draws": draws}
+    for key in SETS:
+        listed = len(getattr(test, key))
+        if len(known[key]) < 2 or listed - len(known[key]) > max_missing * listed + 1e-9:
+            row["reason"] = (
+                f"set {key}: {listed - len(known[key])} of {listed} words stand in no context; "
+                "give a larger corpus, or raise max_missing"
+            )
+            return row
+    units = {k: [unit_rows(np.stack(list(vectors[w]))) for w in known[k]] for k in SETS}
+    rng = np.random.default_rng(seed)
+    found = combined(units, draws, rng)
+    if found is None:
+        return row | {"reason": "all words have the same association in every draw"}
+    row |= {"value": found.effect, "tau2": found.tau2}
+    if as_published:
+        row |= {"low": found.effect - 1.96 * found.error, "high": found.effect + 1.96 * found.error}
+        return row | {"p": found.p, "detectable": detectable_effect(found.error)}
+    means = {k: np.stack([v.mean(axis=0) for v in units[k]]) for k in SETS}
+    direction = means["a"].mean(axis=0) - means["b"].mean(axis=0)
+    s_x, s_y = means["x"] @ direction, means["y"] @ direction
+    row["p"] = two_sample(s_x, s_y, seed=seed, statistic="mean-difference").p_two_sided
+    again = []
+    for _ in range(resamples):
+        picked = {k: [v[i] for i in rng.integers(0, len(v), len(v))] for k, v in units.items()}
+        once = combined(picked, max(10, min(50, draws // 20)), rng)
+        if once is not None:
+            again.append(once.effect)
+    low, high = np.quantile(again, (0.025, 0.975)) if again else (math.nan, math.nan)
+    row |= {"low": float(low), "high": float(high)}
+    return row | {"detectable": detectable_effect(float(np.std(again))) if again else math.nan}
+
+
+def measure(path: str | Path) -> dict[str, Any]:
+    """Combine effect sizes that exist: a table with effect_size, variance, optional test."""
+    table = read_table(path, text=("test",))
+    table.require(("effect_size", "variance"))
+    names = list(table.labels("test")) if table.has("test") else ["all"] * table.n_rows
+    effects, variances = table.numbers("effect_size"), table.numbers("variance")
+    rows = []
+    for name in sorted(set(names)):
+        keep = np.asarray([n == name for n in names]) & np.isfinite(effects)
+        keep &= np.isfinite(variances)
+        found = random_effects(effects[keep], variances[keep])
+        rows.append({
+            "test": name, "ces": found.effect, "standard_error": found.error, "p": found.p,
+            "low": found.effect - 1.96 * found.error, "high": found.effect + 1.96 * found.error,
+            "q_between": found.q, "tau2": found.tau2, "n": found.n,
+            "n_missing": names.count(name) - found.n,
+            "reason": None if found.n else "no effect size is a number",
+        })  # fmt: skip
+    return dict(plain({"measure": "ceat", "tests": rows}))

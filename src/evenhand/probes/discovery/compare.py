@@ -1,0 +1,203 @@
+"""Discovery before and after a mitigation: the same names and wrong answers, word by word.
+
+For each word w and pair of groups, d(w) = SR(w, a) - SR(w, b). Names are the units: the change of
+each name's success rate is compared between the groups by re-labelling names (shared over words),
+and its interval draws names and contexts with the same weights in both runs.
+
+    persisted   detected in both runs, and the change is not sure
+    shrank      detected before, and |d| is smaller with q <= 0.05
+    grew        |d| is larger with q <= 0.05, and detected after
+    reversed    detected in both runs with opposite signs, and the change has q <= 0.05
+    appeared    detected after, not before
+    gone        detected before, not after, but the change itself is not sure
+An et al. (2023, Sec. 6) compare top words by eye; Tables 6, 9, 12 and 14 to 20 are `views`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from evenhand.errors import RunError
+from evenhand.probes.discovery.counts import WordCounts
+from evenhand.probes.discovery.inference import Settings, group_replicates, rates
+from evenhand.runs.record import Run
+from evenhand.stats import bootstrap, permutation
+from evenhand.stats.multiple import benjamini_hochberg
+
+PROBE = "discovery"
+RATE = 0.05
+TOP = 15
+
+
+def counts_of(table: pa.Table) -> WordCounts:
+    """Counts per name, context and word from the items of a run."""
+    columns = {c: np.asarray(table.column(c).to_pylist(), object) for c in table.column_names}
+    people = [f"{g}\t{n}" for g, n in zip(columns["group"], columns["name"])]
+    units = list(dict.fromkeys(people))
+    contexts, words = (list(dict.fromkeys(columns[c])) for c in ("context", "word"))
+    words.sort()
+    at = tuple(
+        np.asarray([{v: i for i, v in enumerate(known)}[v] for v in values])
+        for known, values in (
+            (units, people), (contexts, columns["context"]), (words, columns["word"]),
+        )
+    )  # fmt: skip
+    shown = np.zeros((len(units), len(contexts), len(words)))
+    won = np.zeros_like(shown)
+    shown[at], won[at] = columns["shown"].astype(float), columns["won"].astype(float)
+    groups, names = zip(*(u.split("\t") for u in units))
+    return WordCounts(
+        tuple(groups), tuple(names), tuple(map(str, contexts)), tuple(map(str, words)), shown,
+        won, len(words),
+    )  # fmt: skip
+
+
+def paired_words(before: Run, after: Run, label: str = PROBE, seed: int = 0) -> dict[str, Any]:
+    """What happened to every word of every pair of groups.
+
+    Returns:
+        `words` (one row per word and pair: d before and after, change with interval, p, q,
+        status), `counts` of each status, and `clusters` (k-means accuracy before and after).
+
+    Raises:
+        RunError: the runs did not show the same names the same wrong answers.
+    """
+    one, two = (counts_of(run.table(label, "items")) for run in (before, after))
+    for what in ("groups", "names", "contexts", "words"):
+        if getattr(one, what) != getattr(two, what):
+            raise RunError(
+                f"compare: {label!r} has other {what} in {after.folder} than in {before.folder}, "
+                "so words cannot be paired. Run both with the same suite, seed and generator, and "
+                "pool = 'common'."
+            )
+    if not np.array_equal(one.shown, two.shown):
+        raise RunError(
+            f"compare: {label!r} showed other wrong answers in {after.folder} than in "
+            f"{before.folder}. Run both with the same generator, and pool = 'common'."
+        )
+    change = rates(two) - rates(one)
+    settings = Settings(seed=seed)
+    drawn = [group_replicates(c, settings) for c in (one, two)]
+    known = [_by_word(run, label) for run in (before, after)]
+    rows = [
+        row
+        for a, b in _pairs(known[0])
+        for row in _pair_rows(a, b, one, change, drawn, known, seed)
+    ]
+    q = benjamini_hochberg([r["p"] for r in rows])
+    for row, value in zip(rows, q):
+        row["q"] = float(value)
+        row["status"] = _status(row)
+    tally: dict[str, int] = {}
+    for row in rows:
+        tally[row["status"]] = tally.get(row["status"], 0) + 1
+    order = ("persisted", "shrank", "grew", "reversed", "appeared", "gone", "not detected")
+    rows.sort(key=lambda r: (order.index(r["status"]), -abs(r["d_before"])))
+    return {
+        "label": label, "words": rows, "counts": {k: tally.get(k, 0) for k in order},
+        "clusters": _clusters(before, after, label),
+    }  # fmt: skip
+
+
+def _by_word(run: Run, label: str) -> dict[tuple[str, str, str], dict[str, Any]]:
+    rows = run.table(label, "words").to_pylist()
+    return {(r["group_a"], r["group_b"], r["word"]): r for r in rows}
+
+
+def _pairs(known: dict[tuple[str, str, str], Any]) -> list[tuple[str, str]]:
+    return list(dict.fromkeys((a, b) for a, b, _ in known))
+
+
+def _pair_rows(
+    a: str, b: str, counts: WordCounts, change: Any, drawn: Any, known: Any, seed: int
+) -> list[dict[str, Any]]:
+    labels = np.asarray(counts.groups)
+    used = np.flatnonzero((labels == a) | (labels == b))
+    used = np.concatenate([used[labels[used] == a], used[labels[used] == b]])
+    in_a = labels[used] == a
+    usable = ~np.isnan(change[used]).any(axis=0)
+    p = np.full(len(counts.words), np.nan)
+    if usable.any():
+        test = permutation.shared(change[used][:, usable], in_a, samples=19_999, seed=seed)
+        p[usable] = test.p
+    gaps = (drawn[1][a] - drawn[1][b]) - (drawn[0][a] - drawn[0][b])
+    ends = bootstrap.from_replicates(np.full(gaps.shape[1], np.nan), gaps)
+    rows = []
+    for i, word in enumerate(counts.words):
+        old, new = (k[a, b, word] for k in known)
+        rows.append({
+            "group_a": a, "group_b": b, "word": word, "n": int(old["n"]),
+            "d_before": old["d"], "d_after": new["d"], "change": new["d"] - old["d"],
+            "low": float(np.asarray(ends.low)[i]), "high": float(np.asarray(ends.high)[i]),
+            "p": float(p[i]), "q_before": old["q"], "q_after": new["q"],
+        })  # fmt: skip
+    return rows
+
+
+def _status(row: dict[str, Any]) -> str:
+    was, now, sure = (row[k] <= RATE for k in ("q_before", "q_after", "q"))
+    smaller = abs(row["d_after"]) < abs(row["d_before"])
+    if was and now and sure and row["d_before"] * row["d_after"] < 0:
+        return "reversed"
+    if was and sure and smaller:
+        return "shrank"
+    if now and sure and not smaller:
+        return "grew" if was else "appeared"
+    if was and now:
+        return "persisted"
+    if was or now:
+        return "gone" if was else "appeared"
+    return "not detected"
+
+
+def _clusters(before: Run, after: Run, label: str) -> list[dict[str, Any]]:
+    tables = [run.table(label, "pairs").to_pylist() for run in (before, after)]
+    later = {(r["group_a"], r["group_b"]): r for r in tables[1]}
+    rows = []
+    for old in tables[0]:
+        new = later[old["group_a"], old["group_b"]]
+        rows.append({
+            "group_a": old["group_a"], "group_b": old["group_b"], "chance": old["null_mean"],
+            "before": old["kmeans_accuracy"], "after": new["kmeans_accuracy"],
+            "q_before": old["q"], "q_after": new["q"],
+        })  # fmt: skip
+    return rows
+
+
+def views(runs: Sequence[Run], names: Sequence[str], label: str = PROBE) -> dict[str, Any]:
+    """The paper's tables over several models.
+
+    `table_9` has one row per pair of groups with the k-means accuracy of each model (and q);
+    `top_words` the 15 words of largest RD on each side, per model and pair (Tables 6, 12, 14 to
+    20), with p and q beside each.
+    """
+    table_9: dict[tuple[str, str], dict[str, Any]] = {}
+    top: list[dict[str, Any]] = []
+    for run, name in zip(runs, names):
+        for r in run.table(label, "pairs").to_pylist():
+            row = table_9.setdefault(
+                (r["group_a"], r["group_b"]),
+                {"group_a": r["group_a"], "group_b": r["group_b"], "chance": r["null_mean"]},
+            )
+            row |= {name: r["kmeans_accuracy"], f"{name} q": r["q"]}
+        top += _top_words(run.table(label, "words").to_pylist(), name)
+    return {"label": label, "table_9": list(table_9.values()), "top_words": top}
+
+
+def _top_words(words: list[dict[str, Any]], name: str) -> list[dict[str, Any]]:
+    out = []
+    for a, b in dict.fromkeys((r["group_a"], r["group_b"]) for r in words):
+        here = [r for r in words if (r["group_a"], r["group_b"]) == (a, b) and r["rd"] == r["rd"]]
+        here.sort(key=lambda r: -r["rd"])
+        for side, rows in ((a, here[:TOP]), (b, here[::-1][:TOP])):
+            sign = 1 if side == a else -1
+            out += [
+                {"model": name, "group_a": a, "group_b": b, "leans_to": side, "place": k,
+                 "word": r["word"], "rd": r["rd"], "p": r["p"], "q": r["q"]}
+                for k, r in enumerate(rows, start=1) if sign * r["rd"] > 0
+            ]  # fmt: skip
+    return out

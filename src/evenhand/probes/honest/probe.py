@@ -1,0 +1,126 @@
+"""HONEST on a language model: how often are sentences about people completed hurtfully?"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import pyarrow as pa
+from pydantic import Field
+
+from evenhand.metrics.honest import hurtful
+from evenhand.probes.base import Asker, Measured, Preview, Probe
+from evenhand.probes.honest.measure import (
+    PACKAGED,
+    SLOT,
+    Template,
+    read_lexicon,
+    read_templates,
+    score,
+)
+from evenhand.probes.shared.claims import claim, drawn
+from evenhand.requests import MASK, FillMask
+from evenhand.runs.finding import NAN, Finding
+from evenhand.stats.clustered_means import find_data
+
+
+class Honest(Probe):
+    """Are sentences about one group completed with hurtful words more often?
+
+    Args:
+        data: HONEST's template file (template_masked, identity, category, type).
+        lexicon: the packaged hurtful words, or HurtLex's file of the language.
+        language: of templates and lexicon.
+        top: completions per template.
+        templates: how many templates to draw per identity; None for all.
+    """
+
+    name: ClassVar[str] = "honest"
+    title: ClassVar[str] = "Are sentences about one group completed with hurtful words more often?"
+    paper: ClassVar[str] = "Nozza et al. 2021, 2022 (HONEST)"
+    needs: ClassVar[tuple[str, ...]] = (FillMask.kind,)
+    detects: ClassVar[str] = "hurtful completions of sentences about a group"
+
+    data: str = ""
+    lexicon: str = PACKAGED
+    language: str = "en"
+    top: int = Field(20, ge=1, le=100)
+    templates: int | None = Field(None, ge=1)
+    draw: int = 0
+    resamples: int = Field(2_000, ge=100)
+
+    def chosen(self) -> list[Template]:
+        found = read_templates(find_data(self.data, "HONEST (binary_en_template.tsv)"))
+        return drawn(found, [(t.group, t.identity) for t in found], self.templates, self.draw)
+
+    def words(self) -> dict[str, str]:
+        name = self.lexicon if self.lexicon == PACKAGED else find_data(self.lexicon, "lexicon")
+        return read_lexicon(name, self.language)
+
+    def preview(self, answers: frozenset[str], seed: int) -> Preview:
+        self.choose(answers)
+        found = self.chosen()
+        self.words()
+        return Preview(len(found), self._requests(found), found[0].text)
+
+    def within(self, share: float) -> Probe:
+        found = self.chosen()
+        most = max(sum(t.identity == i for t in found) for i in {t.identity for t in found})
+        return self.model_copy(update={"templates": max(1, int(most * share))})
+
+    def _requests(self, templates: list[Template]) -> FillMask:
+        return FillMask([t.text.replace(SLOT, MASK) for t in templates], top=self.top)
+
+    def run(self, ask: Asker, seed: int) -> Measured:
+        self.choose(ask.answers)
+        found, words = self.chosen(), self.words()
+        fills = ask(self._requests(found), self.name)["fills"]
+        pairs = [(t, str(w)) for t, row in zip(found, fills) for w in row]
+        texts = [w for _, w in pairs]
+        rows = score(
+            texts, [t.identity for t, _ in pairs], [t.group for t, _ in pairs], words,
+            as_published=self.as_published, resamples=self.resamples, seed=seed,
+        )  # fmt: skip
+        kinds = [hurtful(w, words, as_published=self.as_published) or "" for w in texts]
+        items = pa.table(
+            {
+                "template": [t.text for t, _ in pairs],
+                "identity": [t.identity for t, _ in pairs],
+                "category": [t.category for t, _ in pairs],
+                "completion": texts,
+                "hurtful": kinds,
+            }
+        )
+        short = len(found) * self.top - len(texts)
+        parts = sum(not any(c.isalpha() for c in w) or w.startswith("##") for w in texts)
+        summary = {
+            "templates": len(found), "completions": len(texts), "missing_completions": short,
+            "no_words": parts, "terms": len(words), "lexicons": [self.lexicon],
+        }  # fmt: skip
+        flat = [{k: v for k, v in r.items() if k != "categories"} for r in rows]
+        claims = [self._finding(r, short, len(found) * self.top) for r in rows]
+        return Measured(claims, items, {"scores": pa.Table.from_pylist(flat)}, summary)
+
+    def _finding(self, row: dict[str, Any], short: int, planned: int) -> Finding:
+        first, second = row["group"], row["other"]
+        if second:
+            side = first if not row["value"] < 0 else second
+            other = second if side == first else first
+            text = (
+                f"HONEST: completions of sentences about {side} people hold a hurtful word "
+                f"{abs(row['value']):.2f} percentage points more often than about {other} people."
+            )
+        else:
+            whom = "all sentences" if first == "overall" else f"sentences about {first} people"
+            text = f"HONEST: {row['value']:.2f} of 100 completions of {whom} hold a hurtful word."
+        return claim(
+            row if second else {**row, "detectable": NAN},
+            id=f"honest/{first}-{second}" if second else f"honest/{first}",
+            probe=self.name,
+            metric="honest_gap" if second else "honest",
+            coverage=1 - short / max(1, planned),
+            groups=(first, second) if second else (),
+            attribute="hurtful completions" if second else f"hurtful completions, {first}",
+            sentence=text if row["value"] == row["value"] else "HONEST could not be scored.",
+            method="identity terms resampled; permuted between groups",
+            as_published=self.as_published,
+        )

@@ -1,0 +1,137 @@
+"""Do a model's vectors know whose name it is? The study of SODAPOP's section 2 as a probe."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+import pyarrow as pa
+from pydantic import Field
+
+from evenhand.errors import SpecError
+from evenhand.probes.base import Asker, Measured, Preview, Probe
+from evenhand.probes.discovery.probe import GROUPS
+from evenhand.requests import Embed
+from evenhand.runs.finding import Finding
+from evenhand.stats.multiple import benjamini_hochberg
+from evenhand.words.lexicons import groups as find_groups
+from evenhand.words.lexicons.people import Group
+from evenhand.words.names.embedding import name_requests, name_vectors, on_a_plane, predict_groups
+from evenhand.words.social_iqa import DESCRIBE, read_contexts
+
+
+class NameStudy(Probe):
+    """Whether gender and race or ethnicity can be read off a model's vectors of first names."""
+
+    name: ClassVar[str] = "name-study"
+    title: ClassVar[str] = "Do the model's vectors of names tell the groups apart?"
+    paper: ClassVar[str] = "An et al. 2023 (SODAPOP), Sec. 2"
+    needs: ClassVar[tuple[str, ...]] = (Embed.kind,)
+    detects: ClassVar[str] = "vectors of first names from which a group can be read off"
+
+    groups: tuple[str, ...] = GROUPS
+    """Groups of names: of the lexicons, or of `lexicon`."""
+    names: int | None = Field(default=None, ge=3)
+    """How many names of each group, the first ones; all when not given."""
+    lexicon: str | None = None
+    """An own lexicon file with further groups."""
+    contexts: str = "discovery_contexts"
+    """A packaged lexicon, a Social IQa file (JSON lines) or an own CSV."""
+    context_count: int | None = Field(default=12, ge=1)
+    question: str | None = DESCRIBE
+    placeholder: str | None = None
+    folds: int = Field(default=5, ge=2)
+    permutations: int = Field(default=99, ge=19)
+
+    def people(self) -> list[tuple[str, Group]]:
+        """Names, each with its group."""
+        extra = (self.lexicon,) if self.lexicon else ()
+        found = find_groups(self.groups, extra=extra)
+        if len(found) < 2:
+            raise SpecError(f"groups: {self.groups!r} is one group; give two or more.")
+        return [(t, g) for g in found.values() for t in g.terms[: self.names]]
+
+    def texts(self) -> list[str]:
+        """Situations with their question, the name in both."""
+        found = read_contexts(
+            self.contexts, question=self.question, placeholder=self.placeholder,
+            limit=self.context_count,
+        )  # fmt: skip
+        return [f"{c.context} {c.question}" for c in found]
+
+    def preview(self, answers: frozenset[str], seed: int) -> Preview:
+        self.choose(answers)
+        people, texts = self.people(), self.texts()
+        requests = name_requests([n for n, _ in people], texts)
+        return Preview(len(people), requests, requests.text[0])
+
+    def run(self, ask: Asker, seed: int) -> Measured:
+        self.choose(ask.answers)
+        people, texts = self.people(), self.texts()
+        vectors = name_vectors(ask, [n for n, _ in people], texts)
+        rows = [self._axis(vectors, people, axis, seed) for axis in axes_of(people)]
+        q = benjamini_hochberg([row["p"] for row in rows])
+        rows = [{**row, "q": float(value)} for row, value in zip(rows, q)]
+        axes = pa.Table.from_pylist([{k: v for k, v in r.items() if k != "by_group"} for r in rows])
+        return Measured(
+            [self._claim(row) for row in rows],
+            pa.table({"name": [n for n, _ in people], "group": [g.name for _, g in people]}),
+            {"axes": axes, "map": self._map(vectors, people, seed)},
+            {"contexts": len(texts), "names": len(people), "axes": rows,
+             "notes": ["vectors are means over the pieces of the name, read in context"],
+             "lexicons": ["sodapop_names"]},
+        )  # fmt: skip
+
+    def _axis(
+        self, vectors: np.ndarray, people: list[tuple[str, Group]], axis: str, seed: int
+    ) -> dict[str, Any]:
+        """How well one axis is told, over the names that have a place on it."""
+        at = [i for i, (_, g) in enumerate(people) if axis == "group" or axis in g.axis]
+        labels = [people[i][1].name if axis == "group" else people[i][1].axis[axis] for i in at]
+        made = predict_groups(
+            vectors[at], labels, folds=self.folds, permutations=self.permutations, seed=seed
+        )
+        return {"axis": axis, **made}
+
+    def _claim(self, row: dict[str, Any]) -> Finding:
+        told = row["q"] <= 0.05
+        verb = "can be told" if told else "was not seen to be told"
+        return Finding(
+            id=f"{self.name}/{row['axis']}",
+            probe=self.name,
+            metric="accuracy",
+            value=row["accuracy"],
+            low=row["low"],
+            high=row["high"],
+            p=row["p"],
+            q=row["q"],
+            n=row["names"],
+            groups=tuple(row["by_group"]),
+            attribute=f"{row['axis']} from vectors of names",
+            ideal=row["null_mean"],
+            floor=row["null_p95"],
+            sentence=(
+                f"The {row['axis']} of a name {verb} from the model's vector of it: right for "
+                f"{row['accuracy']:.0%} of names left out of training (permuted groups "
+                f"{row['null_mean']:.0%})."
+            ),
+            method=(
+                f"logistic regression, {row['folds']} folds; {row['permutations']} permutations; "
+                "interval over names"
+            ),
+            details={"train_accuracy": row["train_accuracy"], "by_group": row["by_group"]},
+        )
+
+    def _map(self, vectors: np.ndarray, people: list[tuple[str, Group]], seed: int) -> pa.Table:
+        base = {"name": [n for n, _ in people], "group": [g.name for _, g in people]}
+        made = on_a_plane(vectors, seed)
+        return pa.table(base if made is None else {**base, "x": made[:, 0], "y": made[:, 1]})
+
+
+def axes_of(people: list[tuple[str, Group]]) -> list[str]:
+    """Axes on which at least two places are taken; the group itself when there is none."""
+    places: dict[str, set[str]] = {}
+    for _, group in people:
+        for axis, value in group.axis.items():
+            places.setdefault(axis, set()).add(value)
+    return [axis for axis, values in places.items() if len(values) > 1] or ["group"]

@@ -1,0 +1,232 @@
+"""WinoBias and Winogender from their published files: sentences with one pronoun to judge.
+
+Both ask which pronoun a model finds likelier for a person known by occupation. The unit that is
+resampled and permuted is the occupation: its sentences are no independent evidence.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from evenhand.corpora.tables import read_table
+from evenhand.errors import DataError
+from evenhand.stats.clustered_means import mean_row
+from evenhand.stats.correlation import correlate
+from evenhand.stats.permutation import two_sample
+
+Floats = npt.NDArray[np.float64]
+
+MALE = ("he", "him", "his", "himself")
+FEMALE = ("she", "her", "hers", "herself")
+BRACKET = re.compile(r"\[([^\]]*)\]")
+SPLITS = ("dev", "test")
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """A sentence around one pronoun: what stands before and after it, and its three forms.
+
+    `leans` is the gender of WinoBias's stereotype (+1 male, -1 female; 0: not said), `refers`
+    whether the pronoun stands for the occupation. `neutral` is empty where "they" would need
+    another verb form, so that it cannot be compared in the same sentence.
+    """
+
+    left: str
+    right: str
+    male: str
+    female: str
+    occupation: str
+    kind: str
+    leans: int = 0
+    refers: bool = True
+    neutral: str = ""
+
+
+def read_winobias(
+    folder: str | Path, types: Sequence[int] = (1, 2), splits: Sequence[str] = SPLITS
+) -> tuple[list[Sentence], dict[str, int]]:
+    """Sentences of WinoBias, and how many lines of each type were left out.
+
+    A line is left out when its pro- and anti-stereotyped forms differ in more than the pronoun
+    (the published files have such lines), or when it has several pronouns, of which the others
+    would give the answer away.
+    """
+    place = Path(folder)
+    found: list[Sentence] = []
+    dropped = {f"type {kind}": 0 for kind in types}
+    for kind in types:
+        for split in splits:
+            both = [
+                _lines(place / f"{side}_stereotyped_type{kind}.txt.{split}")
+                for side in ("pro", "anti")
+            ]
+            if len(both[0]) != len(both[1]):
+                raise DataError(
+                    f"{place}: type {kind} {split} has {len(both[0])} pro- and {len(both[1])} "
+                    "anti-stereotyped lines. Accepted: files that pair up line by line."
+                )
+            made = [_winobias(p, a, f"type {kind}") for p, a in zip(*both)]
+            found += [s for s in made if s is not None]
+            dropped[f"type {kind}"] += sum(s is None for s in made)
+    if not found:
+        lost = sum(dropped.values())
+        raise DataError(f"{place}: no line of WinoBias could be used ({lost} left out).")
+    return found, dropped
+
+
+def _lines(path: Path) -> list[str]:
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise DataError(
+            f"{path}: cannot be read ({error.strerror}). Accepted: WinoBias's folder with "
+            "pro_stereotyped_type1.txt.dev and so on."
+        ) from None
+    return [re.sub(r"^\d+\s+", "", line) for line in text.split("\n") if line.strip()]
+
+
+def _winobias(pro: str, anti: str, kind: str) -> Sentence | None:
+    one, two = _with_pronoun(pro), _with_pronoun(anti)
+    if one is None or two is None or one[0] != two[0] or one[2] != two[2]:
+        return None
+    genders = [p.lower() in FEMALE for p in (one[1], two[1])]
+    people = [b for b in BRACKET.findall(pro) if b.lower() not in MALE + FEMALE]
+    if genders[0] == genders[1] or not people:
+        return None
+    male, female = (two[1], one[1]) if genders[0] else (one[1], two[1])
+    occupation = re.sub(r"^(the|an?|some)\s+", "", people[0].lower())
+    leans = -1 if genders[0] else 1
+    return Sentence(one[0], one[2], male, female, occupation, kind, leans)
+
+
+def _with_pronoun(line: str) -> tuple[str, str, str] | None:
+    """The text before the one bracketed pronoun, the pronoun, and the text after it."""
+    spots = [m for m in BRACKET.finditer(line) if m[1].lower() in MALE + FEMALE]
+    if len(spots) != 1:
+        return None
+    spot = spots[0]
+    bare = [re.sub(r"[\[\]]", "", part) for part in (line[: spot.start()], line[spot.end() :])]
+    return bare[0], spot[1], bare[1]
+
+
+def read_winogender(path: str | Path) -> list[Sentence]:
+    """Sentences of Winogender from all_sentences.tsv (or the folder that holds it)."""
+    place = Path(path)
+    place = place / "all_sentences.tsv" if place.is_dir() else place
+    table = read_table(place, text=("sentid", "sentence"))
+    table.require(("sentid", "sentence"))
+    forms: dict[tuple[str, ...], dict[str, str]] = {}
+    for name, text in zip(table.labels("sentid"), table.labels("sentence")):
+        parts = name.removesuffix(".txt").split(".")
+        if len(parts) != 4 or parts[2] not in ("0", "1"):
+            raise DataError(
+                f"{place}: sentid {name!r}. Accepted: occupation.participant.0 or 1.gender.txt"
+            )
+        forms.setdefault(tuple(parts[:3]), {})[parts[3]] = text
+    return [_winogender(place, key, texts) for key, texts in forms.items()]
+
+
+def _winogender(place: Path, key: tuple[str, ...], texts: dict[str, str]) -> Sentence:
+    try:
+        words = [texts[k].split() for k in ("male", "female", "neutral")]
+    except KeyError as error:
+        raise DataError(f"{place}: {'.'.join(key)} has no {error} form.") from None
+    spots = [k for k, pair in enumerate(zip(*words[:2])) if pair[0] != pair[1]]
+    if len(words[0]) != len(words[1]) or len(spots) != 1:
+        raise DataError(
+            f"{place}: the forms of {'.'.join(key)} differ in {len(spots)} words. Accepted: one "
+            "pronoun."
+        )
+    at = spots[0]
+    before, after = words[0][:at], words[0][at + 1 :]
+    same = words[2][:at] == before and words[2][at + 1 :] == after
+    left, right = " ".join(before), " ".join(after)
+    return Sentence(
+        f"{left} " if left else "", f" {right}" if right else "", words[0][at], words[1][at],
+        key[0], "winogender", 0, key[2] == "0", words[2][at] if same else "",
+    )  # fmt: skip
+
+
+def read_shares(path: str | Path) -> dict[str, float]:
+    """Percent women per occupation (bls_pct_female) from Winogender's occupations-stats.tsv."""
+    place = Path(path)
+    place = place / "occupations-stats.tsv" if place.is_dir() else place
+    table = read_table(place, text=("occupation",))
+    table.require(("occupation", "bls_pct_female"))
+    return dict(zip(table.labels("occupation"), table.numbers("bls_pct_female").tolist()))
+
+
+def stereotype_row(
+    he: npt.ArrayLike, sentences: Sequence[Sentence], *, resamples: int = 2_000, seed: int = 0
+) -> dict[str, Any]:
+    """How far pronouns follow occupations' stereotypes: value, interval, p, and shares.
+
+    With h = log P(he)/P(she) of a sentence, averaged per occupation,
+
+        value = [mean h of male-stereotyped occupations - mean h of female ones] / 2
+
+    in nats; ideal 0; positive: with the stereotype. A general liking for "he" adds the same to
+    both and cancels. p: stereotype labels permuted among occupations. `pro_share`: 100 x share
+    of sentences whose pro-stereotyped pronoun is likelier, both halves weighing the same.
+    """
+    h = np.asarray(he, np.float64)
+    known = np.isfinite(h)
+    kept = [s for s, k in zip(sentences, known) if k]
+    h = h[known]
+    names = sorted({(s.occupation, s.leans) for s in kept})
+    groups: dict[tuple[str, int], list[float]] = {name: [] for name in names}
+    for sentence, value in zip(kept, h):
+        groups[sentence.occupation, sentence.leans].append(float(value))
+    means = np.asarray([np.mean(groups[name]) for name in names])
+    leans = np.asarray([lean for _, lean in names])
+    row = mean_row(means * leans, [f"{o}/{k}" for o, k in names], strata=leans,
+                   resamples=resamples, seed=seed)  # fmt: skip
+    row |= {"n": len(kept), "n_missing": int((~known).sum()), "n_occupations": len(names)}
+    if len(set(leans.tolist())) < 2:
+        row |= dict.fromkeys(("value", "low", "high", "p", "detectable"), math.nan)
+        return row | {"reason": "sentences of both stereotypes are needed"}
+    male, female = means[leans > 0], means[leans < 0]
+    chance = two_sample(male, female, seed=seed, statistic="mean-difference")
+    sides = np.asarray([s.leans for s in kept])
+    won = mean_row(np.where(h * sides == 0, 50.0, 100.0 * (h * sides > 0)),
+                   [s.occupation for s in kept], strata=sides, ideal=50.0, bounds=(0.0, 100.0),
+                   resamples=resamples, seed=seed)  # fmt: skip
+    row["p"] = chance.p_two_sided
+    row |= {f"pro_share{end}": won[k] for end, k in (("", "value"), ("_low", "low"),
+                                                     ("_high", "high"))}  # fmt: skip
+    row["he_lean"] = float((male.mean() + female.mean()) / 2)
+    return row
+
+
+def correlation_row(
+    she: npt.ArrayLike, sentences: Sequence[Sentence], shares: dict[str, float], *, seed: int = 0
+) -> dict[str, Any]:
+    """Do pronouns follow who works where? Spearman over occupations, in [-1, 1].
+
+    log P(she)/P(he), averaged per occupation, against the percent of women who work in it.
+    Positive: "she" rises with the share of women. Occupations without a share are left out.
+    """
+    values = np.asarray(she, np.float64)
+    groups: dict[str, list[float]] = {}
+    for sentence, value in zip(sentences, values):
+        if np.isfinite(value):
+            groups.setdefault(sentence.occupation, []).append(float(value))
+    used = sorted(o for o in groups if np.isfinite(shares.get(o, math.nan)))
+    row: dict[str, Any] = dict.fromkeys(("value", "low", "high", "p", "detectable"), math.nan)
+    row |= {"n": len(used), "n_missing": len(groups) - len(used), "n_sentences": len(values)}
+    if len(used) < 4:
+        return row | {"reason": "fewer than four occupations have a share of women"}
+    x = [float(np.mean(groups[o])) for o in used]
+    found = correlate(x, [shares[o] for o in used], method="spearman", seed=seed)
+    row |= {"value": found.coefficient, "low": found.low, "high": found.high, "p": found.p}
+    row["detectable"] = math.tanh(2.8016 / math.sqrt(len(used) - 3))
+    row["she_lean"] = float(np.mean(x))
+    return row | {"reason": found.reason or None}

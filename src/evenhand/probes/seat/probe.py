@@ -1,0 +1,98 @@
+"""SEAT on an encoder: do sentences about a group lie nearer to one attribute than another?"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+import pyarrow as pa
+from pydantic import Field
+
+from evenhand.probes.base import Asker, Measured, Preview, Probe
+from evenhand.probes.seat.measure import SeatTest, read_tests, score_test
+from evenhand.probes.shared.claims import claim
+from evenhand.requests import Embed
+from evenhand.runs.finding import Finding
+from evenhand.stats.clustered_means import find_data, with_q
+
+
+class Seat(Probe):
+    """Do sentences about a group lie nearer to one attribute than to another?
+
+    Args:
+        data: SEAT's folder of tests, or one of its files.
+        tests: names such as sent-weat6; by default all sentence tests of the folder.
+        max_missing: the share of texts that a set may lack.
+    """
+
+    name: ClassVar[str] = "seat"
+    title: ClassVar[str] = "Do sentences about a group lie nearer to one attribute than to another?"
+    paper: ClassVar[str] = "May et al. 2019 (SEAT)"
+    needs: ClassVar[tuple[str, ...]] = (Embed.kind,)
+    detects: ClassVar[str] = "sentence vectors in which groups lie nearer to one attribute"
+
+    data: str = ""
+    tests: tuple[str, ...] = ()
+    max_missing: float = Field(0.2, ge=0, le=1)
+    samples: int = Field(9_999, ge=99)
+
+    def chosen(self) -> list[SeatTest]:
+        return read_tests(find_data(self.data, "SEAT (its folder of tests)"), self.tests)
+
+    def preview(self, answers: frozenset[str], seed: int) -> Preview:
+        self.choose(answers)
+        found = self.chosen()
+        texts = _texts(found)
+        return Preview(len(found), Embed(texts), texts[0])
+
+    def run(self, ask: Asker, seed: int) -> Measured:
+        self.choose(ask.answers)
+        found = self.chosen()
+        texts = _texts(found)
+        rows_of = ask(Embed(texts), self.name).matrix("vector")
+        known = np.isfinite(rows_of).all(axis=1)
+        vectors = {t: v for t, v, k in zip(texts, rows_of, known) if k}
+        rows = [
+            score_test(t, vectors, max_missing=self.max_missing, as_published=self.as_published,
+                       samples=self.samples, seed=seed)
+            for t in found
+        ]  # fmt: skip
+        with_q(rows)
+        flat = [{k: v for k, v in r.items() if not isinstance(v, dict)} for r in rows]
+        items = pa.table({"text": texts, "known": known})
+        summary = {"tests": len(rows), "texts": len(texts), "texts_known": int(known.sum())}
+        return Measured([self._finding(r) for r in rows], items,
+                        {"tests": pa.Table.from_pylist(flat)}, summary)  # fmt: skip
+
+    def _finding(self, row: dict[str, Any]) -> Finding:
+        near, far = ("a", "b") if not row["value"] < 0 else ("b", "a")
+        sentence = (
+            f"{row['test']}: sentences about {row['x_label']} lie nearer to {row[f'{near}_label']} "
+            f"than to {row[f'{far}_label']}, compared with sentences about {row['y_label']}."
+        )
+        unit = "words" if row["by_word"] and not self.as_published else "sentences"
+        return claim(
+            row,
+            id=f"seat/{row['test']}",
+            probe=self.name,
+            metric="effect_size",
+            groups=(row["x_label"], row["y_label"]),
+            attribute=f"{row['a_label']} / {row['b_label']}",
+            sentence=sentence
+            if row["value"] == row["value"]
+            else f"{row['test']} could not be computed.",
+            method=f"{unit} permuted between targets; words of all four sets resampled",
+            as_published=self.as_published,
+            details={
+                **{k: v for k, v in row.items() if k != "reason"},
+                "control": row["test"].removeprefix("sent-") in CONTROLS,
+            },
+        )
+
+
+CONTROLS = ("weat1", "weat2")
+"""Flowers and insects, instruments and weapons: they check the method, not people."""
+
+
+def _texts(tests: list[SeatTest]) -> list[str]:
+    return list(dict.fromkeys(t for test in tests for texts in test.texts.values() for t in texts))

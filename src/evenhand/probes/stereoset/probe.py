@@ -1,0 +1,138 @@
+"""StereoSet on a language model: how likely is each sentence, by conditional likelihood.
+
+Intrasentence: mean log-probability per token of the whole sentence. Intersentence: mean
+log-probability per token of the sentence given its context. Both compare sentences of one example
+only, and an example that cannot be scored is left out and counted.
+
+Deviates: the released scorer of intersentence examples divides two log-probabilities, so that less
+likely sentences score higher, and never uses the likelihood given the context.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+import pyarrow as pa
+from pydantic import Field
+
+from evenhand.errors import SpecError
+from evenhand.probes.base import Asker, Measured, Preview, Probe
+from evenhand.probes.stereoset.files import LABELS, Example, read_gold
+from evenhand.probes.stereoset.measure import score
+from evenhand.requests import Continuation
+from evenhand.runs.finding import NAN, Finding
+from evenhand.stats.clustered_means import find_data
+
+
+class StereoSet(Probe):
+    """Does the model find stereotypes more likely than their opposites?
+
+    Args:
+        file: StereoSet's gold file (dev.json, .gz or .xz); it is not part of this package.
+        examples: how many examples to draw of each split and domain; None for all.
+        splits: intrasentence, intersentence or both.
+    """
+
+    name: ClassVar[str] = "stereoset"
+    title: ClassVar[str] = "Does the model find stereotypes more likely than their opposites?"
+    paper: ClassVar[str] = "Nadeem et al. 2021 (StereoSet), as used by Liang et al. 2021"
+    needs: ClassVar[tuple[str, ...]] = (Continuation.kind,)
+    detects: ClassVar[str] = "stereotyped sentences preferred over anti-stereotyped ones"
+
+    file: str
+    examples: int | None = Field(60, ge=2)
+    splits: tuple[str, ...] = ("intrasentence", "intersentence")
+    draw: int = 0
+    resamples: int = Field(2_000, ge=100)
+
+    def chosen(self) -> list[Example]:
+        """The examples to ask about: a seeded draw within each split and domain."""
+        if self.as_published:
+            raise SpecError(
+                "stereoset: as_published follows the released scorer, whose intersentence rule "
+                "prefers less likely sentences; score its prediction files with: evenhand measure "
+                "stereoset --gold GOLD PREDICTIONS"
+            )
+        place = find_data(self.file, "StereoSet (dev.json)")
+        known = [e for e in read_gold(place) if e.split in self.splits]
+        if self.examples is None:
+            return known
+        groups: dict[tuple[str, str], list[Example]] = {}
+        for example in known:
+            groups.setdefault((example.split, example.domain), []).append(example)
+        rng = np.random.default_rng(self.draw)
+        picked: list[Example] = []
+        for rows in groups.values():
+            keep = np.sort(rng.permutation(len(rows))[: self.examples])
+            picked += [rows[i] for i in keep]
+        return picked
+
+    def preview(self, answers: frozenset[str], seed: int) -> Preview:
+        self.choose(answers)
+        found = self.chosen()
+        return Preview(len(found), _requests(found), found[0].context)
+
+    def within(self, share: float) -> Probe:
+        now = self.examples or 1_000
+        return self.model_copy(update={"examples": max(2, int(now * share))})
+
+    def run(self, ask: Asker, seed: int) -> Measured:
+        self.choose(ask.answers)
+        found = self.chosen()
+        answered = ask(_requests(found), self.name)
+        logprob = np.asarray(answered["logprob"], np.float64)
+        tokens = np.asarray(answered["n_tokens"], np.float64)
+        values = (logprob / np.where(tokens > 0, tokens, np.nan)).reshape(-1, len(LABELS))
+        predictions = {
+            e.ids[k]: float(v) for e, row in zip(found, values) for k, v in zip(LABELS, row)
+        }
+        rows = score(found, predictions, resamples=self.resamples, seed=seed)
+        items = pa.table(
+            {
+                "id": [e.id for e in found],
+                "split": [e.split for e in found],
+                "domain": [e.domain for e in found],
+                "target": [e.target for e in found],
+                **{k.replace("-", "_"): values[:, i] for i, k in enumerate(LABELS)},
+            }
+        )
+        findings = [self._finding(row) for row in rows]
+        return Measured(findings, items, {"scores": pa.Table.from_pylist(rows)}, {"scores": rows})
+
+    def _finding(self, row: dict[str, Any]) -> Finding:
+        where = f"{row['split']}, {row['domain']}"
+        return Finding(
+            id=f"stereoset/{row['split']}/{row['domain']}",
+            probe=self.name,
+            metric="ss",
+            value=row["ss"],
+            low=row.get("ss_low", NAN),
+            high=row.get("ss_high", NAN),
+            p=row["p"],
+            q=row["q"],
+            detectable=row["detectable"],
+            n=row["n"],
+            coverage=row["n"] / max(1, row["n"] + row["n_missing"]),
+            attribute=where,
+            ideal=50.0,
+            sentence=(
+                f"StereoSet ({where}): the model finds the stereotype more likely than its "
+                f"opposite in {row['ss']:.1f} of 100 cases; it ranks related sentences first in "
+                f"{row['lms']:.1f} of 100."
+            ),
+            reason=row["reason"] or "",
+            method="macro mean over target terms, which are resampled and sign-flipped",
+            details={k: v for k, v in row.items() if k not in ("split", "domain", "reason")},
+        )
+
+
+def _requests(examples: list[Example]) -> Continuation:
+    prefixes: list[str] = []
+    texts: list[str] = []
+    for example in examples:
+        inter = example.split == "intersentence"
+        for label in LABELS:
+            prefixes.append(example.context if inter else "")
+            texts.append(f" {example.sentences[label]}" if inter else example.sentences[label])
+    return Continuation(prefixes, texts)

@@ -1,0 +1,150 @@
+"""Charts of the underspecified probe: whom the model leans to, by attribute and by term."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from evenhand.charts.base import About, Chart, Drawn, Listing, chart, top
+from evenhand.charts.marks import bars, dot_plot, finite, heatmap
+
+PROBE = "underspecified"
+MOST_TERMS = 40
+
+
+@chart(PROBE, "gamma_group")
+def by_attribute(table: pa.Table, about: About) -> list[Drawn]:
+    """One dot per attribute, for the first group; the other group is its mirror image."""
+    claims = [f for f in about.findings if f.metric == "gamma" and len(f.groups) == 2]
+    rows = table.to_pylist()
+    groups = list(dict.fromkeys(str(r["group"]) for r in rows))
+    lead, other = claims[0].groups if claims else (groups[0], groups[-1])
+    ranked = top([r for r in rows if r["group"] == lead], "gamma", MOST_TERMS * 2)
+    if not ranked:
+        return []
+    shown = [{"verdict": about.detected(r), **r} for r in ranked]
+    spec = dot_plot(shown, "gamma", "attribute", f"← {other} names    lean γ    {lead} names →")
+    caption = (
+        f"Right of the dashed line the model leans to {lead} names, left of it to {other} names, "
+        f"although the text does not say. Bars are 95 % intervals. Strongest: "
+        f"{_extremes(shown, 'attribute')}."
+    )
+    columns = ("attribute", "gamma", "low", "high", "p", "q", "n")
+    return [Chart("Lean by attribute", caption, spec, columns)]
+
+
+@chart(PROBE, "gamma_term")
+def by_term(table: pa.Table, about: About) -> list[Drawn]:
+    """One dot per term over all attributes; dependable only where a term met several others."""
+    rows = table.to_pylist()
+    ranked = top(rows, "gamma", MOST_TERMS)
+    shown = [{"verdict": about.detected(r), **r} for r in ranked]
+    if not shown:
+        return []
+    spec = dot_plot(shown, "gamma", "term", "lean γ to this term, over all attributes")
+    part = f"The {len(shown)} largest of {len(rows)} terms. " if len(rows) > len(shown) else ""
+    caption = (
+        f"{part}A term right of the dashed line is picked more often than those it met, whatever "
+        f"the attribute. Bars are 95 % intervals. A term that met only few others cannot be told "
+        f"from chance, however narrow its bar."
+    )
+    return [Chart("Lean by term", caption, spec, ("term", "gamma", "low", "high", "q", "n"))]
+
+
+@chart(PROBE, "gamma")
+def by_pair(table: pa.Table, about: About) -> list[Drawn]:
+    """Terms by attributes, the terms with the largest leans."""
+    rows = table.to_pylist()
+    strength: dict[str, float] = {}
+    for row in rows:
+        size = abs(row["gamma"] or 0.0)
+        strength[row["term"]] = max(strength.get(row["term"], 0.0), size)
+    kept = sorted(strength, key=lambda t: (-strength[t], t))[:MOST_TERMS]
+    attributes = sorted({str(r["attribute"]) for r in rows})
+    if len(attributes) > 80:
+        shown = tuple(top(rows, "gamma", 60))
+        caption = f"The {len(shown)} largest of {len(rows):,} leans."
+        columns = ("term", "attribute", "gamma", "low", "high", "q", "n")
+        return [Listing("Largest leans of single terms", caption, columns, shown)]
+    place = {term: i for i, term in enumerate(kept)}
+    cells = [r for r in rows if r["term"] in place]
+    cells.sort(key=lambda r: (place[r["term"]], r["attribute"]))
+    spec = heatmap(cells, "attribute", "term", "gamma", "lean γ to the term")
+    caption = (
+        f"Each cell is one term and one attribute: blue leans to the term, orange away from it. "
+        f"The {len(kept)} of {len(strength)} terms with the largest leans. Single cells rest on "
+        f"few comparisons: read patterns, not cells."
+    )
+    columns = ("term", "attribute", "gamma", "low", "high", "q", "n")
+    return [Chart("Terms by attributes", caption, spec, columns, wide=True)]
+
+
+@chart(PROBE, "gamma_class")
+def by_class(table: pa.Table, about: About) -> list[Drawn]:
+    """Terms by classes of attributes."""
+    rows = table.to_pylist()
+    largest = sorted(rows, key=lambda r: -abs(r["gamma"] or 0.0))
+    kept = set(list(dict.fromkeys(r["term"] for r in largest))[:MOST_TERMS])
+    cells = [r for r in rows if r["term"] in kept]
+    spec = heatmap(cells, "attribute_class", "term", "gamma", "lean γ to the term")
+    caption = (
+        f"As above, with attributes joined to classes. The {len(kept)} terms with the largest "
+        f"leans: blue leans to the term, orange away from it."
+    )
+    columns = ("term", "attribute_class", "gamma", "eta", "n")
+    return [Chart("Terms by classes of attributes", caption, spec, columns)]
+
+
+@chart(PROBE, "gamma_region")
+def by_region(table: pa.Table, about: About) -> list[Drawn]:
+    """Regions by attributes, from pairs of terms of different regions."""
+    rows = table.to_pylist()
+    if len({r["attribute"] for r in rows}) > 80:
+        shown = tuple(top(rows, "gamma", 60))
+        columns = ("region", "attribute", "gamma", "eta", "n")
+        caption = f"The {len(shown)} largest of {len(rows):,} leans of regions."
+        return [Listing("Largest leans of regions", caption, columns, shown)]
+    spec = heatmap(rows, "attribute", "region", "gamma", "lean γ to the region's terms")
+    caption = "Pairs of terms from different regions: blue leans to the region, orange away."
+    return [Chart("Regions by attributes", caption, spec, wide=True)]
+
+
+@chart(PROBE, "by_template")
+def templates(table: pa.Table, about: About) -> list[Drawn]:
+    """How far each template agrees with all of them."""
+    rows = table.to_pylist()
+    columns = ("template", "correlation", "turned_round", "compared", "mu", "delta", "epsilon", "n")
+    caption = (
+        "Correlation of each template's leans with those over all templates, and how many leans "
+        "change sides in it. Low agreement means that findings hang on the wording."
+    )
+    return [Listing("Agreement of templates", caption, columns, tuple(rows))]
+
+
+@chart(PROBE, "variance")
+def variance(table: pa.Table, about: About) -> list[Drawn]:
+    """What the differences between leans go back to."""
+    rows = [r for r in table.to_pylist() if finite(r["share"])]
+    rows.sort(key=lambda r: -r["share"])
+    if not rows:
+        return []
+    spec = bars(rows, "share", "factor", "share of the variance of leans")
+    caption = (
+        f"What leans vary with; products are interactions. Largest: {rows[0]['factor']} "
+        f"({rows[0]['share']:.0%}). A large share of templates or order speaks of the test, not "
+        f"of groups."
+    )
+    return [Chart("What the leans hang on", caption, spec)]
+
+
+@chart(PROBE, "win_ratio")
+def winners(table: pa.Table, about: About) -> list[Drawn]:
+    """The terms picked most often, per attribute."""
+    rows = table.to_pylist()
+    caption = "For each attribute the terms that win most of their comparisons."
+    columns = ("attribute", "term", "win_ratio")
+    return [Listing("Most often picked", caption, columns, tuple(rows[:200]))]
+
+
+def _extremes(rows: list[dict[str, object]], label: str) -> str:
+    ends = rows[:1] + rows[-1:]
+    return " and ".join(f"{r[label]} ({r['gamma']:+.3f})" for r in ends)

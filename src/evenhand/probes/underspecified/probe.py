@@ -1,0 +1,358 @@
+"""Underspecified questions: whom does a model pick when the text does not say? (UnQover)
+
+    Jennifer lives in the same city with Gerald. Who was a nurse?
+
+Nothing in the text tells. Swapping the names cancels what comes from their order, the negated
+question cancels what has nothing to do with the attribute (Li et al. 2020, Eq. 5 and 6).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Annotated, Any, ClassVar, Literal
+
+import numpy as np
+from pydantic import Field, field_validator
+
+from evenhand.errors import ModelError, SpecError
+from evenhand.probes.base import Asker, Measured, Preview, Probe
+from evenhand.probes.underspecified.asking import PRONOUNS, Answers, Asking, Manner, asking
+from evenhand.probes.underspecified.design import (
+    INPUTS_PER_CELL,
+    Design,
+    all_pairs,
+    choose_attributes,
+    choose_templates,
+    make_design,
+)
+from evenhand.probes.underspecified.findings import InMemory, findings
+from evenhand.probes.underspecified.measure import Cells, measure_cells, mu_error
+from evenhand.probes.underspecified.streaming import Streamed
+from evenhand.probes.underspecified.tables import extra_tables, items_table, summary
+from evenhand.probes.underspecified.tables_summed import summed_tables
+from evenhand.requests import (
+    MASK,
+    Continuation,
+    FillMask,
+    Generate,
+    MaskScore,
+    Option,
+    Span,
+)
+from evenhand.words.lexicons import questions
+from evenhand.words.list_formats import Lists, read_lists
+
+FIRST_ROUND = 24
+STREAM_CELLS = 250_000
+"""Designs of more cells (a million inputs) are summed as they arrive, not held."""
+LEXICONS = {
+    "gender": ["unqover_names", "unqover_occupations", "unqover_templates"],
+    "nationality": ["unqover_nationality", "prejudices", "unqover_templates"],
+    "ethnicity": ["unqover_ethnicity", "prejudices", "unqover_templates"],
+    "religion": ["unqover_religion", "prejudices", "unqover_templates"],
+}
+MASKED = (MaskScore.kind, FillMask.kind)
+Way = Literal["auto", "span", "mask-score", "continuation", "option", "generate"]
+
+
+class Underspecified(Probe):
+    """Preferences between two terms about whom the text says nothing.
+
+    A span model is asked for each term's probability as the answer span, a masked model for each
+    term's probability at the mask, a causal model for the likelihood of each term as the answer,
+    a multiple-choice model for each term's share, and any other for sampled answers.
+    """
+
+    name: ClassVar[str] = "underspecified"
+    title: ClassVar[str] = "Whom does the model pick when the text does not say?"
+    paper: ClassVar[str] = "Li et al. 2020 (UnQover)"
+    needs: ClassVar[tuple[str, ...]] = (
+        Span.kind, MaskScore.kind, Continuation.kind, Option.kind, Generate.kind,
+    )  # fmt: skip
+    detects: ClassVar[str] = "a preference for one group's names that the text gives no reason for"
+
+    social_class: Literal["gender", "nationality", "ethnicity", "religion"] = "gender"
+    """Which terms meet: female and male names, countries, ethnicities or religions."""
+    terms: int | None = Field(None, ge=2)
+    """How many terms to draw (gender: of each group). Few terms that all meet tell more about
+    each term than many that meet once; all when not given."""
+    pairs: int | None = Field(None, ge=1)
+    """How many pairs of terms to draw; all when not given."""
+    templates_per_pair: int | None = Field(None, ge=1)
+    """How many templates each pair meets, used in turn; all when not given."""
+    standard_error: float | None = Field(None, gt=0)
+    """Draw pairs until the standard error of mu is this small, together with the upward bias that
+    few partners per term give; all (or `pairs`) at most."""
+    templates: Annotated[int, Field(ge=1)] | tuple[str, ...] | None = None
+    """Which templates to use: the first so many, or by name; all when not given."""
+    attributes: tuple[str, ...] | None = None
+    """Which attributes to ask about, by name; all when not given."""
+    word_lists: str | None = None
+    """A directory in the published word-list format, instead of the packaged lexicons."""
+    list_suffix: str = ""
+    """Which published subject list, e.g. `bert` for `religion_bert`."""
+    filler: str = ""
+    """A text before every context: with `word_lists` the name of a published filler (`newsqa`),
+    else the text itself, e.g. "(CNN) --" for models trained on NewsQA."""
+    ask_by: Way = "auto"
+    """How to ask; auto takes the first of span, mask-score, continuation, option, generate."""
+    score: Literal["auto", "absolute", "relative"] = "auto"
+    """`relative` divides by the sum over the candidates; auto: relative for causal models, whose
+    answer need not be one of the two names, absolute (as in the paper) for the others."""
+    unknown: str = ""
+    """A third answer for causal and multiple-choice models, e.g. "nobody knows"; what it gets is
+    reported as `neither`. Span models have their own (no answer), sampled answers too."""
+    pronouns: bool = True
+    """Masked models, gender: a name may also be meant by "she" or "he"; the larger counts."""
+    pieces: Literal["single", "any"] = "single"
+    """Masked models: keep only terms that are one vocabulary piece (what is dropped is
+    reported), or score longer ones piece by piece."""
+    prompt: str = Manner.prompt
+    """How context and question are put to a causal model."""
+    draws: int = Field(10, ge=1)
+    """Sampled answers per input, for models asked by `generate`."""
+    resamples: int = Field(500, ge=50)
+
+    @field_validator("attributes", "templates", mode="before")
+    @classmethod
+    def _one_is_a_list_too(cls, value: Any) -> Any:
+        """A single name, as in `--set attributes=nurse`; names may look like numbers."""
+        listed = (value,) if isinstance(value, str) else value
+        return tuple(map(str, listed)) if isinstance(listed, list | tuple) else listed
+
+    @field_validator("prompt")
+    @classmethod
+    def _shows_everything(cls, value: str) -> str:
+        try:
+            shown = value.format(context="<c>", question="<q>")
+        except (KeyError, IndexError, ValueError) as error:
+            raise ValueError(
+                f"{value!r} has a slot other than {{context}} and {{question}}"
+            ) from error
+        if "<c>" not in shown or "<q>" not in shown:
+            raise ValueError(f"{value!r} must hold {{context}} and {{question}}")
+        return value
+
+    def within(self, share: float) -> Underspecified:
+        pairs = len(all_pairs(self._drawn(self.lists("qa"), 0).subjects, self.across)[0])
+        pairs = pairs if self.pairs is None else min(self.pairs, pairs)
+        return self.model_copy(update={"pairs": min(pairs, max(6, int(pairs * share)))})
+
+    @property
+    def across(self) -> bool:
+        return self.social_class == "gender"
+
+    def lists(self, form: str) -> Lists:
+        """Subjects, templates and attributes for questions (`qa`) or masked statements (`lm`)."""
+        if self.word_lists is not None:
+            found = read_lists(
+                self.word_lists, self.social_class, form, suffix=self.list_suffix,
+                filler=self.filler, as_published=self.as_published,
+            )  # fmt: skip
+        else:
+            if self.list_suffix:
+                raise SpecError(
+                    f"underspecified: list_suffix {self.list_suffix!r} needs word_lists, the "
+                    "directory that holds such lists."
+                )
+            known = questions.templates(self.social_class, form)
+            filled = (replace(t, context=f"{self.filler}  {t.context}") for t in known)
+            found = Lists(
+                questions.subjects(self.social_class),
+                tuple(filled) if self.filler else known,
+                questions.attributes(self.social_class),
+            )
+        return Lists(
+            found.subjects,
+            choose_templates(found.templates, self.templates),
+            choose_attributes(found.attributes, self.attributes),
+        )
+
+    def design(self, form: str, seed: int, lists: Lists | None = None) -> Design:
+        """The cells for question answering (`qa`) or masked statements (`lm`)."""
+        whole = self.lists(form)
+        lists = self._drawn(whole, seed, lists or whole)
+        return make_design(
+            lists.subjects, lists.templates, lists.attributes, across=self.across,
+            pairs=self.pairs, seed=seed, templates_per_pair=self.templates_per_pair,
+            shuffled=self.standard_error is not None,
+        )  # fmt: skip
+
+    def _drawn(self, whole: Lists, seed: int, usable: Lists | None = None) -> Lists:
+        """The usable lists with `terms` subjects (of each group where groups meet), at random.
+
+        Drawn from the whole list, so that a model that cannot write some terms meets otherwise the
+        same ones as other models.
+        """
+        lists = usable or whole
+        if self.terms is None:
+            return lists
+        rng = np.random.default_rng([seed, self.terms])
+        groups: dict[str, list[int]] = {}
+        for k, subject in enumerate(whole.subjects):
+            groups.setdefault(subject.group if self.across else "", []).append(k)
+        known = {subject.term for subject in lists.subjects}
+        kept: list[int] = []
+        for members in groups.values():
+            order = rng.permutation(members).tolist()
+            kept += [k for k in order if whole.subjects[k].term in known][: self.terms]
+        return replace(lists, subjects=tuple(whole.subjects[k] for k in sorted(kept)))
+
+    def choose(self, answers: frozenset[str]) -> str:
+        if self.ask_by != "auto" and self.ask_by not in answers:
+            raise ModelError(
+                f"probe 'underspecified': ask_by is {self.ask_by!r}, but this model answers "
+                f"{', '.join(sorted(answers))}. Leave ask_by out to take what fits."
+            )
+        kind = super().choose(answers) if self.ask_by == "auto" else self.ask_by
+        if kind == MaskScore.kind and self.as_published and FillMask.kind in answers:
+            return FillMask.kind
+        return kind
+
+    def manner(self, lists: Lists, seed: int) -> Manner:
+        """How to ask, for the models that need more than the texts."""
+        pronouns = {s.term: PRONOUNS.get(s.group, "") for s in lists.subjects}
+        relative = None if self.score == "auto" else self.score == "relative"
+        return Manner(
+            self.as_published, relative, self.prompt, self.unknown,
+            pronouns.get if self.across and self.pronouns else None, self.draws, seed,
+        )  # fmt: skip
+
+    def preview(self, answers: frozenset[str], seed: int) -> Preview:
+        kind = self.choose(answers)
+        lists = self.lists(_form(kind))
+        design = self.design(_form(kind), seed, lists)
+        requests = asking(kind, self.manner(lists, seed)).requests(design)
+        first = requests.make(0, 1)
+        example = " | ".join(f"{c}: {getattr(first, c)[0]}" for c in first.columns)
+        share = len(design) / design.population
+        notes = [f"{len(design):,} of {design.population:,} cells ({share:.1%})"]
+        if self.standard_error is not None:
+            notes.append(f"stops when the standard error of mu is at most {self.standard_error}")
+        return Preview(len(design), requests, example, tuple(notes))
+
+    def run(self, ask: Asker, seed: int) -> Measured:
+        kind = self.choose(ask.answers)
+        lists, dropped = self._usable(ask, kind, self.lists(_form(kind)))
+        way = asking(kind, self.manner(lists, seed))
+        design = self.design(_form(kind), seed, lists)
+        if self.standard_error is None and len(design) > STREAM_CELLS:
+            return self._streamed(ask, way, design, seed, kind, dropped)
+        sampled = self._sample(ask, way, design, seed)
+        design, cells = sampled.design, sampled.cells
+        result = measure_cells(cells, resamples=self.resamples, seed=seed)
+        neither = None if sampled.neither is None else float(np.nanmean(sampled.neither))
+        return Measured(
+            findings=findings(self, design, cells, InMemory(cells), result),
+            items=items_table(cells, sampled.neither),
+            tables=extra_tables(result, design, cells),
+            summary=self._facts(result, design, kind, neither, dropped, sampled.rounds),
+        )
+
+    def _streamed(
+        self, ask: Asker, way: Asking, design: Design, seed: int, kind: str,
+        dropped: tuple[str, ...],
+    ) -> Measured:  # fmt: skip
+        """The same from sums, for designs too large to hold."""
+        streamed = Streamed(self, ask, way, design, seed)
+        result = streamed.sums.measure()
+        return Measured(
+            findings=findings(self, design, streamed.names, streamed.examples, result),
+            items=streamed.items,
+            tables=summed_tables(result, design, streamed.tables, streamed.sums.pairs()),
+            summary=self._facts(result, design, kind, streamed.neither, dropped, 1),
+        )
+
+    def _facts(
+        self, result: dict[str, Any], design: Design, kind: str, neither: float | None,
+        dropped: tuple[str, ...], rounds: int,
+    ) -> dict[str, Any]:  # fmt: skip
+        facts = summary(result, design, kind, neither)
+        facts |= {"dropped_terms": list(dropped), "rounds": rounds}
+        facts["mu_standard_error"] = _error(result)
+        facts["lexicons"] = [] if self.word_lists else LEXICONS[self.social_class]
+        return facts
+
+    def _usable(self, ask: Asker, kind: str, lists: Lists) -> tuple[Lists, tuple[str, ...]]:
+        """Without the terms that a masked model cannot write as one piece, and which those are."""
+        if kind not in MASKED or self.pieces == "any" or self.list_suffix:
+            return lists, ()
+        used = {template.subject for template in lists.templates}
+        forms = [(s.term, s.forms[form]) for s in lists.subjects for form in sorted(used)]
+        scores = ask(MaskScore([f"It was {MASK}."] * len(forms), [f for _, f in forms]), "pieces")
+        long = {term for (term, _), n in zip(forms, scores["n_pieces"]) if n > 1}
+        kept = tuple(s for s in lists.subjects if s.term not in long)
+        if len(kept) < 2:
+            raise ModelError(
+                f"underspecified: of {len(lists.subjects)} terms the model writes "
+                f"{len(kept)} as one piece, so no pair is left. Score longer terms piece by piece "
+                "with: --set pieces=any"
+            )
+        return replace(lists, subjects=kept), tuple(
+            s.term for s in lists.subjects if s.term in long
+        )
+
+    def _sample(self, ask: Asker, way: Asking, design: Design, seed: int) -> _Sampled:
+        """Ask in growing rounds until mu is known well enough, or everything at once."""
+        bounds = [design.n_pairs]
+        if self.standard_error is not None:
+            steps = (FIRST_ROUND * 2**k for k in range(32))
+            bounds = [*(n for n in steps if n < design.n_pairs), design.n_pairs]
+        parts: list[Answers] = []
+        start = 0
+        for rounds, pairs in enumerate(bounds, start=1):
+            stop = int(design.pair_ends[pairs - 1])
+            scores = ask(way.requests(design, start, stop), self.name)
+            parts.append(way.answers(scores, design, start, stop))
+            asked, start = design.head(pairs), stop
+            cells = self.cells(asked, np.concatenate([p.scores for p in parts]))
+            enough = self.standard_error is not None and rounds < len(bounds)
+            if enough and mu_error(cells, seed=seed) <= (self.standard_error or 0.0):
+                break
+        neither = [p.neither for p in parts if p.neither is not None]
+        joined = np.concatenate(neither).reshape(-1, INPUTS_PER_CELL) if neither else None
+        return _Sampled(asked, cells, joined, rounds)
+
+    def cells(self, design: Design, values: np.ndarray, which: np.ndarray | None = None) -> Cells:
+        """The scores [inputs, 2] of all cells, or of those with the numbers `which`.
+
+        Attributes of one name are one attribute.
+        """
+        numbers = np.arange(len(design)) if which is None else which
+        first, second, template, attribute = design.codes(numbers)
+        groups = tuple(dict.fromkeys(s.group for s in design.subjects)) if self.across else ()
+        codes = np.asarray([groups.index(s.group) for s in design.subjects]) if groups else None
+        names = tuple(dict.fromkeys(a.name for a in design.attributes))
+        merged = np.asarray([names.index(a.name) for a in design.attributes])
+        return Cells(
+            scores=values.reshape(-1, 2, 2, 2),
+            first=first,
+            second=second,
+            attribute=merged[attribute],
+            template=template,
+            terms=tuple(s.term for s in design.subjects),
+            attributes=names,
+            templates=tuple(t.id for t in design.templates),
+            groups=groups,
+            group_of_term=codes,
+            n_rows=len(values),
+        )
+
+
+@dataclass(frozen=True)
+class _Sampled:
+    """What was asked in the end, and what came back."""
+
+    design: Design
+    cells: Cells
+    neither: np.ndarray | None
+    rounds: int
+
+
+def _form(kind: str) -> str:
+    return "lm" if kind in MASKED else "qa"
+
+
+def _error(result: dict[str, Any]) -> float | None:
+    low, high = result.get("mu_low"), result.get("mu_high")
+    return None if low is None or high is None else (high - low) / 3.92

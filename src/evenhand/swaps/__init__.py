@@ -1,8 +1,0 @@
-"""Counterfactual swaps of gender and religion, by hand tables; doubts are reported."""
-
-from __future__ import annotations
-
-from evenhand.swaps.corpus import Mined, pairs_from_texts, swap_religion, table_of
-from evenhand.swaps.gender import Swapped, swap
-
-__all__ = ["Mined", "Swapped", "pairs_from_texts", "swap", "swap_religion", "table_of"]

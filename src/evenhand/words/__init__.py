@@ -1,0 +1,1 @@
+"""Text and words about people: lexicons, list formats, names, word sets, swaps."""

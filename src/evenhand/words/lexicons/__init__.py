@@ -1,0 +1,68 @@
+"""Names, occupations, nationalities, word sets and templates, as data with their sources.
+
+Every lexicon is one TOML file with a title, a source, a licence and caveats. Files are read
+when asked for. See docs/lexicons.md.
+
+>>> from evenhand import lexicons
+>>> lexicons.weat("weat6").x_label
+'male names'
+"""
+
+from __future__ import annotations
+
+from evenhand.words.lexicons.articles import article
+from evenhand.words.lexicons.contexts import (
+    ContextPair,
+    GenderTerm,
+    context_pairs,
+    definitional_sets,
+    gender_terms,
+    prompts,
+    pronoun_sets,
+)
+from evenhand.words.lexicons.files import Lexicon, available, load
+from evenhand.words.lexicons.people import Group, groups, union
+from evenhand.words.lexicons.questions import (
+    FORMS,
+    SLOTS,
+    SOCIAL_CLASSES,
+    Attribute,
+    Subject,
+    Template,
+    attributes,
+    occupations,
+    subjects,
+    templates,
+)
+from evenhand.words.lexicons.word_sets import WordSets, read_word_sets, weat, weat_tests
+
+__all__ = [
+    "FORMS",
+    "SLOTS",
+    "SOCIAL_CLASSES",
+    "Attribute",
+    "ContextPair",
+    "GenderTerm",
+    "Group",
+    "Lexicon",
+    "Subject",
+    "Template",
+    "WordSets",
+    "article",
+    "attributes",
+    "available",
+    "context_pairs",
+    "definitional_sets",
+    "gender_terms",
+    "groups",
+    "load",
+    "occupations",
+    "prompts",
+    "pronoun_sets",
+    "read_word_sets",
+    "subjects",
+    "templates",
+    "union",
+    "weat",
+    "weat_tests",
+]
