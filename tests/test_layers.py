@@ -8,66 +8,68 @@ from pathlib import Path
 
 SOURCE = Path(__file__).resolve().parents[1] / "src" / "evenhand"
 
-GROUND = {"errors", "strict"}
-DATA = GROUND | {"requests", "lexicons", "conll"}
-NUMBERS = DATA | {"metrics", "stats", "findings"}
-ASKING = NUMBERS | {"models", "runner", "measures", "names", "contexts", "wordlists", "swaps"}
-ASKING |= {"corpora", "wordsets"}
-WORK = ASKING | {"probes", "mitigations", "train", "scorers"}
-RECORDS = WORK | {
-    "suite", "facts", "record", "room", "auditing", "planning", "calibration", "comparison",
-    "gating", "catalogue", "study",
-}  # fmt: skip
-PAGES = RECORDS | {"report", "viewer", "exports"}
+GROUND = {"errors", "strict", "plugins", "requests"}
+NUMBERS = GROUND | {"metrics", "stats"}
+TEXT = NUMBERS | {"words", "corpora"}
+RUNS = TEXT | {"charts", "runs", "runner", "models"}
+PAGES = RUNS | {"probes", "report"}
+WORK = PAGES | {"audit", "train"}
+ABOVE = WORK | {"mitigations", "study"}
 
 ALLOWED = {
     "errors": set(),
     "strict": set(),
-    "requests": GROUND,
-    "lexicons": GROUND,
-    "conll": GROUND,
-    "metrics": GROUND,
-    "stats": GROUND,
-    "findings": GROUND,
-    "models": DATA | {"models"},
-    "runner": DATA | {"models"},
-    "measures": NUMBERS | {"models", "facts"},
-    "names": NUMBERS,
-    "contexts": NUMBERS | {"measures"},
-    "wordlists": DATA,
-    "swaps": DATA,
-    "corpora": DATA | {"runner"},
-    "wordsets": NUMBERS | {"models", "names", "corpora", "runner"},
-    "scorers": ASKING,
-    "probes": NUMBERS | {"measures", "names", "contexts", "wordlists", "swaps", "scorers"},
-    "mitigations": ASKING | {"scorers"},
-    "wefe": NUMBERS | {"models"},
-    "train": ASKING | {"scorers"},
-    "suite": WORK,
-    "facts": GROUND,
-    "record": NUMBERS | {"runner", "facts"},
-    "room": GROUND | {"runner", "facts"},
-    "auditing": RECORDS | {"report"},
-    "calibration": WORK,
-    "planning": RECORDS,
-    "comparison": RECORDS,
-    "gating": RECORDS,
-    "catalogue": RECORDS,
-    "study": RECORDS | {"report"},
-    "report": RECORDS,
-    "viewer": PAGES,
-    "exports": PAGES,
-    "cli": PAGES,
+    "plugins": {"errors"},
+    "requests": {"errors", "strict"},
+    "metrics": {"errors", "strict"},
+    "stats": {"errors", "strict", "metrics"},
+    "words": NUMBERS,
+    "words.sets": TEXT | {"models", "runner"},
+    "corpora": TEXT | {"runner"},
+    "charts": GROUND,
+    "models": GROUND | {"words"},
+    "runner": GROUND | {"models"},
+    "runs": GROUND | {"charts", "runner"},
+    "probes": RUNS,
+    "report": RUNS | {"probes"},
+    "audit": PAGES,
+    "train": RUNS | {"probes"},
+    "mitigations": WORK,
+    "study": WORK | {"mitigations"},
+    "compat": RUNS,
+    "exports": ABOVE,
+    "viewer": ABOVE | {"exports"},
+    "cli": ABOVE | {"exports", "viewer"},
 }
 HEAVY = {"torch", "transformers", "ray", "gensim"}
-NO_TORCH = {"errors", "strict", "requests", "lexicons", "metrics", "stats", "findings", "probes"}
-NO_TORCH |= {"measures", "runner", "report", "viewer", "exports", "suite", "record"}
-NO_TORCH |= {"facts", "room"}
+NO_TORCH = {
+    "errors",
+    "strict",
+    "plugins",
+    "requests",
+    "words",
+    "metrics",
+    "stats",
+    "charts",
+    "runs",
+}
+NO_TORCH |= {"probes", "runner", "report", "viewer", "exports", "audit"}
+
+ROLES = {
+    "chart.py": {"numpy", "scipy", "torch", "sklearn"},
+    "measure.py": {"torch", "transformers"},
+    "cards.py": {"numpy", "scipy", "torch", "sklearn", "pyarrow"},
+}
+"""What a file of that name must not import, in any probe or mitigation."""
+ROOM_ROLES = {"cli": {"evenhand.stats", "evenhand.metrics", "numpy", "scipy", "torch"}}
+"""What no file of a room may import, whatever its name."""
 
 
 def unit_of(path: Path) -> str:
-    """The first part of a module's place below the package."""
-    return path.relative_to(SOURCE).parts[0].removesuffix(".py")
+    """The longest entry of the table that holds a module."""
+    parts = path.relative_to(SOURCE).with_suffix("").parts
+    names = [".".join(parts[: k + 1]) for k in range(len(parts))]
+    return next((n for n in reversed(names) if n in ALLOWED), names[0])
 
 
 def imports(text: str) -> Iterator[tuple[str, int]]:
@@ -94,13 +96,17 @@ def imports(text: str) -> Iterator[tuple[str, int]]:
 def violations(text: str, unit: str, name: str = "") -> list[str]:
     """What a module of a unit imports but must not."""
     found = []
+    room = unit.split(".")[0]
+    banned = ROLES.get(name.rpartition("/")[2], set()) | ROOM_ROLES.get(room, set())
     for module, line in imports(text):
         parts = module.split(".")
         if parts[0] == "evenhand" and len(parts) > 1 and parts[1] != "__version__":
-            if parts[1] != unit and parts[1] not in ALLOWED[unit]:
+            if parts[1] != room and parts[1] not in ALLOWED[unit]:
                 found.append(f"{name}:{line}: {unit} must not import {module}")
-        elif parts[0] in HEAVY and unit in NO_TORCH:
+        elif parts[0] in HEAVY and room in NO_TORCH:
             found.append(f"{name}:{line}: {unit} must not import {parts[0]}")
+        if any(module == b or module.startswith(f"{b}.") for b in banned):
+            found.append(f"{name}:{line}: a file of this role must not import {module}")
     return found
 
 
@@ -116,14 +122,16 @@ def test_imports_point_one_way() -> None:
 
 
 def test_a_planted_wrong_import_is_caught() -> None:
-    assert violations("from evenhand.models import causal", "probes")
+    assert violations("from evenhand.audit import suites", "probes")
     assert violations("def f():\n    import torch", "metrics")
     assert violations("from evenhand import cli", "report")
     assert violations("import evenhand.probes.base", "stats")
+    assert violations("import numpy as np", "probes", "probes/bbq/chart.py")
+    assert violations("from evenhand.stats import power", "cli", "cli/look.py")
 
 
 def test_allowed_imports_pass() -> None:
     assert not violations("from evenhand.stats import bootstrap", "probes")
-    assert not violations("from evenhand import __version__", "record")
+    assert not violations("from evenhand import __version__", "runs")
     guarded = "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import torch"
     assert not violations(guarded, "metrics")

@@ -49,9 +49,9 @@ def suites() -> Rows:
 
 def probes() -> Rows:
     """Probes with the request kinds a model must answer (one of them) and their settings."""
-    from evenhand.probes.registry import PROBES, probe_class
+    from evenhand.probes.registry import probe_class, probe_names
 
-    kinds = [(name, probe_class(name)) for name in PROBES]
+    kinds = [(name, probe_class(name)) for name in probe_names()]
     return [
         {
             "name": name,

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from evenhand.report.content import Quiet, tell
+from evenhand.report.content import tell
 from evenhand.runs.safe_text import readable
+from evenhand.runs.story import Quiet
 from evenhand.runs.wording import chance, count, defined, metric_name, number, subject
 
 if TYPE_CHECKING:

@@ -21,9 +21,9 @@ from evenhand.exports.common import (
     standard_error,
     version,
 )
-from evenhand.report.content import audited_name
 from evenhand.runs.finding import Finding
 from evenhand.runs.record import Run
+from evenhand.runs.story import audited_name
 from evenhand.runs.wording import defined
 
 

@@ -10,9 +10,10 @@ import re
 from typing import Any
 
 from evenhand.exports.common import file_name, safe, version
-from evenhand.report.content import audited_name, tell
+from evenhand.report.content import tell
 from evenhand.runs.finding import Finding
 from evenhand.runs.record import Run
+from evenhand.runs.story import audited_name
 from evenhand.runs.wording import chance, defined, metric_name, number, subject
 
 SOURCE = "https://pypi.org/project/evenhand/"

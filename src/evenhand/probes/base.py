@@ -7,16 +7,22 @@ know which backend answers.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import pyarrow as pa
 from pydantic import BaseModel, ConfigDict
 
 from evenhand.errors import ModelError
 from evenhand.requests import LazyRequests, Requests, Scores
+from evenhand.runs.card import MetricCard
 from evenhand.runs.finding import Finding
+
+if TYPE_CHECKING:
+    from evenhand.charts.base import Builder
+    from evenhand.probes.reading import Reader
+    from evenhand.runs.record import Run
 
 
 class Asker(Protocol):
@@ -58,6 +64,21 @@ class Measured:
     summary: Mapping[str, Any] = field(default_factory=dict)
 
 
+@dataclass(frozen=True)
+class ItemShape:
+    """Which columns of a probe's items hold the input, the options, the answer and the score.
+
+    A score of two columns is the first minus the second. `clusters` are the columns whose values
+    were sampled (templates, names, contexts), over which a comparison of two runs generalises.
+    """
+
+    text: tuple[str, ...]
+    score: tuple[str, ...]
+    choices: tuple[str, ...] = ()
+    answer: tuple[str, ...] = ()
+    clusters: tuple[str, ...] = ()
+
+
 class Probe(BaseModel):
     """Base of all probes: frozen settings, unknown settings refused.
 
@@ -67,6 +88,8 @@ class Probe(BaseModel):
         paper: the publication it follows.
         needs: request kinds; a model must answer one of them.
         detects: what a finding of it says, for people who read reports.
+        cards: what its metrics are called, how to read them, whom they harm.
+        item_shape: what the columns of its items are; None where items are not single questions.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -76,6 +99,8 @@ class Probe(BaseModel):
     paper: ClassVar[str]
     needs: ClassVar[tuple[str, ...]]
     detects: ClassVar[str] = ""
+    cards: ClassVar[tuple[MetricCard, ...]] = ()
+    item_shape: ClassVar[ItemShape | None] = None
 
     as_published: bool = False
     """Follow the released code to the digit instead of the sound default."""
@@ -95,6 +120,36 @@ class Probe(BaseModel):
     def rows(self, items: pa.Table) -> dict[str, list[dict[str, Any]]]:
         """Lists of this probe's JSON contract, from its items table; most probes have none."""
         return {}
+
+    @classmethod
+    def charts(cls) -> Mapping[str, Builder]:
+        """Chart builders by table name, in the order of the page."""
+        return {}
+
+    @classmethod
+    def readers(cls) -> Mapping[str, type[Reader]]:
+        """What `evenhand measure NAME` reads from files made elsewhere, by NAME."""
+        return {}
+
+    @classmethod
+    def is_control(cls, finding: Finding) -> bool:
+        """Whether a finding of it checks the method on something everybody agrees on."""
+        return bool(finding.details.get("control"))
+
+    @classmethod
+    def compare(
+        cls, runs: Sequence[Run], names: Sequence[str], label: str, seed: int
+    ) -> Mapping[str, Any]:
+        """What this probe adds to a comparison of runs, beside findings and items; by part."""
+        return {}
+
+    def lexicons(self) -> list[str]:
+        """Lexicons that these settings take their words from."""
+        return []
+
+    def finer(self) -> Probe | None:
+        """The same probe with more material, for smaller effects; None when there is no more."""
+        return None
 
     def within(self, share: float) -> Probe:
         """The same probe on about this share of its items (for `--budget`)."""

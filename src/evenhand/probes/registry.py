@@ -2,41 +2,26 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Mapping
 from typing import Any
 
 from pydantic import ValidationError
 
+from evenhand import plugins
 from evenhand.errors import SpecError, unknown
 from evenhand.probes.base import Probe
-
-PROBES = {
-    "underspecified": "evenhand.probes.underspecified.probe:Underspecified",
-    "divergence": "evenhand.probes.divergence.probe:Divergence",
-    "association": "evenhand.probes.association.probe:Association",
-    "discovery": "evenhand.probes.discovery.probe:Discovery",
-    "name-study": "evenhand.probes.name_study.probe:NameStudy",
-    "generation": "evenhand.probes.generation.probe:Generation",
-    "stereoset": "evenhand.probes.stereoset.probe:StereoSet",
-    "crows-pairs": "evenhand.probes.crows_pairs.probe:CrowsPairs",
-    "bbq": "evenhand.probes.bbq.probe:Bbq",
-    "winobias": "evenhand.probes.pronouns.probe:WinoBias",
-    "winogender": "evenhand.probes.pronouns.probe:Winogender",
-    "honest": "evenhand.probes.honest.probe:Honest",
-    "seat": "evenhand.probes.seat.probe:Seat",
-    "ceat": "evenhand.probes.ceat.probe:Ceat",
-}
 
 
 def probe_class(name: str, where: str = "") -> type[Probe]:
     """The probe of that name."""
-    if name not in PROBES:
-        hint = "List them with: evenhand ls probes"
-        raise SpecError(unknown("probe", name, PROBES, where=where, hint=hint))
-    module, attribute = PROBES[name].split(":")
-    found: type[Probe] = getattr(importlib.import_module(module), attribute)
+    hint = "List them with: evenhand ls probes"
+    found: type[Probe] = plugins.load(plugins.PROBES, name, what="probe", where=where, hint=hint)
     return found
+
+
+def probe_names() -> list[str]:
+    """Every probe's name, evenhand's own first."""
+    return list(plugins.places(plugins.PROBES))
 
 
 def make_probe(name: str, settings: Mapping[str, Any], where: str = "") -> Probe:

@@ -36,6 +36,13 @@ class Finding:
         method: how interval and p were obtained.
         as_published: whether the released code's rules were followed instead of the sound ones.
         examples: the strongest items behind it.
+        control: it checks the method on something everybody agrees on, not people.
+        placebo: a comparison that must find nothing.
+        counts: whether it counts for or against the audited model (`runs.counting`).
+        harm: who is worse off and how; empty for a difference without direction.
+        margin: the distance from the ideal that matters (NaN: none is set).
+        units: what `n` counts.
+        generalises_over: the factors that were sampled, so that the claim reaches beyond them.
     """
 
     id: str
@@ -61,6 +68,13 @@ class Finding:
     as_published: bool = False
     examples: tuple[Mapping[str, Any], ...] = ()
     details: Mapping[str, Any] = field(default_factory=dict)
+    control: bool = False
+    placebo: bool = False
+    counts: bool = False
+    harm: str = ""
+    margin: float = NAN
+    units: str = ""
+    generalises_over: tuple[str, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
         """Plain JSON values; undefined numbers become null."""
@@ -74,7 +88,7 @@ class Finding:
         for name, spec in known.items():
             if spec.type == "float" and values.get(name, 0.0) is None:
                 values[name] = NAN
-        for name in ("groups", "examples"):
+        for name in ("groups", "examples", "generalises_over"):
             values[name] = tuple(values.get(name) or ())
         return cls(**values)
 
@@ -96,7 +110,7 @@ def to_table(findings: Sequence[Finding]) -> pa.Table:
     columns: dict[str, list[Any]] = {}
     for spec in fields(Finding):
         values = [row[spec.name] for row in rows]
-        if spec.name in ("groups", "examples", "details"):
+        if spec.name in ("groups", "examples", "details", "generalises_over"):
             values = [json.dumps(v, ensure_ascii=False, sort_keys=True) for v in values]
         columns[spec.name] = [_encodable(v) for v in values]
     types = {"float": pa.float64(), "int": pa.int64(), "bool": pa.bool_()}

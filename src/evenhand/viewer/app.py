@@ -21,8 +21,9 @@ from evenhand.exports.common import file_name
 from evenhand.exports.tables import csv_files, csv_text
 from evenhand.report.build import FOLDER as REPORT
 from evenhand.report.build import VENDOR, as_json, environment
-from evenhand.report.content import audited_name, tell
+from evenhand.report.content import tell
 from evenhand.runs.record import Run
+from evenhand.runs.story import audited_name
 from evenhand.viewer.compare import MOST_RUNS, side_by_side
 from evenhand.viewer.filters import chosen, item_filters, number_of, words_in
 from evenhand.viewer.folders import Folders

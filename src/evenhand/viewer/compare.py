@@ -8,9 +8,9 @@ from typing import Any
 
 from evenhand.charts.base import Chart
 from evenhand.charts.marks import Spec, base, category, finite, quantity, tooltip
-from evenhand.report.content import audited_name
 from evenhand.runs.finding import Finding
 from evenhand.runs.record import Run
+from evenhand.runs.story import audited_name
 from evenhand.runs.wording import metric_name, subject
 from evenhand.viewer.filters import words_in
 from evenhand.viewer.folders import Folders

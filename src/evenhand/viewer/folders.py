@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from evenhand.errors import EvenhandError, RunError
-from evenhand.report.content import audited_name
 from evenhand.runs.finding import Finding
 from evenhand.runs.record import Run
+from evenhand.runs.story import audited_name
 from evenhand.runs.wording import is_control
 from evenhand.viewer.items import ItemTable
 

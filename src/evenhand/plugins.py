@@ -1,0 +1,94 @@
+"""What there is by name: probes, mitigations, model kinds, suites and lexicons.
+
+Each line of `BUILT_IN` names an object as "module:attribute" and is looked up only when asked for.
+Other packages add their own through entry points of the same group names:
+
+    [project.entry-points."evenhand.probes"]
+    courtesy = "evenhand_courtesy:Courtesy"
+
+A name of evenhand itself cannot be taken by another package.
+"""
+
+from __future__ import annotations
+
+import importlib
+from functools import cache
+from importlib import metadata
+from typing import Any
+
+from evenhand.errors import SpecError, unknown
+
+PROBES = "evenhand.probes"
+MITIGATIONS = "evenhand.mitigations"
+MODELS = "evenhand.models"
+SUITES = "evenhand.suites"
+LEXICONS = "evenhand.lexicons"
+KINDS = "evenhand.kinds"
+
+BUILT_IN: dict[str, dict[str, str]] = {
+    PROBES: {
+        "underspecified": "evenhand.probes.underspecified.probe:Underspecified",
+        "divergence": "evenhand.probes.divergence.probe:Divergence",
+        "association": "evenhand.probes.association.probe:Association",
+        "discovery": "evenhand.probes.discovery.probe:Discovery",
+        "name-study": "evenhand.probes.name_study.probe:NameStudy",
+        "generation": "evenhand.probes.generation.probe:Generation",
+        "stereoset": "evenhand.probes.stereoset.probe:StereoSet",
+        "crows-pairs": "evenhand.probes.crows_pairs.probe:CrowsPairs",
+        "bbq": "evenhand.probes.bbq.probe:Bbq",
+        "winobias": "evenhand.probes.pronouns.probe:WinoBias",
+        "winogender": "evenhand.probes.pronouns.probe:Winogender",
+        "honest": "evenhand.probes.honest.probe:Honest",
+        "seat": "evenhand.probes.seat.probe:Seat",
+        "ceat": "evenhand.probes.ceat.probe:Ceat",
+    },
+    MITIGATIONS: {},
+    MODELS: {},
+    SUITES: {},
+    LEXICONS: {},
+    KINDS: {
+        "audit": "evenhand.audit.kind:AuditKind",
+        "study": "evenhand.study.kind:StudyKind",
+        "mitigation": "evenhand.mitigations.kind:MitigationKind",
+    },
+}
+
+
+@cache
+def places(group: str) -> dict[str, str]:
+    """Where every object of a group is found, evenhand's own first, then other packages'.
+
+    >>> places(PROBES)["seat"]
+    'evenhand.probes.seat.probe:Seat'
+    """
+    found = dict(BUILT_IN[group])
+    for point in sorted(metadata.entry_points(group=group), key=lambda p: p.name):
+        found.setdefault(point.name, point.value)
+    return found
+
+
+def load(group: str, name: str, *, what: str, where: str = "", hint: str = "") -> Any:
+    """The object of that name.
+
+    Args:
+        group: one of the group names above.
+        name: as users write it.
+        what: what it is, for the message when there is no such name.
+        where, hint: the rest of that message.
+
+    Raises:
+        SpecError: no such name, or another package's object cannot be imported.
+    """
+    known = places(group)
+    if name not in known:
+        raise SpecError(unknown(what, name, known, where=where, hint=hint))
+    module, _, attribute = known[name].partition(":")
+    try:
+        return getattr(importlib.import_module(module), attribute)
+    except (ImportError, AttributeError) as error:
+        if module.split(".")[0] == "evenhand":
+            raise
+        raise SpecError(
+            f"{what} {name!r} of another package cannot be loaded from {known[name]!r} ({error}). "
+            f"Update or remove the package {module.split('.')[0]!r}."
+        ) from error
