@@ -1,0 +1,1 @@
+"""What a run is: findings, record, folder, and the rule of which findings count."""

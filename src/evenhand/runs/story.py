@@ -1,0 +1,132 @@
+"""What a run says on its first screen, before it is laid out: report, viewer and terminal share it.
+
+Four questions come first: is there a problem, where, how sure is that, what next. Each kind of run
+tells its own story (`RunKind.story`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from evenhand.runs.finding import Finding
+from evenhand.runs.wording import count, defined, metric_name, number
+
+QUESTIONS = ("Is there a problem?", "Where?", "How sure is that?", "What next?")
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What the tests of one model came to; method checks are left out of the counts."""
+
+    model: str
+    what: str
+    audited: bool
+    tests: int
+    detected: tuple[Finding, ...]
+
+    @property
+    def sentence(self) -> str:
+        if not self.tests:
+            return f"Nothing was tested on {self.model}."
+        if not self.detected:
+            return (
+                f"No difference between groups was detected in {self.model} "
+                f"({count(self.tests, 'test')})."
+            )
+        return (
+            f"Yes, in {len(self.detected):,} of {count(self.tests, 'test')}: {self.model} treats "
+            f"groups differently there."
+        )
+
+
+@dataclass(frozen=True)
+class Quiet:
+    """Tests of one probe and metric without a detection."""
+
+    probe: str
+    title: str
+    metric: str
+    findings: tuple[Finding, ...]
+    smallest: float
+    largest: float
+
+    @property
+    def could(self) -> str:
+        """The effect that would have been seen in 80 of 100 cases."""
+        if not defined(self.largest):
+            return "This run does not know which effect it could have seen."
+        finest = ""
+        if number(self.smallest) != number(self.largest):
+            finest = f" (the finest test: {number(self.smallest)})"
+        return (
+            f"A true {metric_name(self.metric)} of {number(self.largest)} or more{finest} would "
+            f"have been seen in 80 of 100 such runs; a smaller one may have been missed."
+        )
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where differences were found: one probe on one model; without tests only a remark."""
+
+    title: str
+    model: str
+    audited: bool
+    hits: int
+    tests: int
+    about: str
+
+    @property
+    def sentence(self) -> str:
+        if not self.tests:
+            return self.title
+        where = "" if self.audited else f" ({self.model})"
+        about = f" {self.about}." if self.about else ""
+        return f"{self.hits} of {self.tests}: {self.title}{where}{about}"
+
+
+@dataclass(frozen=True)
+class Step:
+    """Something to do next."""
+
+    why: str
+    command: str
+
+
+@dataclass(frozen=True)
+class Story:
+    """The first screen of a run."""
+
+    title: str
+    model: str
+    problem: str
+    clearest: str
+    where: tuple[Place, ...]
+    sure: tuple[str, ...]
+    steps: tuple[Step, ...]
+    verdicts: tuple[Verdict, ...]
+    strongest: tuple[Finding, ...]
+    quiet: tuple[Quiet, ...]
+    controls: tuple[Finding, ...]
+    undefined: tuple[Finding, ...]
+    skipped: Mapping[str, str]
+    rate: float
+    questions: tuple[str, ...] = QUESTIONS
+    noun: str = "difference"
+    kind: str = "bias audit"
+    intro: str = (
+        "Probes measure on different scales, so the list takes the strongest of each probe in turn."
+    )
+    beside: str = "About the whole model"
+
+    @property
+    def alarming(self) -> bool:
+        """Whether the audited model itself was found to treat groups differently."""
+        return self.kind == "bias audit" and any(v.audited and v.detected for v in self.verdicts)
+
+
+def audited_name(facts: Mapping[str, Any]) -> str:
+    """The audited model as findings call it: its name, where a folder or file was given."""
+    given = str(facts["work"]["model"])
+    return str(facts.get("models", {}).get(given, {}).get("name", given))
