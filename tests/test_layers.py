@@ -8,7 +8,7 @@ from pathlib import Path
 
 SOURCE = Path(__file__).resolve().parents[1] / "src" / "evenhand"
 
-GROUND = {"errors", "strict", "plugins", "requests"}
+GROUND = {"errors", "strict", "settings", "plugins", "requests"}
 NUMBERS = GROUND | {"metrics", "stats"}
 TEXT = NUMBERS | {"words", "corpora"}
 RUNS = TEXT | {"charts", "runs", "runner", "models"}
@@ -19,6 +19,7 @@ ABOVE = WORK | {"mitigations", "study"}
 ALLOWED = {
     "errors": set(),
     "strict": set(),
+    "settings": {"errors"},
     "plugins": {"errors"},
     "requests": {"errors", "strict"},
     "metrics": {"errors", "strict"},

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from pydantic import ValidationError
-
 from evenhand import plugins
-from evenhand.errors import SpecError, unknown
 from evenhand.probes.base import Probe
+from evenhand.settings import filled
 
 
 def probe_class(name: str, where: str = "") -> type[Probe]:
@@ -26,17 +24,5 @@ def probe_names() -> list[str]:
 
 def make_probe(name: str, settings: Mapping[str, Any], where: str = "") -> Probe:
     """A probe with checked settings; the error names every wrong setting and its value."""
-    kind = probe_class(name, where)
-    try:
-        return kind(**settings)
-    except ValidationError as error:
-        problems = []
-        for problem in error.errors():
-            path = ".".join(map(str, problem["loc"]))
-            if problem["type"] == "extra_forbidden":
-                message = unknown("setting", path, kind.model_fields)
-            else:
-                message = f"{path}: {problem['msg']}; got {problem.get('input')!r}."
-            problems.append(message)
-        prefix = f"{where}: " if where else ""
-        raise SpecError(f"{prefix}probe {name!r}: " + " ".join(problems)) from error
+    prefix = f"{where}: " if where else ""
+    return filled(probe_class(name, where), settings, f"{prefix}probe {name!r}")

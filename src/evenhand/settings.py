@@ -1,0 +1,52 @@
+"""Settings that check themselves, and one wording for what is wrong with them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from evenhand.errors import SpecError, unknown
+
+M = TypeVar("M", bound=BaseModel)
+
+
+class Settings(BaseModel):
+    """Frozen settings; unknown ones are refused."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
+
+
+def filled(
+    kind: type[M], given: Mapping[str, Any], what: str, spelled: Callable[[str], str] = str
+) -> M:
+    """Settings of a kind; the error names every wrong one and its value.
+
+    Args:
+        kind: the class.
+        given: values by name.
+        what: what has these settings, the beginning of the message.
+        spelled: a setting's name as the user wrote it.
+
+    >>> class Speed(Settings):
+    ...     knots: int
+    >>> filled(Speed, {"knots": "many"}, "ship 'Ann'")
+    Traceback (most recent call last):
+    ...
+    evenhand.errors.SpecError: ship 'Ann': knots: Input should be a valid integer, ...; got 'many'.
+    """
+    try:
+        return kind(**given)
+    except ValidationError as error:
+        problems = []
+        for problem in error.errors():
+            path = spelled(".".join(map(str, problem["loc"])))
+            if problem["type"] == "extra_forbidden":
+                message = unknown("setting", path, map(spelled, kind.model_fields))
+            elif problem["type"] == "missing":
+                message = f"{path} is needed."
+            else:
+                message = f"{path}: {problem['msg']}; got {problem.get('input')!r}."
+            problems.append(message)
+        raise SpecError(f"{what}: " + " ".join(problems)) from error
