@@ -30,10 +30,10 @@ import pyarrow.parquet as pq
 
 from evenhand import __version__
 from evenhand.errors import RunError
-from evenhand.runs.facts import FORMAT, NAME, read_facts
-from evenhand.runs.finding import Finding, from_json, strongest, to_json, to_table
 from evenhand.runner.files import disk_errors
 from evenhand.runner.store import replace, replacing, write_batches
+from evenhand.runs.facts import FORMAT, NAME, read_facts
+from evenhand.runs.finding import Finding, from_json, strongest, to_json, to_table
 from evenhand.strict import plain
 
 STATUSES = ("running", "interrupted", "failed", "finished")

@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import Any
 
 from evenhand.errors import EvenhandError, RunError
-from evenhand.runs.facts import NAME
 from evenhand.runner.files import disk_errors
 from evenhand.runner.places import settled
 from evenhand.runner.store import ShardStore
+from evenhand.runs.facts import NAME
 
 HIDDEN = {"Thumbs.db", "desktop.ini"}
 """What systems put into folders without a dot in front."""

@@ -1,0 +1,111 @@
+"""A number with everything that follows from its variance: interval, p, detectable effect.
+
+All come from one t distribution, so that p <= 0.05 exactly when the 95 % interval leaves the ideal
+out, and tails are as fine as a family of thousands of tests needs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+NAN = float("nan")
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A value with its 95 % interval, p, and the smallest true effect this design would detect.
+
+    Attributes:
+        value: the number.
+        error: its standard error.
+        freedom: degrees of freedom of its t.
+        low, high: the interval at `level`.
+        p: two-sided, against the ideal.
+        detectable: distance from the ideal found in 80 of 100 such runs, after correction.
+        units: independent units behind it.
+        reason: why it is undefined.
+    """
+
+    value: float
+    error: float = NAN
+    freedom: float = NAN
+    low: float = NAN
+    high: float = NAN
+    p: float = NAN
+    detectable: float = NAN
+    units: int = 0
+    ideal: float = 0.0
+    level: float = 0.95
+    reason: str = ""
+
+    def at(self, level: float) -> Estimate:
+        """The same with an interval at another level (for findings that were selected).
+
+        >>> e = estimate(1.0, 0.5, 10)
+        >>> e.at(0.99).low < e.low
+        True
+        """
+        from scipy.special import stdtrit
+
+        reach = float(stdtrit(self.freedom, 0.5 + level / 2)) * self.error
+        return replace(self, low=self.value - reach, high=self.value + reach, level=level)
+
+
+def estimate(
+    value: float,
+    error: float,
+    freedom: float,
+    *,
+    units: int = 0,
+    ideal: float = 0.0,
+    family: int = 1,
+    rate: float = 0.05,
+    level: float = 0.95,
+) -> Estimate:
+    """p, interval and detectable effect of a value with this standard error.
+
+    Args:
+        value, error, freedom: t = (value - ideal) / error has so many degrees of freedom.
+        units: independent units behind the value.
+        ideal: what a model without a preference gets.
+        family: how many tests are corrected together; the only true effect among them is found
+            when its p is at most rate / family (Benjamini and Hochberg 1995).
+        rate: the false-discovery rate.
+        level: of the interval.
+
+    >>> e = estimate(0.03, 0.01, 39, units=40)
+    >>> round(e.low, 4), round(e.high, 4), round(e.p, 4), round(e.detectable, 4)
+    (0.0098, 0.0502, 0.0047, 0.0287)
+    """
+    from scipy.special import stdtr, stdtrit
+
+    if not (np.isfinite(value) and np.isfinite(error) and freedom >= 1):
+        return Estimate(value, units=units, ideal=ideal, reason="fewer than two independent units")
+    if error == 0.0:
+        same = value == ideal
+        return Estimate(
+            value, 0.0, freedom, value, value, 1.0 if same else 0.0, 0.0, units, ideal, level,
+        )  # fmt: skip
+    t = (value - ideal) / error
+    p = 2.0 * float(stdtr(freedom, -abs(t)))
+    reach = float(stdtrit(freedom, 0.5 + level / 2)) * error
+    seen = detectable_t(freedom, rate / max(1, family)) * error
+    return Estimate(
+        value, error, freedom, value - reach, value + reach, p, seen, units, ideal, level
+    )
+
+
+def detectable_t(freedom: float, alpha: float, power: float = 0.8) -> float:
+    """How many standard errors a true effect must have to be found with this power.
+
+    The noncentrality d with P(|T(freedom, d)| > t_crit) = power (Owen 1965).
+
+    >>> round(detectable_t(1e6, 0.05), 2), round(detectable_t(4, 0.05), 2)
+    (2.8, 3.76)
+    """
+    from scipy.special import nctdtrinc, stdtrit
+
+    critical = float(stdtrit(freedom, 1 - alpha / 2))
+    return float(nctdtrinc(freedom, 1 - power, critical))
