@@ -6,10 +6,10 @@ independent draws. The model is
 
     y = X b + sum_f Z_f u_f + e,      u_f ~ (0, v_f I),      e ~ (0, v_e I)
 
-with one random factor f per thing that the claim generalises over. The estimate is the least-squares
-contrast c' b; its variance follows from components v estimated by moments (Henderson 1953), and t
-gets the degrees of freedom of Satterthwaite (1946). p, interval, standard error and detectable
-effect come from this one variance, so that they agree.
+with one random factor f per thing that the claim generalises over. The estimate is the contrast
+c' b by least squares; its variance follows from components v estimated by moments (Henderson
+1953), and t gets the degrees of freedom of Satterthwaite (1946). p, interval, standard error and
+detectable effect come from this one variance, so that they agree.
 
 For a complete table of I x J names this is the analysis of variance: (MS_A + MS_B - MS_E) / (I J).
 For disjoint pairs it is the one-sample t test over pairs.
@@ -79,7 +79,7 @@ class Design:
         self.z = np.concatenate(parts, axis=1)
         self.blocks = [slice(a, b) for a, b in zip([0, *ends[:-1]], ends)]
         self.gram = self.z.T @ self.z
-        inverse = np.linalg.pinv(x.T @ x)
+        inverse = np.asarray(np.linalg.pinv(x.T @ x), np.float64)
         self.weights: Floats = x @ (inverse @ direction)
         self.levels = [part.shape[1] for part in parts[1:]]
         self._moments(inverse)
