@@ -52,6 +52,20 @@ class Preview:
 
 
 @dataclass(frozen=True)
+class Placebo:
+    """Comparisons that must find nothing, made with the scores of the run itself.
+
+    Attributes:
+        what: which comparisons, in words ("random halves of the female names").
+        tests, alarms: how many there were, and how many had p <= 0.05.
+    """
+
+    what: str
+    tests: int
+    alarms: int
+
+
+@dataclass(frozen=True)
 class Measured:
     """What a probe found: claims, tables for charts and re-analysis, and its items.
 
@@ -62,6 +76,7 @@ class Measured:
     items: pa.Table | pa.RecordBatchReader
     tables: Mapping[str, pa.Table] = field(default_factory=dict)
     summary: Mapping[str, Any] = field(default_factory=dict)
+    placebos: tuple[Placebo, ...] = ()
 
 
 @dataclass(frozen=True)

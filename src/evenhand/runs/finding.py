@@ -43,6 +43,9 @@ class Finding:
         margin: the distance from the ideal that matters (NaN: none is set).
         units: what `n` counts.
         generalises_over: the factors that were sampled, so that the claim reaches beyond them.
+        error, freedom: standard error of the value and the degrees of freedom of its t.
+        level: of the interval; higher than 0.95 where the finding was picked among many.
+        otherwise: the sentence when nothing is detected; empty once the verdict is known.
     """
 
     id: str
@@ -75,6 +78,10 @@ class Finding:
     margin: float = NAN
     units: str = ""
     generalises_over: tuple[str, ...] = ()
+    error: float = NAN
+    freedom: float = NAN
+    level: float = 0.95
+    otherwise: str = ""
 
     def as_dict(self) -> dict[str, Any]:
         """Plain JSON values; undefined numbers become null."""

@@ -1,0 +1,59 @@
+"""Verdicts over a suite: one rate, agreeing intervals, placebos that withhold."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from evenhand.audit.verdicts import PlaceboRate, decided
+from evenhand.probes.shared.estimates import claim
+from evenhand.runs.finding import Finding
+from evenhand.stats.estimate import estimate
+
+
+def finding(probe: str, number: int, value: float, **more: object) -> Finding:
+    made = claim(
+        f"{probe}/lean/{number}", "lean", estimate(value, 1.0, 39, units=40),
+        sentence="It leans to her.", otherwise="No lean was detected.", units="pairs of names",
+        over=("names",), harm="women",
+    )  # fmt: skip
+    return Finding(**{**made.__dict__, "model": "mine", **more})
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_q_verdict_interval_and_sentence_agree(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    rows = [finding(p, k, rng.normal(rng.choice([0, 4]), 1)) for p in "ab" for k in range(12)]
+    for f in decided(rows, "mine", 0.05):
+        inside = f.low <= f.ideal <= f.high
+        assert f.detected == (f.q <= 0.05)
+        if f.detected:
+            assert not inside
+            assert f.level >= 0.95
+            assert (f.sentence, f.harm) == ("It leans to her.", "women")
+        else:
+            assert inside == (f.p > 0.05)
+            assert (f.sentence, f.harm) == ("No lean was detected.", "")
+        assert f.otherwise == ""
+
+
+def test_controls_and_other_models_do_not_touch_the_family() -> None:
+    rows = [finding("a", k, 0.1) for k in range(3)]
+    others = [finding("a", 9, 9.0, control=True), finding("a", 10, 9.0, model="other")]
+    alone, both = decided(rows, "mine", 0.05), decided([*rows, *others], "mine", 0.05)
+    assert [f.q for f in alone] == [f.q for f in both[:3]]
+    assert both[3].detected
+    assert both[4].detected
+
+
+def test_placebos_that_fire_withhold_the_verdict() -> None:
+    (row,) = decided([finding("a", 0, 9.0)], "mine", 0.05, {"a": PlaceboRate(200, 30)})
+    assert row.detected is False
+    assert "30 of 200 placebos" in row.reason
+    (kept,) = decided([finding("a", 0, 9.0)], "mine", 0.05, {"a": PlaceboRate(200, 11)})
+    assert kept.detected
+
+
+def test_published_rules_keep_their_own_q() -> None:
+    (row,) = decided([finding("a", 0, 9.0, as_published=True, q=0.2)], "mine", 0.05)
+    assert (row.q, row.detected) == (0.2, False)
