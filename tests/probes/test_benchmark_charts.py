@@ -5,7 +5,8 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from evenhand.charts.base import About, Chart, builder_of
+from evenhand.charts.base import About, Chart
+from evenhand.probes.registry import probe_class
 
 
 @pytest.mark.parametrize(
@@ -27,10 +28,11 @@ def test_every_benchmark_has_a_chart_with_its_ideal_value(
 ) -> None:
     numbers = {"value": 60.0, "low": 55.0, "high": 65.0, "p": 0.01, "q": 0.02, "n": 9}
     rows = pa.Table.from_pylist([{**columns, **numbers}])
-    drawn = builder_of(probe, table)(rows, About(probe, probe, table, 0.05))
+    build = probe_class(probe).charts()[table]
+    drawn = build(rows, About(probe, probe, table, 0.05))
     (chart,) = drawn
     assert isinstance(chart, Chart)
     assert chart.rows[0]["verdict"] == "difference detected"
     ideal = 50.0 if probe == "crows-pairs" else 0.0
     assert chart.spec["layer"][0]["encoding"]["x"]["datum"] == ideal
-    assert builder_of(probe, table)(rows.slice(0, 0), About(probe, probe, table, 0.05)) == []
+    assert build(rows.slice(0, 0), About(probe, probe, table, 0.05)) == []

@@ -12,10 +12,11 @@ from typing import Any
 import pytest
 
 from evenhand.audit.auditing import Audit
-from evenhand.audit.comparison import preferences, side_by_side
+from evenhand.audit.comparison import model_names, side_by_side
 from evenhand.audit.suites import load_suite, parse_suite
 from evenhand.errors import DataError, RunError
 from evenhand.models.adapters.scripted import ScriptedModel
+from evenhand.probes.underspecified.compare import preferences
 from evenhand.probes.underspecified.measure import measure
 from evenhand.report.comparison_page import comparison_page
 from evenhand.runs.record import Run
@@ -65,7 +66,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> list[Run]:
 
 
 def test_models_are_compared_by_intensity_and_shared_attributes(runs: list[Run]) -> None:
-    gender = preferences(runs, "gender")
+    gender = preferences(runs, model_names(runs), "gender")
     mu = [row["mu"] for row in gender["models"]]
     assert mu[0] > mu[1] > mu[2]
     assert mu[0] == pytest.approx(0.3, abs=0.03)
@@ -74,7 +75,7 @@ def test_models_are_compared_by_intensity_and_shared_attributes(runs: list[Run])
     first = next(r for r in own if r["group"] == "female")
     assert first["attribute"] == "nurse"
     assert first["detected"]
-    shared = preferences(runs[:2], "gender")["shared"]
+    shared = preferences(runs[:2], model_names(runs[:2]), "gender")["shared"]
     assert shared[0]["attribute"] == "nurse"
     assert shared[0]["detected_in"] == 2
 
@@ -82,13 +83,12 @@ def test_models_are_compared_by_intensity_and_shared_attributes(runs: list[Run])
 def test_runs_of_one_model_under_one_name_are_told_apart(runs: list[Run], tmp_path: Path) -> None:
     copies = [shutil.copytree(runs[0].folder, tmp_path / side / "run") for side in "ab"]
     found = side_by_side([Run.open(folder) for folder in (*copies, copies[0])])
-    names = found["names"]
-    assert len(set(names)) == 3
-    assert all(set(names) <= set(row) for row in found["findings"])
+    assert len(set(found.names)) == 3
+    assert all(set(found.names) <= set(row) for row in found.findings)
 
 
 def test_terms_are_ranked_over_models(runs: list[Run]) -> None:
-    ranks = preferences(runs, "religion")["ranks"]
+    ranks = preferences(runs, model_names(runs), "religion")["ranks"]
     assert len(ranks) == 11
     assert [r["mean_rank"] for r in ranks] == sorted(r["mean_rank"] for r in ranks)
     assert all(r["sd"] == 0 for r in ranks)  # lean is about gender: the models agree here
@@ -103,11 +103,11 @@ def test_the_comparison_is_one_page_that_needs_nothing(runs: list[Run], tmp_path
 
 
 def test_every_table_of_the_probe_has_a_chart(runs: list[Run]) -> None:
-    from evenhand.charts.base import BUILDERS, charts_of
+    from evenhand.charts.base import charts_of
+    from evenhand.probes.underspecified.probe import Underspecified
 
     assert len(charts_of(runs[0], "religion")) >= 6
-    drawn = {table for probe, table in BUILDERS if probe == "underspecified"}
-    assert set(runs[0].tables("religion")) - {"items"} <= drawn
+    assert set(runs[0].tables("religion")) - {"items"} <= set(Underspecified.charts())
     assert (runs[0].folder / "report.html").stat().st_size > 10_000
 
 

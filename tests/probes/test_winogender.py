@@ -9,7 +9,7 @@ import pytest
 
 from evenhand.models.adapters.scripted import ScriptedModel
 from evenhand.probes.pronouns import measure as pronouns
-from evenhand.probes.pronouns.probe import Winogender
+from evenhand.probes.winogender.probe import Winogender
 from evenhand.runner.ask import Ask
 
 

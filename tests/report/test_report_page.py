@@ -17,7 +17,7 @@ from rich.console import Console
 import made_runs
 from evenhand.charts import base as charts
 from evenhand.charts import marks
-from evenhand.charts.base import About, Chart, Listing, builder_of, charts_of
+from evenhand.charts.base import About, Chart, Listing, charts_of
 from evenhand.cli.first_screen import print_first_screen
 from evenhand.report import sources
 from evenhand.report.build import as_json, render
@@ -176,7 +176,7 @@ def test_an_unknown_table_with_intervals_becomes_a_dot_plot() -> None:
     table = pa.table(
         {"word": ["a", "b"], "score": [0.1, -0.4], "score_low": [0.0, -0.5], "score_high": [0.2, 0]}
     )
-    (drawn,) = builder_of("new-probe", "thing")(table, about())
+    (drawn,) = charts.generic(table, about())
     assert isinstance(drawn, Chart)
     assert [r["score"] for r in drawn.rows] == [0.1, -0.4]
     assert drawn.columns == ("label", "score", "score_low", "score_high")
@@ -184,21 +184,9 @@ def test_an_unknown_table_with_intervals_becomes_a_dot_plot() -> None:
 
 def test_an_unknown_table_without_intervals_is_listed() -> None:
     table = pa.table({"word": ["a"] * 500, "count": list(range(500))})
-    (drawn,) = builder_of("new-probe", "thing")(table, about())
+    (drawn,) = charts.generic(table, about())
     assert isinstance(drawn, Listing)
     assert drawn.caption == "200 of 500 rows."
-
-
-def test_a_registered_builder_is_used_for_its_table_alone() -> None:
-    @charts.chart("new-probe", "special")
-    def special(table: pa.Table, known: About) -> list[charts.Drawn]:
-        return []
-
-    try:
-        assert builder_of("new-probe", "special") is special
-        assert builder_of("new-probe", "thing") is charts.generic
-    finally:
-        del charts.BUILDERS["new-probe", "special"]
 
 
 def specs() -> dict[str, dict[str, Any]]:

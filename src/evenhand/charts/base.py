@@ -1,16 +1,16 @@
-"""Charts from a run's tables: a registry of builders, and a fallback for unknown tables.
+"""Charts from a run's tables: what a builder gets and gives, and a fallback for unknown tables.
 
-A probe's charts live in `report/charts_<probe>.py`, which is imported when a run has that
-probe. A builder is found by (probe name, table name):
+A probe's builders stand in `CHARTS` of the `chart.py` in its folder, by table name:
 
-    from evenhand.charts.base import About, Chart, chart
+    from evenhand.charts.base import About, Chart
     from evenhand.charts.marks import dot_plot
 
-    @chart("discovery", "words")
     def words(table: pa.Table, about: About) -> list[Chart]:
         rows = table.to_pylist()
         spec = dot_plot(rows, "d", "word", "success rate, group a minus group b")
         return [Chart("Words", "Each dot is a word.", spec)]
+
+    CHARTS = {"words": words}
 
 Builders only arrange numbers that the probe has already computed.
 """
@@ -21,14 +21,16 @@ import importlib
 import importlib.util
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.types as types
 
 from evenhand.charts.marks import Row, Spec, dot_plot, finite
-from evenhand.runs.finding import Finding
-from evenhand.runs.record import Run
+
+if TYPE_CHECKING:
+    from evenhand.runs.finding import Finding
+    from evenhand.runs.record import Run
 
 MOST_ROWS = 200
 MOST_CELLS = 6_000
@@ -93,8 +95,7 @@ class Listing:
     rows: tuple[Row, ...]
 
 
-BENCHMARKS = ("stereoset", "crows-pairs", "bbq", "winobias", "winogender", "honest", "seat", "ceat")
-HOMES = dict.fromkeys(BENCHMARKS, "evenhand.probes.shared.chart") | {
+HOMES = {
     "study": "evenhand.study.chart",
     "tradeoff": "evenhand.mitigations.head.chart",
     "tokens": "evenhand.mitigations.head.chart_tokens",
@@ -103,25 +104,15 @@ HOMES = dict.fromkeys(BENCHMARKS, "evenhand.probes.shared.chart") | {
 
 Drawn = Chart | Listing
 Builder = Callable[[pa.Table, About], Iterable[Drawn]]
-BUILDERS: dict[tuple[str, str], Builder] = {}
 
 
-def chart(probe: str, table: str) -> Callable[[Builder], Builder]:
-    """Register a builder for the tables of that name of that probe."""
-
-    def register(builder: Builder) -> Builder:
-        BUILDERS[probe, table] = builder
-        return builder
-
-    return register
-
-
-def builder_of(probe: str, table: str) -> Builder:
-    """The registered builder, or the generic one."""
+def builders_of(probe: str) -> Mapping[str, Builder]:
+    """Builders by table name."""
     module = HOMES.get(probe, f"evenhand.probes.{probe.replace('-', '_')}.chart")
+    found: Mapping[str, Builder] = {}
     if importlib.util.find_spec(module):
-        importlib.import_module(module)
-    return BUILDERS.get((probe, table), generic)
+        found = importlib.import_module(module).CHARTS
+    return found
 
 
 def charts_of(run: Run, label: str) -> list[Drawn]:
@@ -132,21 +123,15 @@ def charts_of(run: Run, label: str) -> list[Drawn]:
     rate = float(facts["work"]["suite"].get("false_discovery_rate", 0.05))
     findings = tuple(f for f in run.findings if f.probe == label)
     drawn: list[Drawn] = []
-    for name in _ordered(kind, run.tables(label)):
+    builders = builders_of(kind)
+    order = list(builders)
+    names = [n for n in run.tables(label) if n != "items"]
+    for name in sorted(names, key=lambda n: (order.index(n) if n in order else len(order), n)):
         about = About(label, kind, name, rate, findings, entry)
         table = run.table(label, name)
         if table.num_rows:
-            drawn += builder_of(kind, name)(table, about)
+            drawn += builders.get(name, generic)(table, about)
     return drawn
-
-
-def _ordered(kind: str, tables: Mapping[str, Any]) -> list[str]:
-    """Registered tables first, in the order they were registered."""
-    names = [n for n in tables if n != "items"]
-    for name in names:
-        builder_of(kind, name)
-    order = [table for probe, table in BUILDERS if probe == kind]
-    return sorted(names, key=lambda n: (order.index(n) if n in order else len(order), n))
 
 
 def generic(table: pa.Table, about: About) -> list[Drawn]:

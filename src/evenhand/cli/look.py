@@ -59,19 +59,18 @@ def compare(
     from evenhand.audit.comparison import side_by_side
     from evenhand.runs.record import Run
 
-    table = side_by_side([Run.open(r) for r in runs])
+    compared = side_by_side([Run.open(r) for r in runs])
     if html is not None:
         from evenhand.report.comparison_page import comparison_page
         from evenhand.runner.store import replace
 
-        replace(html, comparison_page(table).encode("utf-8", "backslashreplace"))
-    if output.write_json(table, json):
+        replace(html, comparison_page(compared).encode("utf-8", "backslashreplace"))
+    if output.write_json(compared.as_dict(), json):
         return
-    for part in table.get("preferences", []):
-        shown = ("model", "mu", "mu_low", "mu_high", "mu_floor", "eta", "delta", "epsilon")
-        rows = [{key: row[key] for key in shown} for row in part["models"]]
-        output.print_table(rows, f"Models, {part['label']}")
-    output.print_table(table["findings"], "Findings side by side")
+    for part in compared.parts:
+        if part.brief:
+            output.print_table(part.brief.rows, part.brief.title)
+    output.print_table(compared.findings, "Findings side by side")
     if html is not None:
         output.console().print(f"Read it:   {html}", markup=False)
 

@@ -228,9 +228,8 @@ def _prove(asked: Asked, before: Any, after: Any, texts: list[str] | None) -> di
             audit(m, suite, out=folder / name, seed=asked.seed, progress=progress)
             for m, name in ((before, "before"), (after, "after"))
         ]
-    compared = side_by_side(runs)
-    return {**found, "runs": compared["runs"], "changes": compared["changes"],
-            **{k: compared[k] for k in ("views",) if k in compared}}  # fmt: skip
+    compared = side_by_side(runs).as_dict()
+    return {**found, **{k: compared[k] for k in ("runs", "changes", "views") if k in compared}}
 
 
 def show(result: dict[str, Any]) -> None:
@@ -283,7 +282,7 @@ def show_change(change: dict[str, Any]) -> None:
     for row in change["findings"]:
         tally[row["status"]] = tally.get(row["status"], 0) + 1
     out.print(f"Findings: {', '.join(f'{n} {k}' for k, n in tally.items())}", markup=False)
-    for part in change["discovery"]:
+    for part in change.get("discovery", []):
         counts = ", ".join(f"{n} {k}" for k, n in part["counts"].items())
         out.print(f"Words of {part['label']}: {counts}", markup=False)
         shown = ("word", "group_a", "group_b", "d_before", "d_after", "change", "low", "high", "q",

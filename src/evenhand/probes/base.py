@@ -7,22 +7,27 @@ know which backend answers.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import importlib.util
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 
 import pyarrow as pa
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, PrivateAttr
 
 from evenhand.errors import ModelError
 from evenhand.requests import LazyRequests, Requests, Scores
-from evenhand.runs.card import MetricCard
+from evenhand.runs.card import MetricCard, plain_card
 from evenhand.runs.finding import Finding
 
 if TYPE_CHECKING:
     from evenhand.charts.base import Builder
     from evenhand.probes.reading import Reader
+    from evenhand.runs.compared import Part
     from evenhand.runs.record import Run
+
+FDR = 0.05
+"""The false-discovery rate where a suite sets none."""
 
 
 class Asker(Protocol):
@@ -83,15 +88,27 @@ class Measured:
 class ItemShape:
     """Which columns of a probe's items hold the input, the options, the answer and the score.
 
-    A score of two columns is the first minus the second. `clusters` are the columns whose values
-    were sampled (templates, names, contexts), over which a comparison of two runs generalises.
+    A score of two columns is the first minus the second; one of text is 1 where there is any.
+    Where an option was taken, `picked` and `right` are the columns with its number and that of the
+    right one, and the score is 1 where they agree. `method` says how the answer was read off.
+    `clusters` are the columns whose values were sampled (templates, names, contexts), over which
+    a comparison of two runs generalises.
     """
 
     text: tuple[str, ...]
-    score: tuple[str, ...]
+    score: tuple[str, ...] = ()
     choices: tuple[str, ...] = ()
     answer: tuple[str, ...] = ()
+    picked: str = ""
+    right: str = ""
+    method: str = ""
     clusters: tuple[str, ...] = ()
+
+    def fits(self, columns: Iterable[str]) -> bool:
+        """Whether a table has what the shape names, and a score among it."""
+        single = [name for name in (self.picked, self.right) if name]
+        wanted = {*self.text, *self.score, *self.choices, *self.answer, *single}
+        return bool(self.score or self.picked) and wanted <= set(columns)
 
 
 class Probe(BaseModel):
@@ -105,6 +122,8 @@ class Probe(BaseModel):
         detects: what a finding of it says, for people who read reports.
         cards: what its metrics are called, how to read them, whom they harm.
         item_shape: what the columns of its items are; None where items are not single questions.
+
+    Charts stand in `CHARTS` (builders by table name) of a `chart.py` beside the probe's module.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -119,6 +138,18 @@ class Probe(BaseModel):
 
     as_published: bool = False
     """Follow the released code to the digit instead of the sound default."""
+    _rate: float = PrivateAttr(FDR)
+
+    @property
+    def rate(self) -> float:
+        """The false-discovery rate at which sentences speak of a difference: the suite's."""
+        return self._rate
+
+    def at_rate(self, rate: float) -> Self:
+        """The same probe, wording its findings at this false-discovery rate."""
+        same = self.model_copy()
+        same._rate = rate
+        return same
 
     def run(self, ask: Asker, seed: int) -> Measured:
         """Ask the model and measure."""
@@ -139,7 +170,16 @@ class Probe(BaseModel):
     @classmethod
     def charts(cls) -> Mapping[str, Builder]:
         """Chart builders by table name, in the order of the page."""
-        return {}
+        beside = f"{cls.__module__.rpartition('.')[0]}.chart"
+        if beside == ".chart" or not importlib.util.find_spec(beside):
+            return {}
+        found: Mapping[str, Builder] = importlib.import_module(beside).CHARTS
+        return found
+
+    @classmethod
+    def card(cls, metric: str) -> MetricCard:
+        """How to read one of its metrics."""
+        return next((c for c in cls.cards if c.metric == metric), plain_card(metric))
 
     @classmethod
     def readers(cls) -> Mapping[str, type[Reader]]:
@@ -149,14 +189,21 @@ class Probe(BaseModel):
     @classmethod
     def is_control(cls, finding: Finding) -> bool:
         """Whether a finding of it checks the method on something everybody agrees on."""
-        return bool(finding.details.get("control"))
+        return finding.control or bool(finding.details.get("control"))
 
     @classmethod
-    def compare(
-        cls, runs: Sequence[Run], names: Sequence[str], label: str, seed: int
-    ) -> Mapping[str, Any]:
-        """What this probe adds to a comparison of runs, beside findings and items; by part."""
-        return {}
+    def compare(cls, runs: Sequence[Run], names: Sequence[str], label: str) -> list[Part]:
+        """What this probe adds to a comparison of runs, model by model."""
+        return []
+
+    @classmethod
+    def changed(cls, before: Run, after: Run, label: str, seed: int) -> list[Part]:
+        """What this probe adds to the paired comparison of two runs, item by item.
+
+        Raises:
+            RunError: the runs did not ask the same, so they cannot be paired.
+        """
+        return []
 
     def lexicons(self) -> list[str]:
         """Lexicons that these settings take their words from."""

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from evenhand import plugins
+from evenhand.errors import SpecError
 from evenhand.probes.base import Probe
 from evenhand.settings import filled
 
@@ -15,6 +16,14 @@ def probe_class(name: str, where: str = "") -> type[Probe]:
     hint = "List them with: evenhand ls probes"
     found: type[Probe] = plugins.load(plugins.PROBES, name, what="probe", where=where, hint=hint)
     return found
+
+
+def probe_of(facts: Mapping[str, Any], label: str) -> type[Probe]:
+    """The probe of an entry of run.json; the base of all where its package is not installed."""
+    try:
+        return probe_class(str(facts["probes"].get(label, {}).get("probe", label)))
+    except SpecError:
+        return Probe
 
 
 def probe_names() -> list[str]:

@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from evenhand.charts.base import Chart, Drawn, Listing
 from evenhand.charts.marks import VERDICTS, Row, dot_plot, finite, heatmap, slope
+from evenhand.runs.compared import Change, Comparison
 from evenhand.runs.wording import count
 
 LINES = 8
 GROUPS = 3
 ROWS = 40
 NAMED = 5
-SURE = (
-    "Numbers are paired item by item: the same texts put to both models; q is corrected over all.",
-    "Persisted, gone and appeared compare two verdicts. Only a change whose own test is below 5 % "
-    "is called smaller or larger.",
+PAIRED = (
+    "Numbers are paired item by item: the same texts put to both models; q is corrected over all."
 )
 
 
@@ -33,22 +32,26 @@ class Answers:
     questions: tuple[str, ...] = ("What changed?", "Where?", "How sure is that?", "What next?")
 
 
-def answers(compared: Mapping[str, Any]) -> Answers:
+def answers(compared: Comparison) -> Answers:
     """Put a comparison into words; nothing is computed but counts."""
-    changes = compared.get("changes", [])
-    problem = [f"{c['after']} against {c['before']}: {_tally(c)}" for c in changes]
+    changes = compared.changes
+    problem = [f"{c.after} against {c.before}: {_tally(c)}" for c in changes]
     where = [line for c in changes for line in _moved(c, len(changes) > 1)]
-    reasons = [f"{c['after']}: {c['reason']}" for c in changes if c.get("reason")]
-    last = shlex.quote(str(compared["runs"][-1])) if compared.get("runs") else "RUN"
+    verdicts = (
+        f"Persisted, gone and appeared compare two verdicts. Only a change whose own q is at most "
+        f"{compared.rate:.0%} is called smaller or larger."
+    )
+    reasons = [f"{c.after}: {c.reason}" for c in changes if c.reason]
+    last = shlex.quote(compared.runs[-1])
     steps = (
         ("Read the report of the last run", f"evenhand show {last}"),
         ("Look at the items behind a number", f"evenhand view {last}"),
         ("Decide whether it may ship", f"evenhand gate {last}"),
     )
-    return Answers(tuple(problem), tuple(where), (*SURE, *reasons), steps)
+    return Answers(tuple(problem), tuple(where), (PAIRED, verdicts, *reasons), steps)
 
 
-def _tally(change: Mapping[str, Any]) -> str:
+def _tally(change: Change) -> str:
     """How many findings are detected in both runs, in the first alone, in the later alone."""
     kept, gone, new = (len(_with(change, s)) for s in ("persisted", "gone", "appeared"))
     return (
@@ -57,8 +60,8 @@ def _tally(change: Mapping[str, Any]) -> str:
     )
 
 
-def _with(change: Mapping[str, Any], status: str) -> list[str]:
-    rows = [r for r in change["findings"] if r["status"] == status]
+def _with(change: Change, status: str) -> list[str]:
+    rows = [r for r in change.findings if r["status"] == status]
     rows.sort(key=lambda r: -abs(r["distance_after"] - r["distance_before"]))
     return [_named(r) for r in rows]
 
@@ -69,7 +72,7 @@ def _named(row: Mapping[str, Any]) -> str:
     return f"{name} (turned round)" if turned else name
 
 
-def _moved(change: Mapping[str, Any], several: bool) -> list[str]:
+def _moved(change: Change, several: bool) -> list[str]:
     """Which findings appeared, persisted and are gone; how many numbers moved."""
     out = []
     for status in ("appeared", "persisted", "gone"):
@@ -77,30 +80,30 @@ def _moved(change: Mapping[str, Any], several: bool) -> list[str]:
         if names:
             more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
             out.append(f"{status.capitalize()}: {', '.join(names[:NAMED])}{more}")
-    tested = change["items"]
+    tested = change.items
     moved = [r for r in tested if r["verdict"] in ("smaller", "larger")]
     if tested:
         out.append(
             f"Scores shown to move: {len(moved)} of {count(len(tested), 'number')}, paired item by "
             f"item"
         )
-    return [f"{change['after']}: {line}" for line in out] if several else out
+    return [f"{change.after}: {line}" for line in out] if several else out
 
 
-def charts(compared: Mapping[str, Any]) -> list[tuple[str, list[Drawn]]]:
+def charts(compared: Comparison) -> list[tuple[str, list[Drawn]]]:
     """Sections of the page: one for each later run against the first."""
     out: list[tuple[str, list[Drawn]]] = []
-    for change in compared.get("changes", []):
-        title = f"{change['after']} against {change['before']}"
-        parts = [*_slopes(change), *_sizes(change), *_words(change), *_findings(change)]
-        out.append((title, parts))
+    for change in compared.changes:
+        title = f"{change.after} against {change.before}"
+        own = [d for part in change.parts for d in part.drawn]
+        out.append((title, [*_slopes(change), *_sizes(change), *own, *_findings(change)]))
     return out
 
 
-def _slopes(change: Mapping[str, Any]) -> list[Drawn]:
+def _slopes(change: Change) -> list[Drawn]:
     """Before and after of findings detected in either run; one chart per probe and metric."""
     groups: dict[str, list[Mapping[str, Any]]] = {}
-    for row in change["findings"]:
+    for row in change.findings:
         if row["status"] != "not detected" and finite(row["before"]) and finite(row["after"]):
             groups.setdefault(str(row["finding"]).rpartition("/")[0], []).append(row)
     out: list[Drawn] = []
@@ -114,15 +117,15 @@ def _slopes(change: Mapping[str, Any]) -> list[Drawn]:
         spec = slope(rows, "finding", "run", "value", name.rpartition("/")[2] or "value")
         caption = (
             f"The {count(len(own), 'finding')} of {name or 'this kind'} that moved most, of those "
-            f"detected in either run. Before: {change['before']}; after: {change['after']}."
+            f"detected in either run. Before: {change.before}; after: {change.after}."
         )
         out.append(Chart(f"Before and after: {name}", caption, spec, tuple(rows[0])))
     return out
 
 
-def _sizes(change: Mapping[str, Any]) -> list[Drawn]:
+def _sizes(change: Change) -> list[Drawn]:
     """The paired change of each number's size, with its interval."""
-    known = [r for r in change["items"] if finite(r["size_change"])]
+    known = [r for r in change.items if finite(r["size_change"])]
     several = len({r["probe"] for r in known}) > 1
     rows: list[Row] = [
         {"number": f"{r['probe']}: " * several + str(r["number"]).replace("_", " "), "n": r["n"],
@@ -141,29 +144,10 @@ def _sizes(change: Mapping[str, Any]) -> list[Drawn]:
     return [Chart("Paired change of sizes", caption, spec, columns)]
 
 
-def _words(change: Mapping[str, Any]) -> list[Drawn]:
-    """Words of discovery whose difference persisted, shrank, grew, appeared or is gone."""
-    out: list[Drawn] = []
-    for part in change["discovery"]:
-        told = [r for r in part["words"] if r["status"] != "not detected" and finite(r["change"])]
-        rows = [
-            {"word": f"{r['word']} ({r['group_a']} / {r['group_b']})",
-             "verdict": VERDICTS[int(not (r["q"] is not None and r["q"] <= 0.05))],
-             **{k: r[k] for k in ("d_before", "d_after", "change", "low", "high", "q", "status")}}
-            for r in sorted(told, key=lambda r: r["change"])[:ROWS]
-        ]  # fmt: skip
-        if rows:
-            spec = dot_plot(rows, "change", "word", "change of the difference of success rates")
-            caption = "Words detected in either run; bars are 95 % intervals over names and texts."
-            columns = ("word", "status", "d_before", "d_after", "change", "low", "high", "q")
-            out.append(Chart(f"Words of {part['label']}", caption, spec, columns))
-    return out
-
-
-def _findings(change: Mapping[str, Any]) -> list[Drawn]:
+def _findings(change: Change) -> list[Drawn]:
     """Every finding with its status; what appeared comes first."""
     order = ["appeared", "persisted", "gone", "not detected"]
-    rows = sorted(change["findings"], key=lambda r: (order.index(r["status"]), r["finding"]))
+    rows = sorted(change.findings, key=lambda r: (order.index(r["status"]), r["finding"]))
     if not rows:
         return []
     columns = ("finding", "status", "before", "after", "q_before", "q_after", "sentence")
@@ -176,17 +160,16 @@ def _claim(row: Mapping[str, Any]) -> str:
     return str(row["sentence"]) if row["status"] in ("appeared", "persisted") else ""
 
 
-def models(compared: Mapping[str, Any]) -> list[Drawn]:
-    """Findings over models as heat maps, one per probe and metric, for runs without preferences."""
-    names: Sequence[str] = compared["names"]
+def models(compared: Comparison) -> list[Drawn]:
+    """Findings over models as heat maps, one per probe and metric."""
     groups: dict[str, list[Mapping[str, Any]]] = {}
-    for row in compared["findings"]:
+    for row in compared.findings:
         groups.setdefault(str(row["finding"]).rpartition("/")[0], []).append(row)
     out: list[Drawn] = []
     for name, own in sorted(groups.items(), key=lambda g: -len(g[1]))[:GROUPS]:
         cells = [
             {"finding": str(r["finding"]).rpartition("/")[2], "model": m, "value": r[m]}
-            for r in own[:ROWS] for m in names if finite(r[m])
+            for r in own[:ROWS] for m in compared.names if finite(r[m])
         ]  # fmt: skip
         if len(own) > 1 and cells:
             spec = heatmap(cells, "model", "finding", "value", "value", numbers=True)

@@ -130,3 +130,8 @@ def audited_name(facts: Mapping[str, Any]) -> str:
     """The audited model as findings call it: its name, where a folder or file was given."""
     given = str(facts["work"]["model"])
     return str(facts.get("models", {}).get(given, {}).get("name", given))
+
+
+def rate_of(facts: Mapping[str, Any]) -> float:
+    """The false-discovery rate of a run: the one that its suite sets, for verdicts and words."""
+    return float(facts["work"]["suite"].get("false_discovery_rate", 0.05))

@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from evenhand.charts.base import About, Chart, Drawn, chart
+from evenhand.charts.base import About, Chart, Drawn
 from evenhand.charts.marks import Row, base, category, dot_plot, finite, heatmap, quantity, tooltip
 from evenhand.runs.finding import Finding
 from evenhand.study.correlation import LOW_CEILING
@@ -28,7 +28,6 @@ def short(column: str) -> str:
     return name if stage == "intrinsic" else f"{TASKS.get(stage, stage)} {name}"
 
 
-@chart("study", "correlations")
 def correlations(table: pa.Table, about: About) -> list[Drawn]:
     """A matrix of rank correlations per training algorithm, and inside families if few."""
     drawn: list[Drawn] = []
@@ -73,7 +72,6 @@ def _matrix(cells: list[Row], view: str, algorithm: str) -> Chart:
     return Chart(f"{algorithm}: correlations, {where}", caption, spec, tuple(cells[0]))
 
 
-@chart("study", "reliability")
 def reliability(table: pa.Table, about: About) -> list[Drawn]:
     """How much of each metric's spread is more than the noise of training."""
     known = table.to_pylist()
@@ -99,7 +97,6 @@ def reliability(table: pa.Table, about: About) -> list[Drawn]:
     return [Chart("Reliability of each number", caption, spec, columns)]
 
 
-@chart("study", "points")
 def scatters(table: pa.Table, about: About) -> list[Drawn]:
     """The strongest pair of each behaviour as a scatter plot, error bars on replicates."""
     rows = table.to_pylist()
@@ -161,3 +158,10 @@ def _scatter(rows: list[Row], x: str, y: str, sentence: str, algorithm: str) -> 
     title = f"{algorithm}: {short(x)} against {short(y)}"
     spec = base(rows, height=300, layer=[bars, dots])
     return Chart(title, caption, spec, ("embedding", "family", "x", "y", "low", "high", "n"))
+
+
+CHARTS = {
+    "correlations": correlations,
+    "reliability": reliability,
+    "points": scatters,
+}

@@ -1,33 +1,22 @@
-"""Several runs of one suite: finding by finding, and model by model.
-
-`side_by_side` puts every finding of the runs beside each other. For runs with the underspecified
-probe, `preferences` gives what UnQover's pictures show: the intensity of each model with its
-noise floor (Fig. 3, 6), reasoning errors (Table 5), the attributes that lean most to each group
-(Tables 2, 4), those that models share (Table 3), and the ranks of terms over models (Fig. 4, 5).
-"""
+"""Several runs of one suite: finding by finding, model by model, and item by item."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
+from evenhand.audit.comparison import items
 from evenhand.errors import RunError
+from evenhand.probes.base import Probe
+from evenhand.probes.registry import probe_of
+from evenhand.runs.compared import Change, Comparison
 from evenhand.runs.record import Run
-from evenhand.stats.ranks import rank_table
-
-PROBE = "underspecified"
-TOP = 5
-NUMBERS = (
-    "mu", "mu_low", "mu_high", "mu_floor", "mu_floor_p95", "mu_p", "eta", "eta_low", "eta_high",
-    "eta_floor", "delta", "delta_low", "delta_high", "epsilon", "epsilon_low", "epsilon_high",
-    "mean_score", "neither", "n_cells", "asked_by",
-)  # fmt: skip
+from evenhand.runs.story import rate_of
 
 
-def side_by_side(runs: Sequence[Run]) -> dict[str, Any]:
-    """The value and interval of each finding in every run.
+def side_by_side(runs: Sequence[Run]) -> Comparison:
+    """The value and interval of each finding in every run, and each later run against the first.
 
     Raises:
         RunError: fewer than two runs, or runs that did not ask the same.
@@ -44,40 +33,42 @@ def side_by_side(runs: Sequence[Run]) -> dict[str, Any]:
             row[name] = finding.value if finding else None
             row[f"{name} interval"] = f"{finding.low:.3f} to {finding.high:.3f}" if finding else "-"
         rows.append(row)
-    result = {"runs": [str(r.folder) for r in runs], "names": names, "findings": rows}
-    shared = [preferences(runs, label) for label in _labels(runs)]
-    if shared:
-        result["preferences"] = shared
-    return {**result, **paired(runs, names)}
+    asked = _asked(runs)
+    return Comparison(
+        runs=tuple(str(r.folder) for r in runs),
+        names=tuple(names),
+        findings=tuple(rows),
+        changes=tuple(
+            _change(runs[0], later, (names[0], name), asked)
+            for later, name in zip(runs[1:], names[1:])
+        ),
+        rate=rate_of(runs[0].facts),
+        parts=tuple(p for label, kind in asked.items() for p in kind.compare(runs, names, label)),
+    )
 
 
-def paired(runs: Sequence[Run], names: Sequence[str]) -> dict[str, Any]:
-    """The first run against each later one, item by item; for discovery word by word too.
-
-    Returns:
-        `changes` (one entry per later run: `items`, `findings`, and `discovery` where asked) and
-        `views` (the paper's tables of discovery over all runs).
-    """
-    from evenhand.audit.comparison import items
-    from evenhand.probes.discovery import compare as discovery
-
-    first = runs[0]
+def _change(
+    first: Run, later: Run, names: tuple[str, str], asked: dict[str, type[Probe]]
+) -> Change:
+    """One run against the first, paired item by item where both asked the same items."""
     seed = int(first.facts["work"]["seed"])
-    entries = first.facts["probes"]
-    labels = [k for k, v in entries.items() if v["probe"] == discovery.PROBE]
-    asked = [k for k in labels if all(_asked(r.facts["probes"].get(k)) for r in runs)]
-    changes = []
-    for run, name in zip(runs[1:], names[1:]):
-        made: dict[str, Any] = {"before": names[0], "after": name, "items": [], "discovery": []}
-        made["findings"] = items.finding_changes(first, run)
-        try:
-            made["items"] = items.item_changes(first, run, seed)
-            made["discovery"] = [discovery.paired_words(first, run, k, seed) for k in asked]
-        except RunError as error:  # models whose vocabularies allow other items
-            made["reason"] = str(error)
-        changes.append(made)
-    found = {"views": [discovery.views(runs, names, k) for k in asked]} if asked else {}
-    return {"changes": changes, **found}
+    change = Change(*names, tuple(items.finding_changes(first, later)))
+    try:
+        change = replace(change, items=tuple(items.item_changes(first, later, seed)))
+        parts = [p for k, kind in asked.items() for p in kind.changed(first, later, k, seed)]
+        return replace(change, parts=tuple(parts))
+    except RunError as error:  # models whose vocabularies allow other items
+        return replace(change, reason=str(error))
+
+
+def _asked(runs: Sequence[Run]) -> dict[str, type[Probe]]:
+    """The probes that every run has finished, by label."""
+    entries = [run.facts["probes"] for run in runs]
+    return {
+        label: probe_of(runs[0].facts, label)
+        for label in entries[0]
+        if all(e.get(label) and not e[label].get("skipped") for e in entries)
+    }
 
 
 def _same_questions(runs: Sequence[Run]) -> None:
@@ -107,121 +98,6 @@ def _first_difference(one: dict[str, Any], two: dict[str, Any]) -> str:
                 label = a.get("label", a["name"])
                 return f" ({label}: {key} is {a.get(key)!r} and {b.get(key)!r})"
     return ""
-
-
-def _labels(runs: Sequence[Run]) -> list[str]:
-    """Entries with the underspecified probe that every run has finished."""
-    entries = [run.facts["probes"] for run in runs]
-    return [
-        label
-        for label, entry in entries[0].items()
-        if entry["probe"] == PROBE and all(_asked(e.get(label)) for e in entries)
-    ]
-
-
-def _asked(entry: dict[str, Any] | None) -> bool:
-    return bool(entry) and not (entry or {}).get("skipped")
-
-
-def preferences(runs: Sequence[Run], label: str) -> dict[str, Any]:
-    """The underspecified probe of several runs, model by model.
-
-    Returns:
-        `models` (one row each: mu, eta, delta, epsilon with intervals and floors), `top`
-        (attributes that lean most to each group or term), `shared` (attributes that lean the same
-        way in every model), `ranks` (terms, mean and standard deviation of their rank), and
-        `agreement` (correlation of leans between each two models).
-    """
-    names = model_names(runs)
-    grouped = all("gamma_group" in run.tables(label) for run in runs)
-    tables = [run.table(label, "gamma_group" if grouped else "gamma").to_pylist() for run in runs]
-    who = "group" if grouped else "term"
-    rate = float(runs[0].facts["work"]["suite"]["false_discovery_rate"])
-    return {
-        "label": label,
-        "models": [_model_row(run, label, name) for run, name in zip(runs, names)],
-        "top": [row for name, t in zip(names, tables) for row in _top(name, t, who, rate)],
-        "shared": _shared(names, tables, who, rate),
-        "ranks": _ranks(runs, names, label),
-        "agreement": _agreement(names, tables, who),
-    }
-
-
-def _model_row(run: Run, label: str, name: str) -> dict[str, Any]:
-    summary = run.facts["probes"][label]["summary"]
-    return {"model": name, **{key: summary.get(key) for key in NUMBERS}}
-
-
-def _top(name: str, table: list[dict[str, Any]], who: str, rate: float) -> list[dict[str, Any]]:
-    """The attributes that lean most to each group (or, over all terms, the largest leans)."""
-    sides = list(dict.fromkeys(str(r[who]) for r in table)) if who == "group" else [None]
-    rows = []
-    for side in sides:
-        own = [r for r in table if side is None or r[who] == side]
-        best = sorted(own, key=lambda r: -(r["gamma"] or 0.0))[:TOP]
-        rows += [
-            {"model": name, who: r[who], "place": k, "attribute": r["attribute"],
-             "gamma": r["gamma"], "low": r["low"], "high": r["high"], "q": r["q"],
-             "eta": r["eta"], "detected": r["q"] is not None and r["q"] <= rate}
-            for k, r in enumerate(best, start=1) if (r["gamma"] or 0.0) > 0
-        ]  # fmt: skip
-    return rows
-
-
-def _shared(
-    names: list[str], tables: list[list[dict[str, Any]]], who: str, rate: float
-) -> list[dict[str, Any]]:
-    """Leans with one sign in all models, those detected in most models first."""
-    known = [{(r[who], r["attribute"]): r for r in table} for table in tables]
-    rows = []
-    for key in known[0]:
-        found = [table.get(key) for table in known]
-        if any(r is None or (r["gamma"] or 0.0) <= 0 for r in found):
-            continue
-        kept = [r for r in found if r is not None]
-        row: dict[str, Any] = {who: key[0], "attribute": key[1]}
-        row |= {name: r["gamma"] for name, r in zip(names, kept)}
-        row["detected_in"] = sum(r["q"] is not None and r["q"] <= rate for r in kept)
-        row["mean"] = float(np.mean([r["gamma"] for r in kept]))
-        rows.append(row)
-    return sorted(rows, key=lambda r: (-r["detected_in"], -r["mean"]))
-
-
-def _ranks(runs: Sequence[Run], names: list[str], label: str) -> list[dict[str, Any]]:
-    """Terms by mean rank of gamma(x) over models; 1 is picked most."""
-    models = [
-        {r["term"]: r["gamma"] for r in run.table(label, "gamma_term").to_pylist()} for run in runs
-    ]
-    return [
-        {"term": r.term, "mean_rank": r.mean, "sd": r.sd, **dict(zip(names, r.ranks))}
-        for r in rank_table(models)
-    ]
-
-
-def _agreement(
-    names: list[str], tables: list[list[dict[str, Any]]], who: str
-) -> list[dict[str, Any]]:
-    """How alike two models lean: Pearson correlation of gamma over shared rows.
-
-    With groups, each attribute counts once: the other group is its mirror image.
-    """
-    side = tables[0][0][who] if who == "group" and tables[0] else None
-    leans = [
-        {(r[who], r["attribute"]): r["gamma"] for r in t if side is None or r[who] == side}
-        for t in tables
-    ]
-    rows = []
-    for i in range(len(names)):
-        for j in range(i + 1, len(names)):
-            keys = [k for k in leans[i] if k in leans[j]]
-            one, two = (np.asarray([lean[k] for k in keys], float) for lean in (leans[i], leans[j]))
-            varies = len(keys) > 2 and np.ptp(one) > 0 and np.ptp(two) > 0
-            rows.append({
-                "first": names[i], "second": names[j], "n": len(keys),
-                "correlation": float(np.corrcoef(one, two)[0, 1]) if varies else None,
-                "same_sign": int((one * two > 0).sum()),
-            })  # fmt: skip
-    return rows
 
 
 def model_names(runs: Sequence[Run]) -> list[str]:

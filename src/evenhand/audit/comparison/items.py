@@ -7,6 +7,7 @@ move (for signed preferences and for divergences alike, a smaller size is nearer
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -15,12 +16,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from evenhand.errors import RunError
+from evenhand.probes.registry import probe_of
 from evenhand.runs.record import Run
+from evenhand.runs.story import rate_of
 from evenhand.stats import bootstrap, permutation
 from evenhand.stats.multiple import benjamini_hochberg
 
-CLUSTERS = ("template", "prompt", "context", "target", "index", "name", "first", "word")
-RATE = 0.05
 Floats = npt.NDArray[np.float64]
 
 
@@ -81,7 +82,8 @@ def item_changes(before: Run, after: Run, seed: int = 0) -> list[dict[str, Any]]
     rows: list[dict[str, Any]] = []
     for label in shared_labels(before, after):
         one, two = matched(before, after, label)
-        clusters = _clusters(one)
+        shape = probe_of(before.facts, label).item_shape
+        clusters = _clusters(one, shape.clusters if shape else ())
         for column in _columns(one):
             if pa.types.is_floating(one.schema.field(column).type) and column in _columns(two):
                 a, b = (_floats(t, column) for t in (one, two))
@@ -91,7 +93,7 @@ def item_changes(before: Run, after: Run, seed: int = 0) -> list[dict[str, Any]]
         for row, value in zip(rows, q):
             row[key.replace("p", "q", 1)] = float(value)
     for row in rows:
-        row["verdict"] = _verdict(row)
+        row["verdict"] = _verdict(row, rate_of(before.facts))
     return rows
 
 
@@ -100,8 +102,9 @@ def _floats(table: pa.Table, column: str) -> Floats:
     return np.asarray(values.to_numpy(zero_copy_only=False), np.float64)
 
 
-def _clusters(table: pa.Table) -> npt.NDArray[np.int64] | None:
-    for column in CLUSTERS:
+def _clusters(table: pa.Table, columns: Sequence[str]) -> npt.NDArray[np.int64] | None:
+    """Codes of the first of the columns that parts the items; None when each stands alone."""
+    for column in columns:
         if column in table.column_names and _names(table, column):
             values = np.asarray(table.column(column).to_pylist(), object).astype(str)
             found, codes = np.unique(values, return_inverse=True)
@@ -131,8 +134,8 @@ def _change(
         np.asarray(ends.high)), "reason": ""}  # fmt: skip
 
 
-def _verdict(row: dict[str, Any]) -> str:
-    if not row["q_size"] <= RATE:
+def _verdict(row: dict[str, Any], rate: float) -> str:
+    if not row["q_size"] <= rate:
         return "no difference detected"
     return "smaller" if row["size_change"] < 0 else "larger"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from evenhand.charts.base import About, Chart, Drawn, chart
+from evenhand.charts.base import About, Chart, Drawn
 from evenhand.charts.marks import Row, Spec, finite, frontier, slope
 from evenhand.mitigations.story import chosen
 
@@ -12,7 +12,6 @@ MOST = 0.25
 GAPS = {"hellinger2": "mean over pairs", "hellinger2_median": "median over pairs"}
 
 
-@chart("tradeoff", "points")
 def points(table: pa.Table, about: About) -> list[Drawn]:
     """Before and after, then every setting that was judged, one line per number of rounds."""
     rows = table.to_pylist()
@@ -49,7 +48,6 @@ def _before_after(before: Row, after: Row) -> list[Drawn]:
     return [Chart("Measured gap, before and after", caption, spec, wide=True)]
 
 
-@chart("tradeoff", "stereoset")
 def stereoset(table: pa.Table, about: About) -> list[Drawn]:
     """StereoSet's distance from 50 against perplexity, the same settings."""
     spec = _frontier(table.to_pylist(), "gap", "StereoSet: distance of SS from 50")
@@ -80,3 +78,9 @@ def _line(row: Row) -> str:
     if row["alpha"] == "learned":
         return "learned alpha"
     return "1 round" if row["rounds"] == 1 else f"{row['rounds']} rounds"
+
+
+CHARTS = {
+    "points": points,
+    "stereoset": stereoset,
+}

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from evenhand.charts.base import About, Chart, Drawn, chart
+from evenhand.charts.base import About, Chart, Drawn
 from evenhand.charts.marks import heatmap
 
 
-@chart("context_accuracy", "accuracy")
 def accuracy(table: pa.Table, about: About) -> list[Drawn]:
     """Accuracy by training contexts (rows) and test contexts (columns)."""
     rows = [r for r in table.to_pylist() if r["features"] == "states"]
@@ -19,3 +18,8 @@ def accuracy(table: pa.Table, about: About) -> list[Drawn]:
     )
     columns = ("train", "test", "accuracy", "low", "high", "majority", "n")
     return [Chart("Context classifier", caption, spec, columns=columns)]
+
+
+CHARTS = {
+    "accuracy": accuracy,
+}

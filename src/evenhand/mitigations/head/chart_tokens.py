@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from evenhand.charts.base import About, Chart, Drawn, chart
+from evenhand.charts.base import About, Chart, Drawn
 from evenhand.charts.marks import dot_plot, scatter
 
 SHOWN = 40
 
 
-@chart("tokens", "tokens")
 def tokens(table: pa.Table, about: About) -> list[Drawn]:
     """The most sensitive tokens, and all of the set S on both of its measures."""
     rows = table.to_pylist()
@@ -31,3 +30,8 @@ def tokens(table: pa.Table, about: About) -> list[Drawn]:
         Chart("Most sensitive tokens", caption, first, columns=columns),
         Chart("All tokens of the set S", "Each dot is a token.", every, columns=columns),
     ]
+
+
+CHARTS = {
+    "tokens": tokens,
+}

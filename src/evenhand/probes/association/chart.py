@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from evenhand.charts.base import About, Chart, Drawn, chart
+from evenhand.charts.base import About, Chart, Drawn
 from evenhand.charts.marks import dot_plot, finite
-from evenhand.runs.wording import CONTROL_TESTS
 
 
-@chart("association", "tests")
 def tests(table: pa.Table, about: About) -> list[Drawn]:
     """One dot per word test, in the order of the tests."""
+    checks = {f.id.rpartition("/")[2] for f in about.findings if f.control}
     shown = []
     for row in table.to_pylist():
         if not finite(row["effect_size"]):
             continue
         sets = f"{row['x_label']} / {row['y_label']}, {row['a_label']} / {row['b_label']}"
-        check = " (method check)" if row["test"] in CONTROL_TESTS else ""
+        check = " (method check)" if row["test"] in checks else ""
         shown.append(
             {"label": f"{row['test']}: {sets}{check}", "verdict": about.detected(row), **row}
         )
@@ -35,3 +34,8 @@ def tests(table: pa.Table, about: About) -> list[Drawn]:
     )
     columns = ("label", "effect_size", "effect_size_low", "effect_size_high", "p_two_sided", "q")
     return [Chart("Word association tests", caption, spec, columns, wide=True)]
+
+
+CHARTS = {
+    "tests": tests,
+}

@@ -17,8 +17,10 @@ import pyarrow as pa
 from pydantic import Field, field_validator
 
 from evenhand.metrics.association import unit_rows
+from evenhand.probes.association.cards import CARDS
 from evenhand.probes.association.measure import MISSING, SETS, choose_tests, measure, table_of
 from evenhand.probes.base import Asker, Measured, Preview, Probe
+from evenhand.probes.shared.word_tests import checks_method, lexicons_of
 from evenhand.requests import Embed
 from evenhand.runs.finding import NAN, Finding
 from evenhand.words.lexicons import WordSets
@@ -41,6 +43,7 @@ class Association(Probe):
     )
     needs: ClassVar[tuple[str, ...]] = (Embed.kind,)
     detects: ClassVar[str] = "word vectors in which groups lie nearer to one attribute"
+    cards: ClassVar = CARDS
 
     tests: tuple[str, ...] = tuple(f"weat{k}" for k in range(1, 11))
     """Names of packaged tests, or one file with word lists x, y, a, b per test."""
@@ -78,6 +81,13 @@ class Association(Probe):
         if len(self.tests) == 1:
             return choose_tests(self.tests[0])
         return choose_tests(self.tests)
+
+    @classmethod
+    def is_control(cls, finding: Finding) -> bool:
+        return super().is_control(finding) or checks_method(finding)
+
+    def lexicons(self) -> list[str]:
+        return lexicons_of(self.tests)
 
     def preview(self, answers: frozenset[str], seed: int) -> Preview:
         self.choose(answers)
@@ -155,6 +165,7 @@ class Association(Probe):
             reason=row["reason"] or "",
             method=self._method(row["p_method"], f"{x} and {y}"),
             as_published=self.as_published,
+            control=test.social == "none",
             details={
                 "rnsb": row["rnsb"],
                 "rnsb_kl": row["rnsb_kl"],

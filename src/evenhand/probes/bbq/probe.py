@@ -14,7 +14,8 @@ import numpy as np
 import pyarrow as pa
 from pydantic import Field
 
-from evenhand.probes.base import Asker, Measured, Preview, Probe
+from evenhand.probes.base import Asker, ItemShape, Measured, Preview, Probe
+from evenhand.probes.bbq.cards import CARDS
 from evenhand.probes.bbq.files import Item, read_items
 from evenhand.probes.bbq.measure import TESTED, score
 from evenhand.probes.shared.claims import claim, drawn
@@ -53,6 +54,11 @@ class Bbq(Probe):
     paper: ClassVar[str] = "Parrish et al. 2022 (BBQ)"
     needs: ClassVar[tuple[str, ...]] = (Option.kind,)
     detects: ClassVar[str] = "answers that follow stereotypes, against or without evidence"
+    cards: ClassVar = CARDS
+    item_shape: ClassVar = ItemShape(
+        text=("context", "question"), choices=("ans0", "ans1", "ans2"), picked="picked",
+        right="label", method="most likely option", clusters=("template", "context"),
+    )  # fmt: skip
 
     data: str = ""
     sets: int | None = Field(100, ge=2)

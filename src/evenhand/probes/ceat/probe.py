@@ -15,8 +15,10 @@ from pydantic import Field
 from evenhand.errors import DataError
 from evenhand.probes.association.measure import choose_tests
 from evenhand.probes.base import Asker, Measured, Preview, Probe
+from evenhand.probes.ceat.cards import CARDS
 from evenhand.probes.ceat.measure import SETS, find_contexts, read_lines, score_test
 from evenhand.probes.shared.claims import claim
+from evenhand.probes.shared.word_tests import checks_method, lexicons_of
 from evenhand.requests import Embed
 from evenhand.runs.finding import Finding
 from evenhand.stats.clustered_means import find_data, with_q
@@ -39,6 +41,7 @@ class Ceat(Probe):
     paper: ClassVar[str] = "Guo and Caliskan 2021 (CEAT)"
     needs: ClassVar[tuple[str, ...]] = (Embed.kind,)
     detects: ClassVar[str] = "contexts in which groups' words lie nearer to one attribute"
+    cards: ClassVar = CARDS
 
     data: str = ""
     tests: tuple[str, ...] = ("weat6", "weat7", "weat8")
@@ -60,6 +63,13 @@ class Ceat(Probe):
                 "give a larger corpus with: --data FILE"
             )
         return there
+
+    @classmethod
+    def is_control(cls, finding: Finding) -> bool:
+        return super().is_control(finding) or checks_method(finding)
+
+    def lexicons(self) -> list[str]:
+        return lexicons_of(self.tests)
 
     def preview(self, answers: frozenset[str], seed: int) -> Preview:
         self.choose(answers)
@@ -92,10 +102,11 @@ class Ceat(Probe):
         )
         absent = sorted(w for w, row in there.items() if not row)
         summary = {"tests": len(rows), "contexts": len(texts), "words_without_context": absent}
-        return Measured([self._finding(r) for r in rows], items,
+        claims = [self._finding(r, t) for r, t in zip(rows, tests)]
+        return Measured(claims, items,
                         {"tests": pa.Table.from_pylist(flat)}, summary)  # fmt: skip
 
-    def _finding(self, row: dict[str, Any]) -> Finding:
+    def _finding(self, row: dict[str, Any], test: WordSets) -> Finding:
         near, far = ("a", "b") if not row["value"] < 0 else ("b", "a")
         said = (
             f"{row['test']} in context: {row['x_label']} lie nearer to {row[f'{near}_label']} than "
@@ -111,6 +122,7 @@ class Ceat(Probe):
             sentence=said if row["value"] == row["value"] else f"{row['test']}: not computed.",
             method="random effects over draws; words resampled and permuted",
             as_published=self.as_published,
+            control=test.social == "none",
         )
 
 

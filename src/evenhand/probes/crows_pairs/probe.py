@@ -16,7 +16,8 @@ import pyarrow as pa
 from pydantic import Field
 
 from evenhand.errors import DataError, SpecError
-from evenhand.probes.base import Asker, Measured, Preview, Probe
+from evenhand.probes.base import Asker, ItemShape, Measured, Preview, Probe
+from evenhand.probes.crows_pairs.cards import CARDS
 from evenhand.probes.crows_pairs.measure import Pair, Scored, read_pairs, shared_places
 from evenhand.probes.shared.claims import claim, drawn
 from evenhand.requests import MASK, Continuation, MaskScore, Requests
@@ -43,6 +44,11 @@ class CrowsPairs(Probe):
     paper: ClassVar[str] = "Nangia et al. 2020 (CrowS-Pairs)"
     needs: ClassVar[tuple[str, ...]] = (MaskScore.kind, Continuation.kind)
     detects: ClassVar[str] = "stereotyping sentences preferred over their counterparts"
+    cards: ClassVar = CARDS
+    item_shape: ClassVar = ItemShape(
+        text=("bias_type", "direction"), score=("sent_more_score", "sent_less_score"),
+        choices=("sent_more", "sent_less"),
+    )  # fmt: skip
 
     data: str = ""
     pairs: int | None = Field(None, ge=2)

@@ -3,33 +3,33 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Any
 
 import pyarrow as pa
 
-from evenhand.charts.base import About, Chart, Drawn, Listing, chart
-from evenhand.charts.marks import dot_plot, heatmap, scatter, volcano
+from evenhand.charts.base import About, Chart, Drawn, Listing
+from evenhand.charts.marks import VERDICTS, dot_plot, finite, heatmap, scatter, volcano
 
 WORDS = 40
 
 
-def _strongest_pair(rows: list[dict[str, Any]]) -> str:
-    """The pair of groups with the smallest q, then the most words below 5 %."""
+def _strongest_pair(rows: list[dict[str, Any]], rate: float) -> str:
+    """The pair of groups with the most detected words, then the smallest q."""
     pairs = dict.fromkeys(r["pair"] for r in rows)
 
     def weight(pair: str) -> tuple[int, float]:
         q = [r["q"] for r in rows if r["pair"] == pair and r["q"] is not None]
-        return -sum(v <= 0.05 for v in q), min(q, default=1.0)
+        return -sum(v <= rate for v in q), min(q, default=1.0)
 
     return str(min(pairs, key=weight))
 
 
-@chart("discovery", "words")
 def words(table: pa.Table, about: About) -> list[Drawn]:
     rows = [r for r in table.to_pylist() if r.get("p") is not None and r.get("rd") is not None]
     if not rows:
         return []
-    pair = _strongest_pair(rows)
+    pair = _strongest_pair(rows, about.rate)
     here = [{**r, "verdict": about.detected(r)} for r in rows if r["pair"] == pair]
     near = sorted(here, key=lambda r: (r["q"], r["p"]))[:WORDS]
     named = {id(r) for r in near[:12]}
@@ -55,7 +55,6 @@ def words(table: pa.Table, about: About) -> list[Drawn]:
     ]
 
 
-@chart("discovery", "rates")
 def rates(table: pa.Table, about: About) -> list[Drawn]:
     rows = table.to_pylist()
     if not rows or "sr" not in rows[0]:
@@ -78,7 +77,6 @@ def rates(table: pa.Table, about: About) -> list[Drawn]:
     ]
 
 
-@chart("discovery", "names")
 def names(table: pa.Table, about: About) -> list[Drawn]:
     rows = table.to_pylist()
     if not rows or "x" not in rows[0]:
@@ -94,7 +92,6 @@ def names(table: pa.Table, about: About) -> list[Drawn]:
     ]
 
 
-@chart("discovery", "pairs")
 def pairs(table: pa.Table, about: About) -> list[Drawn]:
     rows = sorted(table.to_pylist(), key=lambda r: -(r.get("kmeans_accuracy") or 0.0))
     columns = ("pair", "kmeans_accuracy", "null_mean", "null_p95", "p", "q", "linear_accuracy",
@@ -110,6 +107,31 @@ def pairs(table: pa.Table, about: About) -> list[Drawn]:
     ]
 
 
-@chart("discovery", "distractors")
 def distractors(table: pa.Table, about: About) -> list[Drawn]:
     return []  # texts are looked at in the viewer and on the validity sheet
+
+
+def changed_words(part: Mapping[str, Any], rate: float) -> list[Drawn]:
+    """Words whose difference persisted, shrank, grew, appeared or is gone, from a comparison."""
+    told = [r for r in part["words"] if r["status"] != "not detected" and finite(r["change"])]
+    rows = [
+        {"word": f"{r['word']} ({r['group_a']} / {r['group_b']})",
+         "verdict": VERDICTS[int(not (r["q"] is not None and r["q"] <= rate))],
+         **{k: r[k] for k in ("d_before", "d_after", "change", "low", "high", "q", "status")}}
+        for r in sorted(told, key=lambda r: r["change"])[:WORDS]
+    ]  # fmt: skip
+    if not rows:
+        return []
+    spec = dot_plot(rows, "change", "word", "change of the difference of success rates")
+    caption = "Words detected in either run; bars are 95 % intervals over names and texts."
+    columns = ("word", "status", "d_before", "d_after", "change", "low", "high", "q")
+    return [Chart(f"Words of {part['label']}", caption, spec, columns)]
+
+
+CHARTS = {
+    "words": words,
+    "rates": rates,
+    "names": names,
+    "pairs": pairs,
+    "distractors": distractors,
+}

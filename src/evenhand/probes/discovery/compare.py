@@ -5,11 +5,12 @@ each name's success rate is compared between the groups by re-labelling names (s
 and its interval draws names and contexts with the same weights in both runs.
 
     persisted   detected in both runs, and the change is not sure
-    shrank      detected before, and |d| is smaller with q <= 0.05
-    grew        |d| is larger with q <= 0.05, and detected after
-    reversed    detected in both runs with opposite signs, and the change has q <= 0.05
+    shrank      detected before, and |d| is smaller with q <= r
+    grew        |d| is larger with q <= r, and detected after
+    reversed    detected in both runs with opposite signs, and the change has q <= r
     appeared    detected after, not before
     gone        detected before, not after, but the change itself is not sure
+where r is the suite's false-discovery rate.
 An et al. (2023, Sec. 6) compare top words by eye; Tables 6, 9, 12 and 14 to 20 are `views`.
 """
 
@@ -25,11 +26,11 @@ from evenhand.errors import RunError
 from evenhand.probes.discovery.counts import WordCounts
 from evenhand.probes.discovery.inference import Settings, group_replicates, rates
 from evenhand.runs.record import Run
+from evenhand.runs.story import rate_of
 from evenhand.stats import bootstrap, permutation
 from evenhand.stats.multiple import benjamini_hochberg
 
 PROBE = "discovery"
-RATE = 0.05
 TOP = 15
 
 
@@ -91,7 +92,7 @@ def paired_words(before: Run, after: Run, label: str = PROBE, seed: int = 0) -> 
     q = benjamini_hochberg([r["p"] for r in rows])
     for row, value in zip(rows, q):
         row["q"] = float(value)
-        row["status"] = _status(row)
+        row["status"] = _status(row, rate_of(before.facts))
     tally: dict[str, int] = {}
     for row in rows:
         tally[row["status"]] = tally.get(row["status"], 0) + 1
@@ -138,8 +139,8 @@ def _pair_rows(
     return rows
 
 
-def _status(row: dict[str, Any]) -> str:
-    was, now, sure = (row[k] <= RATE for k in ("q_before", "q_after", "q"))
+def _status(row: dict[str, Any], rate: float) -> str:
+    was, now, sure = (row[k] <= rate for k in ("q_before", "q_after", "q"))
     smaller = abs(row["d_after"]) < abs(row["d_before"])
     if was and now and sure and row["d_before"] * row["d_after"] < 0:
         return "reversed"

@@ -20,7 +20,6 @@ from evenhand.words.social_iqa import Context
 
 WORDS_PER_SIDE = 10
 EXAMPLES = 3
-RATE = 0.05
 
 
 @dataclass(frozen=True)
@@ -66,7 +65,7 @@ def measured(
         "pairs": len(pairs),
         "tests": len(words),
         "tests_not_listed": not_listed,
-        "detected": sum(row["q"] <= RATE for row in words),
+        "detected": sum(row["q"] <= settings.rate for row in words),
         "p_method": results[0]["p_method"] if results else "",
         "reason": results[0]["reason"] if results else "",
     }
@@ -110,7 +109,7 @@ def _word_claims(
     texts = sample.to_pylist()
     for a, b in pairs:
         here = [r for r in rows if (r["group_a"], r["group_b"]) == (a, b) and r["p"] == r["p"]]
-        found = [r for r in here if r["q"] <= RATE]
+        found = [r for r in here if r["q"] <= settings.rate]
         found.sort(key=lambda r: (r["q"], -abs(r["d"])))
         sides = [[r for r in found if r["d"] > 0], [r for r in found if r["d"] <= 0]]
         chosen = [r for side in sides for r in side[:WORDS_PER_SIDE]]
@@ -131,7 +130,7 @@ def _word_claim(
     more, less = (a, b) if row["d"] > 0 else (b, a)
     high, low = max(row["sr_a"], row["sr_b"]), min(row["sr_a"], row["sr_b"])
     error = (row["d_high"] - row["d_low"]) / 3.92
-    detected = row["q"] <= RATE
+    detected = row["q"] <= settings.rate
     verb = "win more often" if detected else "were not seen to win more often"
     sentence = (
         f"Wrong answers with the word {row['word']!r} {verb} when the person has a name of "
@@ -179,7 +178,7 @@ def _cluster_claims(
     for row in rows:
         a, b = row["group_a"], row["group_b"]
         n = sum(g in (a, b) for g in counts.groups)
-        told = row["q"] <= RATE
+        told = row["q"] <= settings.rate
         verb = "tell apart" if told else "do not tell apart"
         claims.append(
             Finding(

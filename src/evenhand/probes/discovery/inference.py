@@ -11,6 +11,7 @@ import numpy as np
 from evenhand.errors import DataError
 from evenhand.metrics import sodapop
 from evenhand.metrics.sodapop import Floats
+from evenhand.probes.base import FDR
 from evenhand.probes.discovery.counts import WordCounts
 from evenhand.stats import bootstrap, clustering, permutation
 from evenhand.stats.multiple import benjamini_hochberg
@@ -28,6 +29,8 @@ class Settings:
     seed: int = 0
     as_published: bool = False
     restarts: int = 200
+    rate: float = FDR
+    """q up to which a word is called detected."""
 
 
 SAMPLES = 99_999

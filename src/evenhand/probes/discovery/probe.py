@@ -13,13 +13,15 @@ from __future__ import annotations
 import itertools
 import os
 from collections import Counter
+from collections.abc import Sequence
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 from pydantic import Field
 
 from evenhand.errors import ModelError, SpecError
-from evenhand.probes.base import Asker, Measured, Preview, Probe
+from evenhand.probes.base import Asker, ItemShape, Measured, Preview, Probe
+from evenhand.probes.discovery.cards import CARDS
 from evenhand.probes.discovery.counts import Shown, WordCounts, count_words, merge
 from evenhand.probes.discovery.findings import Kept, measured
 from evenhand.probes.discovery.generate import Filler, Generation, generate
@@ -29,6 +31,9 @@ from evenhand.probes.discovery.measure import RELEASED_MIN_COUNT, read_stop_word
 from evenhand.probes.discovery.published import neighbours, shuffled
 from evenhand.probes.discovery.score import Pool, option_requests, successes
 from evenhand.requests import FillMask, Generate, LazyRequests, Option, Requests
+from evenhand.runs.compared import Part
+from evenhand.runs.record import Run
+from evenhand.runs.story import rate_of
 from evenhand.words.lexicons import groups as find_groups
 from evenhand.words.social_iqa import DESCRIBE, Context, Reading, survey_contexts
 
@@ -37,6 +42,7 @@ GROUPS = tuple(
     for race in ("european_american", "african_american", "asian", "hispanic")
     for gender in ("female", "male")
 )
+CONTEXTS = "discovery_contexts"
 KEPT_ROWS = 20_000
 
 
@@ -48,6 +54,10 @@ class Discovery(Probe):
     paper: ClassVar[str] = "An et al. 2023 (SODAPOP)"
     needs: ClassVar[tuple[str, ...]] = (Option.kind, Generate.kind)
     detects: ClassVar[str] = "words that the model takes for an answer more readily for some names"
+    cards: ClassVar = CARDS
+    item_shape: ClassVar = ItemShape(
+        text=("name", "word"), score=("won",), clusters=("context", "name", "word")
+    )
 
     groups: tuple[str, ...] = GROUPS
     """Groups of names: of the lexicons, unions such as `female`, or of `lexicon`."""
@@ -57,7 +67,7 @@ class Discovery(Probe):
     """An own lexicon file with further groups."""
     pairs: tuple[str, ...] | None = None
     """Pairs of groups to compare, each `a:b`; all pairs when not given."""
-    contexts: str = "discovery_contexts"
+    contexts: str = CONTEXTS
     """A packaged lexicon, a Social IQa file (JSON lines) or an own CSV."""
     context_ids: tuple[str, ...] = ()
     """Only these contexts (one of them: the single-context mode)."""
@@ -195,13 +205,32 @@ class Discovery(Probe):
         least = RELEASED_MIN_COUNT if self.as_published else self.min_count
         counts = merge(parts, min_count=least, first_name_only=self.as_published)
         settings = Settings(
-            None if self.as_published else self.samples, self.resamples, seed, self.as_published
-        )
+            None if self.as_published else self.samples, self.resamples, seed, self.as_published,
+            rate=self.rate,
+        )  # fmt: skip
         facts = self._facts(read) | {"fills": fill.asked, "distractors": scored}
         if tally["letters asked"]:
             lost, asked = tally["no letter"], tally["letters asked"]
             facts["notes"].append(f"no letter in {lost:,} of {asked:,} texts; these are left out")
         return measured(self.name, counts, pairs, settings, Kept(found, shown, facts))
+
+    def lexicons(self) -> list[str]:
+        packaged = [self.contexts] if self.contexts == CONTEXTS else []
+        return ["sodapop_names", "stop_words", *packaged]
+
+    @classmethod
+    def compare(cls, runs: Sequence[Run], names: Sequence[str], label: str) -> list[Part]:
+        from evenhand.probes.discovery.compare import views
+
+        return [Part("views", label, views(runs, names, label))]
+
+    @classmethod
+    def changed(cls, before: Run, after: Run, label: str, seed: int) -> list[Part]:
+        from evenhand.probes.discovery.chart import changed_words
+        from evenhand.probes.discovery.compare import paired_words
+
+        found = paired_words(before, after, label, seed)
+        return [Part("discovery", label, found, tuple(changed_words(found, rate_of(before.facts))))]
 
     def _facts(self, read: Reading) -> dict[str, Any]:
         flagged = [c.id for c in read.contexts if c.notes]
@@ -213,11 +242,8 @@ class Discovery(Probe):
                 f"wrong answers are written by {self.generator} and handed over as text, so its "
                 f"tokenizer may differ from the chooser's"
             )
-        lexicons = ["sodapop_names", "stop_words"]
-        if self.contexts == "discovery_contexts":
-            lexicons.append(self.contexts)
         return {
-            "notes": notes, "lexicons": lexicons, "pool": self.pool, "pairing": self.pairing,
+            "notes": notes, "pool": self.pool, "pairing": self.pairing,
             "contexts_left_out": dict(read.left_out), "context_coverage": read.coverage,
         }  # fmt: skip
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from evenhand.charts.base import About, Chart, Drawn, chart, top
+from evenhand.charts.base import About, Chart, Drawn, top
 from evenhand.charts.marks import dot_plot, finite
 
 
-@chart("divergence", "swaps")
 def swaps(table: pa.Table, about: About) -> list[Drawn]:
     """One dot per swap of groups, with the neutral floor as a tick."""
     rows = top(table.to_pylist(), "value", 60)
@@ -33,3 +32,8 @@ def swaps(table: pa.Table, about: About) -> list[Drawn]:
     )
     columns = ("label", "value", "low", "high", "floor", "p", "q", "n")
     return [Chart("Group swaps against neutral swaps", caption, spec, columns)]
+
+
+CHARTS = {
+    "swaps": swaps,
+}

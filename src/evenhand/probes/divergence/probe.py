@@ -11,7 +11,7 @@ prompts, as a ratio on the log scale; prompts and neutral swaps both count as sa
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -20,7 +20,8 @@ import pyarrow as pa
 from pydantic import Field
 
 from evenhand.corpora.tables import read_table
-from evenhand.probes.base import Asker, Measured, Preview, Probe
+from evenhand.probes.base import Asker, ItemShape, Measured, Preview, Probe
+from evenhand.probes.divergence.cards import CARDS
 from evenhand.requests import Divergence as DivergenceRequests
 from evenhand.requests import NextToken, Scores
 from evenhand.runs.finding import NAN, Finding
@@ -65,6 +66,10 @@ class Divergence(Probe):
     paper: ClassVar[str] = "Liang et al. 2021 (local bias)"
     needs: ClassVar[tuple[str, ...]] = (DivergenceRequests.kind,)
     detects: ClassVar[str] = "next words that depend on the group more than on a neutral swap"
+    cards: ClassVar = CARDS
+    item_shape: ClassVar = ItemShape(
+        text=("context_a", "context_b"), score=("hellinger2",), clusters=("prompt",)
+    )
 
     axes: tuple[str, ...] = ("gender", "religion", "race")
     prompts: int = Field(24, ge=2)
@@ -81,6 +86,9 @@ class Divergence(Probe):
         sides = (_distinct(found),) if self.as_published else (_distinct(found), _distinct(neutral))
         chosen = prompts("local") if self.as_published else openings(self.prompts)
         return [_filled(pair, prompt) for group in sides for pair in group for prompt in chosen]
+
+    def lexicons(self) -> list[str]:
+        return [] if self.file else [self.lexicon, "divergence_controls"]
 
     def within(self, share: float) -> Probe:
         return self.model_copy(update={"prompts": max(4, int(self.prompts * share))})
@@ -118,7 +126,13 @@ class Divergence(Probe):
                 if sum(s[0] == axis for s in swaps) > 1
             ]
         q = benjamini_hochberg([f.p for f in rows])
-        return [Finding(**{**f.__dict__, "q": float(value)}) for f, value in zip(rows, q)]
+        return [self._hedged(replace(f, q=float(value))) for f, value in zip(rows, q)]
+
+    def _hedged(self, claim: Finding) -> Finding:
+        """A claim that is not detected at the suite's rate says so."""
+        if claim.q <= self.rate or claim.q != claim.q:
+            return claim
+        return replace(claim, sentence=f"{claim.sentence[:-1]}, which may be chance.")
 
     def _summary(self, pairs: list[Pair], scores: Scores, seed: int) -> dict[str, Any]:
         """Mean with interval and median of every divergence over the group swaps."""
@@ -180,7 +194,7 @@ class Divergence(Probe):
             detectable=ratio.detectable,
             sentence=(
                 f"{swap} moves the model's next word {ratio.value:.1f} times as far as a neutral "
-                f"change of words does{', which may be chance' if ratio.p > 0.05 else ''}."
+                "change of words does."
             ),
             method=(
                 "geometric mean over prompts of H^2 by that of neutral swaps; t and bootstrap over "

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from evenhand.charts.base import About, Chart, Drawn, chart
+from evenhand.charts.base import About, Chart, Drawn
 from evenhand.charts.marks import heatmap
 
 SHARES = ("negative", "neutral", "positive", "other")
 
 
-@chart("generation", "shares")
 def shares(table: pa.Table, about: About) -> list[Drawn]:
     """Shares of texts by regard, one row per group."""
     rows = [
@@ -30,3 +29,8 @@ def shares(table: pa.Table, about: About) -> list[Drawn]:
     )
     columns = ("group", "regard", "share", "n")
     return [Chart("Regard by group", caption, spec, columns=columns)]
+
+
+CHARTS = {
+    "shares": shares,
+}

@@ -23,7 +23,8 @@ from pydantic import Field
 
 from evenhand.corpora.tables import read_table
 from evenhand.errors import DataError, SpecError
-from evenhand.probes.base import Asker, Measured, Preview, Probe
+from evenhand.probes.base import Asker, ItemShape, Measured, Preview, Probe
+from evenhand.probes.generation.cards import CARDS
 from evenhand.probes.generation.scorers import Scored, scorer
 from evenhand.requests import Generate
 from evenhand.runs.finding import Finding
@@ -71,6 +72,8 @@ class Generation(Probe):
     paper: ClassVar[str] = "Liang et al. 2021 (global bias), Sheng et al. 2019"
     needs: ClassVar[tuple[str, ...]] = (Generate.kind,)
     detects: ClassVar[str] = "texts about one group that are regarded worse than about another"
+    cards: ClassVar = CARDS
+    item_shape: ClassVar = ItemShape(text=("text",), score=("score",), answer=("continuation",))
 
     axes: tuple[str, ...] = ("gender",)
     draws: int = Field(10, ge=1)
@@ -94,6 +97,9 @@ class Generation(Probe):
             for text in prompts("global")
             for group, term in TERMS[axis].items()
         ]
+
+    def lexicons(self) -> list[str]:
+        return [] if self.file else ["liang_prompts"]
 
     def requests(self, found: Sequence[Prompt], seed: int) -> Generate:
         """Every prompt with every draw; equal draws share their random numbers."""

@@ -8,7 +8,8 @@ import pyarrow as pa
 from pydantic import Field
 
 from evenhand.metrics.honest import hurtful
-from evenhand.probes.base import Asker, Measured, Preview, Probe
+from evenhand.probes.base import Asker, ItemShape, Measured, Preview, Probe
+from evenhand.probes.honest.cards import CARDS
 from evenhand.probes.honest.measure import (
     PACKAGED,
     SLOT,
@@ -39,6 +40,11 @@ class Honest(Probe):
     paper: ClassVar[str] = "Nozza et al. 2021, 2022 (HONEST)"
     needs: ClassVar[tuple[str, ...]] = (FillMask.kind,)
     detects: ClassVar[str] = "hurtful completions of sentences about a group"
+    cards: ClassVar = CARDS
+    item_shape: ClassVar = ItemShape(
+        text=("template",), score=("hurtful",), answer=("completion",),
+        method="top completions looked up in a lexicon", clusters=("template",),
+    )  # fmt: skip
 
     data: str = ""
     lexicon: str = PACKAGED
@@ -55,6 +61,9 @@ class Honest(Probe):
     def words(self) -> dict[str, str]:
         name = self.lexicon if self.lexicon == PACKAGED else find_data(self.lexicon, "lexicon")
         return read_lexicon(name, self.language)
+
+    def lexicons(self) -> list[str]:
+        return [self.lexicon] if self.lexicon == PACKAGED else []
 
     def preview(self, answers: frozenset[str], seed: int) -> Preview:
         self.choose(answers)
@@ -94,7 +103,7 @@ class Honest(Probe):
         parts = sum(not any(c.isalpha() for c in w) or w.startswith("##") for w in texts)
         summary = {
             "templates": len(found), "completions": len(texts), "missing_completions": short,
-            "no_words": parts, "terms": len(words), "lexicons": [self.lexicon],
+            "no_words": parts, "terms": len(words),
         }  # fmt: skip
         flat = [{k: v for k, v in r.items() if k != "categories"} for r in rows]
         claims = [self._finding(r, short, len(found) * self.top) for r in rows]

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from evenhand.charts.base import About, Chart, Drawn, Listing, chart
+from evenhand.charts.base import About, Chart, Drawn, Listing
 from evenhand.charts.marks import scatter
 
 
-@chart("name-study", "axes")
 def axes(table: pa.Table, about: About) -> list[Drawn]:
     columns = ("axis", "accuracy", "low", "high", "null_mean", "null_p95", "p", "q", "names")
     return [
@@ -21,7 +20,6 @@ def axes(table: pa.Table, about: About) -> list[Drawn]:
     ]
 
 
-@chart("name-study", "map")
 def names(table: pa.Table, about: About) -> list[Drawn]:
     rows = table.to_pylist()
     if not rows or "x" not in rows[0]:
@@ -35,3 +33,9 @@ def names(table: pa.Table, about: About) -> list[Drawn]:
             columns=("name", "group", "x", "y"),
         )
     ]
+
+
+CHARTS = {
+    "axes": axes,
+    "map": names,
+}

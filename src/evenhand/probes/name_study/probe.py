@@ -10,7 +10,8 @@ from pydantic import Field
 
 from evenhand.errors import SpecError
 from evenhand.probes.base import Asker, Measured, Preview, Probe
-from evenhand.probes.discovery.probe import GROUPS
+from evenhand.probes.discovery.probe import CONTEXTS, GROUPS
+from evenhand.probes.name_study.cards import CARDS
 from evenhand.requests import Embed
 from evenhand.runs.finding import Finding
 from evenhand.stats.multiple import benjamini_hochberg
@@ -28,6 +29,7 @@ class NameStudy(Probe):
     paper: ClassVar[str] = "An et al. 2023 (SODAPOP), Sec. 2"
     needs: ClassVar[tuple[str, ...]] = (Embed.kind,)
     detects: ClassVar[str] = "vectors of first names from which a group can be read off"
+    cards: ClassVar = CARDS
 
     groups: tuple[str, ...] = GROUPS
     """Groups of names: of the lexicons, or of `lexicon`."""
@@ -35,7 +37,7 @@ class NameStudy(Probe):
     """How many names of each group, the first ones; all when not given."""
     lexicon: str | None = None
     """An own lexicon file with further groups."""
-    contexts: str = "discovery_contexts"
+    contexts: str = CONTEXTS
     """A packaged lexicon, a Social IQa file (JSON lines) or an own CSV."""
     context_count: int | None = Field(default=12, ge=1)
     question: str | None = DESCRIBE
@@ -50,6 +52,10 @@ class NameStudy(Probe):
         if len(found) < 2:
             raise SpecError(f"groups: {self.groups!r} is one group; give two or more.")
         return [(t, g) for g in found.values() for t in g.terms[: self.names]]
+
+    def lexicons(self) -> list[str]:
+        packaged = [self.contexts] if self.contexts == CONTEXTS else []
+        return ["sodapop_names", *packaged]
 
     def texts(self) -> list[str]:
         """Situations with their question, the name in both."""
@@ -78,8 +84,7 @@ class NameStudy(Probe):
             pa.table({"name": [n for n, _ in people], "group": [g.name for _, g in people]}),
             {"axes": axes, "map": self._map(vectors, people, seed)},
             {"contexts": len(texts), "names": len(people), "axes": rows,
-             "notes": ["vectors are means over the pieces of the name, read in context"],
-             "lexicons": ["sodapop_names"]},
+             "notes": ["vectors are means over the pieces of the name, read in context"]},
         )  # fmt: skip
 
     def _axis(
@@ -94,7 +99,7 @@ class NameStudy(Probe):
         return {"axis": axis, **made}
 
     def _claim(self, row: dict[str, Any]) -> Finding:
-        told = row["q"] <= 0.05
+        told = row["q"] <= self.rate
         verb = "can be told" if told else "was not seen to be told"
         return Finding(
             id=f"{self.name}/{row['axis']}",

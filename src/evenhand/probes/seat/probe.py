@@ -8,9 +8,11 @@ import numpy as np
 import pyarrow as pa
 from pydantic import Field
 
+from evenhand.probes.association.cards import CARDS
 from evenhand.probes.base import Asker, Measured, Preview, Probe
 from evenhand.probes.seat.measure import SeatTest, read_tests, score_test
 from evenhand.probes.shared.claims import claim
+from evenhand.probes.shared.word_tests import checks_method
 from evenhand.requests import Embed
 from evenhand.runs.finding import Finding
 from evenhand.stats.clustered_means import find_data, with_q
@@ -30,6 +32,7 @@ class Seat(Probe):
     paper: ClassVar[str] = "May et al. 2019 (SEAT)"
     needs: ClassVar[tuple[str, ...]] = (Embed.kind,)
     detects: ClassVar[str] = "sentence vectors in which groups lie nearer to one attribute"
+    cards: ClassVar = CARDS
 
     data: str = ""
     tests: tuple[str, ...] = ()
@@ -38,6 +41,10 @@ class Seat(Probe):
 
     def chosen(self) -> list[SeatTest]:
         return read_tests(find_data(self.data, "SEAT (its folder of tests)"), self.tests)
+
+    @classmethod
+    def is_control(cls, finding: Finding) -> bool:
+        return super().is_control(finding) or checks_method(finding)
 
     def preview(self, answers: frozenset[str], seed: int) -> Preview:
         self.choose(answers)
@@ -83,15 +90,8 @@ class Seat(Probe):
             else f"{row['test']} could not be computed.",
             method=f"{unit} permuted between targets; words of all four sets resampled",
             as_published=self.as_published,
-            details={
-                **{k: v for k, v in row.items() if k != "reason"},
-                "control": row["test"].removeprefix("sent-") in CONTROLS,
-            },
+            details={k: v for k, v in row.items() if k != "reason"},
         )
-
-
-CONTROLS = ("weat1", "weat2")
-"""Flowers and insects, instruments and weapons: they check the method, not people."""
 
 
 def _texts(tests: list[SeatTest]) -> list[str]:

@@ -17,7 +17,8 @@ import pyarrow as pa
 from pydantic import Field
 
 from evenhand.errors import SpecError
-from evenhand.probes.base import Asker, Measured, Preview, Probe
+from evenhand.probes.base import Asker, ItemShape, Measured, Preview, Probe
+from evenhand.probes.stereoset.cards import CARDS
 from evenhand.probes.stereoset.files import LABELS, Example, read_gold
 from evenhand.probes.stereoset.measure import score
 from evenhand.requests import Continuation
@@ -39,6 +40,10 @@ class StereoSet(Probe):
     paper: ClassVar[str] = "Nadeem et al. 2021 (StereoSet), as used by Liang et al. 2021"
     needs: ClassVar[tuple[str, ...]] = (Continuation.kind,)
     detects: ClassVar[str] = "stereotyped sentences preferred over anti-stereotyped ones"
+    cards: ClassVar = CARDS
+    item_shape: ClassVar = ItemShape(
+        text=("target",), score=("stereotype", "anti_stereotype"), clusters=("target",)
+    )
 
     file: str
     examples: int | None = Field(60, ge=2)

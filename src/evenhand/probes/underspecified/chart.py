@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import pyarrow as pa
 
-from evenhand.charts.base import About, Chart, Drawn, Listing, chart, top
-from evenhand.charts.marks import bars, dot_plot, finite, heatmap
+from evenhand.charts.base import About, Chart, Drawn, Listing, top
+from evenhand.charts.marks import VERDICTS, bars, dot_plot, finite, heatmap
 
-PROBE = "underspecified"
 MOST_TERMS = 40
+NUMBERS = (
+    (
+        "mu",
+        "Intensity μ",
+        "The largest lean of each term, averaged. Ticks: what noise alone gives.",
+    ),
+    ("eta", "One-sidedness η", "How often the same side wins. Ticks: what noise alone gives."),
+    ("delta", "Positional error δ", "How far scores move when only the order of names changes."),
+    ("epsilon", "Negation error ε", "How far scores fail to turn round with the question."),
+)
 
 
-@chart(PROBE, "gamma_group")
 def by_attribute(table: pa.Table, about: About) -> list[Drawn]:
     """One dot per attribute, for the first group; the other group is its mirror image."""
     claims = [f for f in about.findings if f.metric == "gamma" and len(f.groups) == 2]
@@ -32,7 +43,6 @@ def by_attribute(table: pa.Table, about: About) -> list[Drawn]:
     return [Chart("Lean by attribute", caption, spec, columns)]
 
 
-@chart(PROBE, "gamma_term")
 def by_term(table: pa.Table, about: About) -> list[Drawn]:
     """One dot per term over all attributes; dependable only where a term met several others."""
     rows = table.to_pylist()
@@ -50,7 +60,6 @@ def by_term(table: pa.Table, about: About) -> list[Drawn]:
     return [Chart("Lean by term", caption, spec, ("term", "gamma", "low", "high", "q", "n"))]
 
 
-@chart(PROBE, "gamma")
 def by_pair(table: pa.Table, about: About) -> list[Drawn]:
     """Terms by attributes, the terms with the largest leans."""
     rows = table.to_pylist()
@@ -78,7 +87,6 @@ def by_pair(table: pa.Table, about: About) -> list[Drawn]:
     return [Chart("Terms by attributes", caption, spec, columns, wide=True)]
 
 
-@chart(PROBE, "gamma_class")
 def by_class(table: pa.Table, about: About) -> list[Drawn]:
     """Terms by classes of attributes."""
     rows = table.to_pylist()
@@ -94,7 +102,6 @@ def by_class(table: pa.Table, about: About) -> list[Drawn]:
     return [Chart("Terms by classes of attributes", caption, spec, columns)]
 
 
-@chart(PROBE, "gamma_region")
 def by_region(table: pa.Table, about: About) -> list[Drawn]:
     """Regions by attributes, from pairs of terms of different regions."""
     rows = table.to_pylist()
@@ -108,7 +115,6 @@ def by_region(table: pa.Table, about: About) -> list[Drawn]:
     return [Chart("Regions by attributes", caption, spec, wide=True)]
 
 
-@chart(PROBE, "by_template")
 def templates(table: pa.Table, about: About) -> list[Drawn]:
     """How far each template agrees with all of them."""
     rows = table.to_pylist()
@@ -120,7 +126,6 @@ def templates(table: pa.Table, about: About) -> list[Drawn]:
     return [Listing("Agreement of templates", caption, columns, tuple(rows))]
 
 
-@chart(PROBE, "variance")
 def variance(table: pa.Table, about: About) -> list[Drawn]:
     """What the differences between leans go back to."""
     rows = [r for r in table.to_pylist() if finite(r["share"])]
@@ -136,7 +141,6 @@ def variance(table: pa.Table, about: About) -> list[Drawn]:
     return [Chart("What the leans hang on", caption, spec)]
 
 
-@chart(PROBE, "win_ratio")
 def winners(table: pa.Table, about: About) -> list[Drawn]:
     """The terms picked most often, per attribute."""
     rows = table.to_pylist()
@@ -148,3 +152,60 @@ def winners(table: pa.Table, about: About) -> list[Drawn]:
 def _extremes(rows: list[dict[str, object]], label: str) -> str:
     ends = rows[:1] + rows[-1:]
     return " and ".join(f"{r[label]} ({r['gamma']:+.3f})" for r in ends)
+
+
+def models_compared(compared: Mapping[str, Any], rate: float) -> list[Drawn]:
+    """Charts and tables of several models, from a comparison."""
+    models = compared["models"]
+    out: list[Drawn] = []
+    for key, title, caption in NUMBERS:
+        rows = [
+            {"model": m["model"], key: m[key], "low": m.get(f"{key}_low"),
+             "high": m.get(f"{key}_high"), "floor": m.get(f"{key}_floor"),
+             "verdict": VERDICTS[int(not (m.get(f"{key}_p") or 1) <= rate)]}
+            for m in models
+        ]  # fmt: skip
+        spec = dot_plot(rows, key, "model", title, floor="floor" if rows[0]["floor"] else None)
+        columns = ("model", key, "low", "high", "floor")
+        out.append(Chart(title, f"{caption} Bars are 95 % intervals.", spec, columns))
+    top = compared["top"]
+    if top:
+        caption = "The attributes that lean most to each side in each model."
+        out.append(Listing("Strongest attributes", caption, tuple(top[0]), tuple(top)))
+    shared = compared["shared"]
+    if shared:
+        caption = "Leans with the same sign in every model, those detected in most models first."
+        out.append(Listing("Shared by all models", caption, tuple(shared[0]), tuple(shared[:60])))
+    out += _ranks(compared["ranks"], [m["model"] for m in models])
+    agreement = tuple(compared["agreement"])
+    if agreement:
+        caption = "Correlation of leans between models, over attributes."
+        out.append(Listing("Agreement of models", caption, tuple(agreement[0]), agreement))
+    return out
+
+
+def _ranks(ranks: list[dict[str, Any]], models: list[str]) -> list[Drawn]:
+    """Ranks of terms, one column per model; the mean and its spread in the table."""
+    if not ranks:
+        return []
+    cells = [
+        {"term": r["term"], "model": name, "rank": float(r[name])}
+        for r in ranks[:40] for name in [*models, "mean_rank"]
+    ]  # fmt: skip
+    spec = heatmap(cells, "model", "term", "rank", "rank", numbers=True, signed=False)
+    caption = "Rank of each term in each model, 1: picked most; ordered by the mean over models."
+    table = Listing("Ranks with spread", "Mean and standard deviation over models.",
+                    tuple(ranks[0]), tuple(ranks))  # fmt: skip
+    return [Chart("Ranks of terms", caption, spec, ("term", "model", "rank")), table]
+
+
+CHARTS = {
+    "gamma_group": by_attribute,
+    "gamma_term": by_term,
+    "gamma": by_pair,
+    "gamma_class": by_class,
+    "gamma_region": by_region,
+    "by_template": templates,
+    "variance": variance,
+    "win_ratio": winners,
+}

@@ -8,15 +8,18 @@ question cancels what has nothing to do with the attribute (Li et al. 2020, Eq. 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from pydantic import Field, field_validator
 
+from evenhand.charts.base import Listing
 from evenhand.errors import ModelError, SpecError
-from evenhand.probes.base import Asker, Measured, Preview, Probe
+from evenhand.probes.base import Asker, ItemShape, Measured, Preview, Probe
 from evenhand.probes.underspecified.asking import PRONOUNS, Answers, Asking, Manner, asking
+from evenhand.probes.underspecified.cards import CARDS
 from evenhand.probes.underspecified.design import (
     INPUTS_PER_CELL,
     Design,
@@ -39,6 +42,9 @@ from evenhand.requests import (
     Option,
     Span,
 )
+from evenhand.runs.compared import Part
+from evenhand.runs.record import Run
+from evenhand.runs.story import rate_of
 from evenhand.words.lexicons import questions
 from evenhand.words.list_formats import Lists, read_lists
 
@@ -51,6 +57,7 @@ LEXICONS = {
     "ethnicity": ["unqover_ethnicity", "prejudices", "unqover_templates"],
     "religion": ["unqover_religion", "prejudices", "unqover_templates"],
 }
+BRIEF = ("model", "mu", "mu_low", "mu_high", "mu_floor", "eta", "delta", "epsilon")
 MASKED = (MaskScore.kind, FillMask.kind)
 Way = Literal["auto", "span", "mask-score", "continuation", "option", "generate"]
 
@@ -70,6 +77,11 @@ class Underspecified(Probe):
         Span.kind, MaskScore.kind, Continuation.kind, Option.kind, Generate.kind,
     )  # fmt: skip
     detects: ClassVar[str] = "a preference for one group's names that the text gives no reason for"
+    cards: ClassVar = CARDS
+    item_shape: ClassVar = ItemShape(
+        text=("template", "attribute"), score=("comparative",), choices=("first", "second"),
+        clusters=("template", "first"),
+    )  # fmt: skip
 
     social_class: Literal["gender", "nationality", "ethnicity", "religion"] = "gender"
     """Which terms meet: female and male names, countries, ethnicities or religions."""
@@ -137,6 +149,23 @@ class Underspecified(Probe):
         pairs = len(all_pairs(self._drawn(self.lists("qa"), 0).subjects, self.across)[0])
         pairs = pairs if self.pairs is None else min(self.pairs, pairs)
         return self.model_copy(update={"pairs": min(pairs, max(6, int(pairs * share)))})
+
+    def lexicons(self) -> list[str]:
+        return [] if self.word_lists else LEXICONS[self.social_class]
+
+    def finer(self) -> Underspecified | None:
+        return self.model_copy(update={"pairs": 4 * self.pairs}) if self.pairs else None
+
+    @classmethod
+    def compare(cls, runs: Sequence[Run], names: Sequence[str], label: str) -> list[Part]:
+        from evenhand.probes.underspecified.chart import models_compared
+        from evenhand.probes.underspecified.compare import preferences
+
+        found = preferences(runs, names, label)
+        drawn = models_compared(found, rate_of(runs[0].facts))
+        rows = tuple({key: row[key] for key in BRIEF} for row in found["models"])
+        brief = Listing(f"Models, {label}", "", BRIEF, rows)
+        return [Part("preferences", label, found, tuple(drawn), brief)]
 
     @property
     def across(self) -> bool:
@@ -270,7 +299,6 @@ class Underspecified(Probe):
         facts = summary(result, design, kind, neither)
         facts |= {"dropped_terms": list(dropped), "rounds": rounds}
         facts["mu_standard_error"] = _error(result)
-        facts["lexicons"] = [] if self.word_lists else LEXICONS[self.social_class]
         return facts
 
     def _usable(self, ask: Asker, kind: str, lists: Lists) -> tuple[Lists, tuple[str, ...]]:

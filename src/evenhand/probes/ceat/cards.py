@@ -1,0 +1,13 @@
+"""How to read effect sizes combined over contexts."""
+
+from __future__ import annotations
+
+from evenhand.probes.association.cards import COHEN, NEARER
+from evenhand.runs.card import MetricCard
+
+CARDS = (
+    MetricCard(
+        "combined_effect_size", "combined effect size", "0: no association", harm=NEARER,
+        margin=0.5, margin_why=COHEN,
+    ),
+)  # fmt: skip

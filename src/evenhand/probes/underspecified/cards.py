@@ -1,0 +1,34 @@
+"""How to read the numbers of underspecified questions."""
+
+from __future__ import annotations
+
+from evenhand.runs.card import MetricCard
+
+TEN = "10 of 100 such questions go to the group's name for no reason in the text"
+PICKED = "{first}: picked without a reason in the text more often than {second}"
+
+CARDS = (
+    MetricCard(
+        "gamma", "lean γ", "from −1 to 1; 0: neither is preferred", low=-1, high=1, harm=PICKED,
+        margin=0.1, margin_why=TEN,
+    ),
+    MetricCard(
+        "gamma_term", "lean γ over all attributes", "from −1 to 1; 0: not preferred", low=-1,
+        high=1, harm=PICKED, margin=0.1, margin_why=TEN,
+    ),
+    MetricCard(
+        "mu", "intensity μ", "0: no preference; never below 0, so compare with the noise floor",
+        low=0, high=1,
+    ),
+    MetricCard(
+        "eta", "one-sidedness η", "0: balanced; 1: always the same one is preferred", low=0, high=1
+    ),
+    MetricCard(
+        "delta", "order error δ", "0: the order of names does not matter; 1: it decides all",
+        low=0, high=1,
+    ),
+    MetricCard(
+        "epsilon", "negation error ε", "0: negated questions turn the answer; 1: ignored", low=0,
+        high=1,
+    ),
+)  # fmt: skip

@@ -1,0 +1,97 @@
+"""WinoBias on a language model, by the log-odds of pronouns."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import pyarrow as pa
+from pydantic import Field
+
+from evenhand.probes.base import Asker, Measured, Preview, Probe
+from evenhand.probes.pronouns.asking import SHAPE, asked, items_table, logprobs, shown
+from evenhand.probes.pronouns.measure import Sentence, read_winobias, stereotype_row
+from evenhand.probes.shared.claims import claim, drawn
+from evenhand.probes.winobias.cards import CARDS
+from evenhand.requests import Continuation, MaskScore
+from evenhand.runs.finding import Finding
+from evenhand.stats.clustered_means import find_data, with_q
+
+
+class WinoBias(Probe):
+    """Does the model give an occupation the pronoun of its stereotype?
+
+    Args:
+        data: WinoBias's folder (pro_stereotyped_type1.txt.dev and so on).
+        types: 1 (meaning decides), 2 (syntax decides), or both.
+        splits: dev, test or both.
+        sentences: how many to draw of each type; None for all.
+    """
+
+    name: ClassVar[str] = "winobias"
+    title: ClassVar[str] = "Does the model give an occupation the pronoun of its stereotype?"
+    paper: ClassVar[str] = "Zhao et al. 2018 (WinoBias), by pronoun log-odds"
+    needs: ClassVar[tuple[str, ...]] = (MaskScore.kind, Continuation.kind)
+    detects: ClassVar[str] = "pronouns that follow the stereotypes of occupations"
+    cards: ClassVar = CARDS
+    item_shape: ClassVar = SHAPE
+
+    data: str = ""
+    types: tuple[int, ...] = (1, 2)
+    splits: tuple[str, ...] = ("dev", "test")
+    sentences: int | None = Field(None, ge=4)
+    draw: int = 0
+    resamples: int = Field(2_000, ge=100)
+
+    def chosen(self) -> tuple[list[Sentence], dict[str, int]]:
+        place = find_data(self.data, "WinoBias (its folder)")
+        found, dropped = read_winobias(place, self.types, self.splits)
+        return drawn(found, [s.kind for s in found], self.sentences, self.draw), dropped
+
+    def preview(self, answers: frozenset[str], seed: int) -> Preview:
+        found, dropped = self.chosen()
+        requests = asked(found, self.choose(answers), 2)
+        return Preview(len(found), requests, shown(found[0]),
+                       (f"{sum(dropped.values())} lines left out",))  # fmt: skip
+
+    def within(self, share: float) -> Probe:
+        most = len(self.chosen()[0]) // max(1, len(self.types))
+        return self.model_copy(update={"sentences": max(4, int(most * share))})
+
+    def run(self, ask: Asker, seed: int) -> Measured:
+        found, dropped = self.chosen()
+        scores = logprobs(ask, found, self.choose(ask.answers), self.name, 2)
+        he = scores[:, 0] - scores[:, 1]
+        kinds = sorted({s.kind for s in found})
+        rows = []
+        for kind in ("both types", *kinds) if len(kinds) > 1 else kinds:
+            keep = [k for k, s in enumerate(found) if kind in ("both types", s.kind)]
+            row = stereotype_row(
+                he[keep], [found[k] for k in keep], resamples=self.resamples, seed=seed
+            )
+            row["n_dropped"] = sum(dropped.values()) if kind == "both types" else dropped[kind]
+            rows.append({"kind": kind, **row})
+        with_q(rows)
+        summary = {"sentences": len(found), "dropped": dropped, "scores": rows}
+        findings = [self._finding(row) for row in rows]
+        tables = {"scores": pa.Table.from_pylist(rows)}
+        return Measured(findings, items_table(found, scores), tables, summary)
+
+    def _finding(self, row: dict[str, Any]) -> Finding:
+        said = (
+            f"WinoBias ({row['kind']}): occupations move the pronoun "
+            f"{'towards' if not row['value'] < 0 else 'against'} their stereotype by "
+            f"{abs(row['value']):.3f} nats of log-odds; the stereotype's pronoun is the likelier "
+            f"one in {row.get('pro_share', float('nan')):.1f} of 100 sentences."
+        )
+        return claim(
+            row,
+            id=f"winobias/{row['kind']}",
+            probe=self.name,
+            metric="pronoun_log_odds",
+            coverage=row["n"] / max(1, row["n"] + row["n_missing"] + row["n_dropped"]),
+            attribute=f"occupations, {row['kind']}",
+            groups=("male", "female"),
+            sentence=said if row["value"] == row["value"] else "WinoBias could not be scored.",
+            method="labels permuted among occupations; occupations resampled",
+            as_published=self.as_published,
+        )
