@@ -23,7 +23,8 @@ _HOMES = {
     "load_suite": "evenhand.audit.suites",
     "make_probe": "evenhand.probes.registry",
     "load_model": "evenhand.models.loading.resolver",
-    "LoadOptions": "evenhand.models.loading.transformer",
+    "LoadOptions": "evenhand.models.protocol",
+    "Model": "evenhand.models.protocol",
     "DevicesExecutor": "evenhand.runner.devices",
     "RayExecutor": "evenhand.runner.cluster",
     "Ask": "evenhand.runner.ask",
@@ -44,6 +45,7 @@ __all__ = [
     "EvenhandError",
     "Finding",
     "LoadOptions",
+    "Model",
     "RayExecutor",
     "Run",
     "ScriptedModel",
@@ -67,7 +69,7 @@ if TYPE_CHECKING:
     from evenhand.errors import EvenhandError
     from evenhand.models.adapters.scripted import ScriptedModel
     from evenhand.models.loading.resolver import resolve as load_model
-    from evenhand.models.loading.transformer import LoadOptions
+    from evenhand.models.protocol import LoadOptions, Model
     from evenhand.probes.registry import make_probe
     from evenhand.runner.ask import Ask
     from evenhand.runner.cluster import RayExecutor

@@ -43,7 +43,15 @@ BUILT_IN: dict[str, dict[str, str]] = {
         "ceat": "evenhand.probes.ceat.probe:Ceat",
     },
     MITIGATIONS: {},
-    MODELS: {},
+    MODELS: {
+        "causal": "evenhand.models.adapters.causal:CausalModel",
+        "masked": "evenhand.models.adapters.masked:MaskedModel",
+        "span": "evenhand.models.adapters.span:SpanModel",
+        "choice": "evenhand.models.adapters.encoders:ChoiceModel",
+        "classifier": "evenhand.models.adapters.encoders:ClassifierModel",
+        "encoder": "evenhand.models.adapters.encoders:EncoderModel",
+        "vectors": "evenhand.models.adapters.vectors:VectorModel",
+    },
     SUITES: {},
     LEXICONS: {},
     KINDS: {

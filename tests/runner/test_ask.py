@@ -11,6 +11,7 @@ import pytest
 
 from evenhand.errors import ModelError
 from evenhand.models.adapters.scripted import ScriptedModel
+from evenhand.models.protocol import Model
 from evenhand.requests import Continuation, FillMask, LazyRequests, Option
 from evenhand.runner.ask import Ask
 
@@ -160,7 +161,7 @@ def test_on_a_device_the_next_shard_is_queued_before_the_last_is_waited_for() ->
 
 
 def test_a_wrapper_that_passes_attributes_on_is_asked_by_its_own_answer() -> None:
-    class Wrapper:
+    class Wrapper(Model):
         name, kind, answers, fingerprint = "wrapped", "scripted", frozenset({"option"}), "w"
 
         def __init__(self, base: Any) -> None:
@@ -173,5 +174,5 @@ def test_a_wrapper_that_passes_attributes_on_is_asked_by_its_own_answer() -> Non
             return {k: v + 1000 for k, v in self.base.answer(requests, prepared).items()}
 
     wrapped = Wrapper(Overlapping())
-    scores = Ask(wrapped)(options(30))["logit"]  # type: ignore[arg-type]
+    scores = Ask(wrapped)(options(30))["logit"]
     assert scores.min() > 1000

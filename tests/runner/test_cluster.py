@@ -29,12 +29,12 @@ def test_a_cluster_gives_the_bytes_of_a_local_run(
 
 
 OTHER = """
-import sys
+import dataclasses, sys
 from evenhand.audit.auditing import audit
 from evenhand.models.loading.resolver import resolve
 from evenhand.runner.cluster import RayExecutor
 model = resolve(sys.argv[1])
-model.recipe = {**model.recipe, "spec": sys.argv[5]}
+model.recipe = dataclasses.replace(model.recipe, spec=sys.argv[5])
 audit(model, sys.argv[2], out=sys.argv[3], executor=RayExecutor(address=sys.argv[4]))
 """
 

@@ -73,13 +73,13 @@ def _job(ask: Ask) -> Any:
 
 
 def _counted(model: Any, number: int, asked: list[int]) -> None:
-    answer = model.answer
+    begin = model.begin
 
     def counted(requests: Any, prepared: Any) -> Any:
         asked.append(number)
-        return answer(requests, prepared)
+        return begin(requests, prepared)
 
-    model.answer = counted
+    model.begin = counted
 
 
 def test_a_device_that_fails_stops_the_run_and_finished_shards_stay(
@@ -184,10 +184,12 @@ def test_every_node_gets_workers(nodes: Any, gpus: float, workers: int) -> None:
 
 def test_a_cluster_without_room_is_said_while_waiting() -> None:
     ray = SimpleNamespace(nodes=lambda: [{"Alive": True, "Resources": {"CPU": 4.0}}])
-    model: Any = SimpleNamespace(device="cuda")
+    model = ScriptedModel({"option": len})
+    model.device = "cuda"
     with pytest.warns(UserWarning, match=r"1 GPUs wanted; there: 4 CPUs 0 GPUs"):
         RayExecutor()._room(ray, model)
-    RayExecutor()._room(ray, SimpleNamespace(device="cpu"))
+    model.device = "cpu"
+    RayExecutor()._room(ray, model)
 
 
 def test_a_run_on_a_processor_is_resumed_there(

@@ -64,14 +64,14 @@ def test_too_little_memory_halves_the_batches_and_goes_on(
     requests = options(400)
     usual = Ask(resolve(tiny(kind)))(requests)["logit"]
     model = resolve(tiny(kind))
-    fingerprint, budget = model.fingerprint, model.token_budget  # type: ignore[attr-defined]
+    fingerprint, budget = model.fingerprint, model.token_budget
     asked = limited(model, 600, no_memory)
     ask = Ask(model, tmp_path, shard_rows=200)
     scores = ask(requests)["logit"]
     assert np.allclose(scores, usual, atol=1e-4)
     assert max(asked) > 600
     assert ask.counts.smaller_batches >= 1
-    assert (model.fingerprint, model.token_budget) == (fingerprint, budget)  # type: ignore[attr-defined]
+    assert (model.fingerprint, model.token_budget) == (fingerprint, budget)
     again = Ask(resolve(tiny(kind)), tmp_path, shard_rows=200)
     assert np.array_equal(again(requests)["logit"], scores)
     assert again.counts.shards_scored == 0

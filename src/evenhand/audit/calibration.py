@@ -90,8 +90,7 @@ def _turn(k: int, n: int) -> int:
 
 def model_cost(model: Model, requests: Requests | LazyRequests, distinct: int) -> Cost:
     """Ask a few pieces and multiply."""
-    device = str(getattr(model, "device", "cpu")).startswith("cuda")
-    chosen = pieces(requests, device=device)
+    chosen = pieces(requests, device=model.on_gpu)
     if not chosen:
         return Cost(Clock(), 0, 0)
     small = chosen[0].take(range(min(8, len(chosen[0]))))
@@ -110,7 +109,7 @@ def model_cost(model: Model, requests: Requests | LazyRequests, distinct: int) -
     whole = characters / rows * distinct
     if not isinstance(requests, LazyRequests):  # duplicates are as long as the others on average
         whole = _characters(requests) * distinct / max(1, len(requests))
-    known = getattr(model, "encode", None) is not None
+    known = model.count_tokens([]) is not None
     scale = whole / max(1, characters)
     return Cost(spent * scale, round(tokens * scale) if known else None, used)
 
@@ -120,16 +119,14 @@ def _characters(requests: Requests) -> int:
     return sum(len(text) for name in names for text in getattr(requests, name))
 
 
-def _tokens(model: Any, requests: Requests) -> int:
-    if not hasattr(model, "encode"):
-        return 0
+def _tokens(model: Model, requests: Requests) -> int:
     names = READ.get(requests.kind, requests.columns)
     texts = [" ".join(row) for row in zip(*(getattr(requests, name) for name in names))]
     made = int(requests.options.get("max_new_tokens", 0)) * len(texts)
-    return sum(map(len, model.encode(texts, special=True))) + made
+    return (model.count_tokens(texts) or 0) + made
 
 
-class Guesser:
+class Guesser(Model):
     """Answers everything with made-up numbers of the right form, at once."""
 
     kind = "guesser"
@@ -137,13 +134,10 @@ class Guesser:
 
     def __init__(self, answers: frozenset[str]) -> None:
         self.answers = answers
-        self.fingerprint = hashlib.sha256(b"guesser").hexdigest()
 
-    def describe(self) -> dict[str, Any]:
-        return {"name": self.name, "kind": self.kind}
-
-    def prepare(self, requests: Requests) -> None:
-        return None
+    @property
+    def fingerprint(self) -> str:
+        return hashlib.sha256(b"guesser").hexdigest()
 
     def answer(self, requests: Requests, prepared: Any) -> dict[str, Column]:
         n, top = len(requests), int(requests.options.get("top", 8))

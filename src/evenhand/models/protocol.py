@@ -1,37 +1,127 @@
-"""What the runner needs of a model, whatever stands behind it."""
+"""What the runner needs of a model, whatever stands behind it.
+
+A model kind is a class derived from `Model`, one line of `plugins.BUILT_IN` (or an entry point
+`evenhand.models` of another package). The smallest one sets `name`, `kind` and `answers`, and
+gives `fingerprint` and `answer`; everything else has a default that suits it.
+"""
 
 from __future__ import annotations
 
-from typing import Any, Protocol, runtime_checkable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, ClassVar
 
 from evenhand.requests import Column, Requests
 
 
-@runtime_checkable
-class Model(Protocol):
+@dataclass(frozen=True)
+class LoadOptions:
+    """How to load a checkpoint. None means: choose what suits the machine (see `precision`)."""
+
+    dtype: str | None = None
+    device: str | None = None
+    revision: str | None = None
+    trust_remote_code: bool = False
+    token_budget: int | None = None
+    compile: bool = False
+
+
+@dataclass(frozen=True)
+class ModelRecipe:
+    """What another process needs to build the same model: what the resolver was given."""
+
+    spec: str
+    kind: str | None = None
+    options: LoadOptions = LoadOptions()
+
+    def build(self, **changes: Any) -> Model:
+        """The model once more, with some options changed (`device`, `dtype`)."""
+        from evenhand.models.loading.resolver import resolve
+
+        return resolve(self.spec, kind=self.kind, options=replace(self.options, **changes))
+
+
+class Model:
     """Something that answers requests.
+
+    Class attributes, read before anything is loaded:
+        architectures: endings of transformers class names that are of this kind; "" takes what
+            no other kind does.
+        task: the Hub's name of what such models do, for model cards.
 
     Attributes:
         name: how people call it.
-        kind: causal, masked, span, choice, encoder, vectors, classifier or scripted.
+        kind: the name under which its class is registered; or a name of its own.
         answers: the request kinds it can answer.
-        fingerprint: changes whenever its scores may change (weights, dtype, mitigations,
-            adapter version, batch plan).
+        device, dtype: where and in which precision it computes.
+        token_budget: how many tokens it puts into a batch (0: it has no such limit); halved for a
+            moment when memory runs out.
+        recipe: how another process builds the same model; None when only this object is it.
+        mitigations: what was done to it, in order; part of its fingerprint.
     """
+
+    architectures: ClassVar[tuple[str, ...]] = ()
+    task: ClassVar[str] = ""
 
     name: str
     kind: str
     answers: frozenset[str]
+    device: str = "cpu"
+    dtype: str = ""
+    token_budget: int = 0
+    recipe: ModelRecipe | None = None
+    mitigations: tuple[str, ...] = ()
+
+    @classmethod
+    def claims(cls, path: Path) -> bool:
+        """Whether a file or folder without a transformers configuration is of this kind."""
+        return False
+
+    @classmethod
+    def load(cls, source: str, name: str, options: LoadOptions | None = None) -> Model:
+        """The model from a path or Hub id."""
+        raise NotImplementedError
 
     @property
     def fingerprint(self) -> str:
-        """Names the model's scores."""
+        """Changes whenever its scores may change: weights, dtype, mitigations, batch plan."""
+        raise NotImplementedError
 
     def describe(self) -> dict[str, Any]:
         """Facts for the record: parameters, dtype, device, source."""
+        return {"name": self.name, "kind": self.kind, "answers": sorted(self.answers)}
 
     def prepare(self, requests: Requests) -> Any:
         """Work that can be done ahead of the device (tokenising). May run in another thread."""
+        return None
 
     def answer(self, requests: Requests, prepared: Any) -> dict[str, Column]:
         """One value per row and output column, in row order."""
+        raise NotImplementedError
+
+    @property
+    def overlaps(self) -> bool:
+        """Whether `begin` returns before its answers are there, so that shards can overlap."""
+        return False
+
+    def begin(self, requests: Requests, prepared: Any) -> Callable[[], dict[str, Column]]:
+        """Start answering; the function given back waits for the answers."""
+        columns = self.answer(requests, prepared)
+        return lambda: columns
+
+    def count_tokens(self, texts: Sequence[str]) -> int | None:
+        """How many tokens the texts have; None where it has no tokens."""
+        return None
+
+    @property
+    def threads(self) -> int:
+        """How many threads it computes with (0: it does not matter)."""
+        return 0
+
+    def release(self) -> None:
+        """Give cached memory back to the device before it is asked again."""
+
+    @property
+    def on_gpu(self) -> bool:
+        return self.device.startswith("cuda")

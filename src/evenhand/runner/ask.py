@@ -121,8 +121,8 @@ class Ask:
 
     def _plan(self, requests: Requests | LazyRequests) -> EagerPlan | LazyPlan:
         require(self.model, requests.kind)
-        device = str(getattr(self.model, "device", "cpu")).startswith("cuda")
-        return make_plan(requests, self._shard_rows or shard_rows(len(requests), device=device))
+        rows = self._shard_rows or shard_rows(len(requests), device=self.model.on_gpu)
+        return make_plan(requests, rows)
 
     def _shards(
         self, plan: EagerPlan | LazyPlan, label: str

@@ -15,18 +15,17 @@ Only Ray's core is used (`pip install 'evenhand[ray]'`).
 
 from __future__ import annotations
 
-import functools
 import os
 import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from evenhand.errors import EvenhandError, ModelError, RunError, need
-from evenhand.models.protocol import Model
+from evenhand.models.protocol import Model, ModelRecipe
 from evenhand.requests import Column, Requests
 from evenhand.runner import cluster_address, trouble
-from evenhand.runner.job import Counts, Job, begun, check_answers
+from evenhand.runner.job import Counts, Job, check_answers
 from evenhand.runner.plan import Shard
 from evenhand.runner.store import ShardStore, write_requests
 
@@ -39,7 +38,7 @@ DEATHS = 5
 class Scorer:
     """What lives on a worker: the model, and the folder that all workers share."""
 
-    def __init__(self, recipe: Any, fingerprint: str, folder: str, threads: int):
+    def __init__(self, recipe: ModelRecipe | Model, fingerprint: str, folder: str, threads: int):
         self.refused: EvenhandError | None = None
         try:
             self.model: Model = build(recipe, threads)
@@ -58,9 +57,8 @@ class Scorer:
             raise self.refused
         counts = Counts()
         prepared = self.model.prepare(requests)
-        start = functools.partial(begun, self.model, requests, prepared)
         try:
-            columns = trouble.begin(self.model, requests, start, counts)()
+            columns = trouble.begin(self.model, requests, prepared, counts)()
         except ModelError as error:
             if error.__cause__ is not None and trouble.is_lost_device(error.__cause__):
                 os._exit(1)  # a broken device context never heals: let Ray start a new actor
@@ -71,21 +69,15 @@ class Scorer:
         return os.uname().nodename, counts.smaller_batches
 
 
-def build(recipe: Any, threads: int) -> Model:
+def build(recipe: ModelRecipe | Model, threads: int) -> Model:
     """The model from its recipe (what the resolver was given), or the model object itself."""
-    if not isinstance(recipe, dict):
-        model: Model = recipe
-        return model
-    from evenhand.models.loading.resolver import resolve
-    from evenhand.models.loading.transformer import LoadOptions
-
+    if isinstance(recipe, Model):
+        return recipe
     if threads:
         torch: Any = need("torch", extra="hf", what="loading a language model")
         torch.set_num_threads(threads)
-    options = LoadOptions(**recipe["options"]) if recipe["options"] else LoadOptions()
-    if options.device:  # a worker sees the devices given to it and counts them from 0
-        options = replace(options, device=options.device.split(":")[0])
-    return resolve(recipe["spec"], kind=recipe["kind"], options=options)
+    device = recipe.options.device  # a worker sees the devices given to it and counts them from 0
+    return recipe.build(device=device.split(":")[0] if device else None)
 
 
 @dataclass
@@ -258,14 +250,12 @@ class RayExecutor:
             num_cpus=self.cpus, num_gpus=self._gpus(job.model),
         )  # fmt: skip
         recipe = self._recipe(ray, job)
-        return remote.remote(recipe, job.fingerprint, job.store.place, _threads(job.model))
+        return remote.remote(recipe, job.fingerprint, job.store.place, job.model.threads)
 
     def _recipe(self, ray: Any, job: Job) -> Any:
         """How a worker gets the model: by loading it, or as a copy of the object, put once."""
-        # Its own recipe: a mitigation around a model passes on that of the model below.
-        own = getattr(job.model, "__dict__", {}).get("recipe")
-        if own:
-            return own
+        if job.model.recipe is not None:
+            return job.model.recipe
         if job.fingerprint not in self._models:
             try:
                 self._models[job.fingerprint] = ray.put(job.model)
@@ -293,7 +283,7 @@ class RayExecutor:
         """GPUs of one actor: as asked, else one where the driver's model is on one."""
         if self.gpus is not None:
             return self.gpus
-        return float(str(getattr(model, "device", "cpu")).startswith("cuda"))
+        return float(model.on_gpu)
 
     def _workers(self, ray: Any, gpus: float) -> int:
         if self.workers:
@@ -318,9 +308,3 @@ def _not_started(error: Exception) -> RunError:
         f"needs the driver's installation; finished shards are kept. Then go on with: evenhand "
         f"resume RUN --executor ray"
     )
-
-
-def _threads(model: Model) -> int:
-    """How many threads the driver's model computes with (0: no torch behind it)."""
-    torch = getattr(model, "torch", None)
-    return int(torch.get_num_threads()) if torch is not None else 0

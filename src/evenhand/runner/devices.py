@@ -16,11 +16,11 @@ import queue
 import re
 import threading
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from evenhand.errors import ModelError, SpecError, need
-from evenhand.models.protocol import Model
+from evenhand.models.protocol import Model, ModelRecipe
 from evenhand.requests import Column, Requests
 from evenhand.runner.job import Counts, Job
 from evenhand.runner.local import LocalExecutor
@@ -84,22 +84,16 @@ class DevicesExecutor:
 
     def _models(self, job: Job) -> list[Model]:
         if job.fingerprint not in self._copies:
-            recipe: Any = getattr(job.model, "__dict__", {}).get("recipe")
-            others = self.devices[1:] if recipe and hasattr(job.model, "device") else ()
-            copies = [_copy(job, recipe, device) for device in others]
+            recipe = job.model.recipe if job.model.dtype else None  # vectors are on no device
+            others = self.devices[1:] if recipe else ()
+            copies = [_copy(job, recipe, device) for device in others if recipe]
             self._copies[job.fingerprint] = [job.model, *copies]
         return self._copies[job.fingerprint]
 
 
-def _copy(job: Job, recipe: dict[str, Any], device: str) -> Model:
+def _copy(job: Job, recipe: ModelRecipe, device: str) -> Model:
     """The job's model once more, on another device; refused when it is not the same."""
-    from evenhand.models.loading.resolver import resolve
-    from evenhand.models.loading.transformer import LoadOptions
-
-    options = LoadOptions(**(recipe["options"] or {}))
-    dtype = getattr(job.model, "dtype", None) or options.dtype
-    options = replace(options, device=device, dtype=dtype)
-    model = resolve(recipe["spec"], kind=recipe["kind"], options=options)
+    model = recipe.build(device=device, dtype=job.model.dtype or recipe.options.dtype)
     if model.fingerprint != job.fingerprint:
         raise ModelError(
             f"model {model.name!r} on {device!r} is not the one on the first device (its weights "

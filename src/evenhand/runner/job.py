@@ -65,9 +65,7 @@ class Job:
 
     def begin(self, key: str, requests: Requests, prepared: Any) -> Callable[[], dict[str, Column]]:
         """Start on one shard; the function given back waits for the answers and stores them."""
-        finish = trouble.begin(
-            self.model, requests, lambda: begun(self.model, requests, prepared), self.counts
-        )
+        finish = trouble.begin(self.model, requests, prepared, self.counts)
         return lambda: self._kept(key, requests, finish())
 
     def _kept(self, key: str, requests: Requests, columns: dict[str, Column]) -> dict[str, Column]:
@@ -77,23 +75,6 @@ class Job:
             self.store.write(key, columns, type(requests))
         self.counts.shards_scored += 1
         return columns
-
-
-def begun(model: Model, requests: Requests, prepared: Any) -> Callable[[], dict[str, Column]]:
-    """Put a shard in the model's queue, or answer it at once where there is none."""
-    if overlaps(model):
-        finish: Callable[[], dict[str, Column]] = model.begin(requests, prepared)  # type: ignore[attr-defined]
-        return finish
-    columns = model.answer(requests, prepared)
-    return lambda: columns
-
-
-def overlaps(model: Model) -> bool:
-    """Whether the model can start on one shard while another is still on the device.
-
-    Asked of its own class: a wrapper that passes attributes on changes `answer`, not `begin`.
-    """
-    return hasattr(type(model), "begin") and bool(getattr(model, "overlaps", False))
 
 
 class Executor(Protocol):

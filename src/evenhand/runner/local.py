@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from evenhand.requests import Column
-from evenhand.runner.job import Job, overlaps
+from evenhand.runner.job import Job
 from evenhand.runner.plan import Shard
 
 QUICK_TURN_S = 5e-5
@@ -36,7 +36,7 @@ class LocalExecutor:
 
     def run(self, job: Job) -> Generator[tuple[Shard, dict[str, Column]], None, None]:
         """Each shard with its answers: read when finished before, else scored and stored."""
-        queue = 1 if overlaps(job.model) else 0
+        queue = 1 if job.model.overlaps else 0
         begun: deque[tuple[Shard, Callable[[], dict[str, Column]]]] = deque()
         with ThreadPoolExecutor(1) as ahead, _quick_turns(queue > 0):
             pending: Future[_Ready] | None = None

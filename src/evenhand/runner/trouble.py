@@ -42,17 +42,16 @@ _fitted: dict[int, int] = {}
 Finish = Callable[[], dict[str, Column]]
 
 
-def begin(model: Model, requests: Requests, start: Callable[[], Finish], told: Any) -> Finish:
+def begin(model: Model, requests: Requests, prepared: Any, told: Any) -> Finish:
     """Start on a shard; the function given back waits for the answers.
 
     Args:
         model: whom is asked.
-        requests: the rows, to ask again with when memory runs out.
-        start: begins the work as prepared.
+        requests, prepared: the rows, and what the model made of them ahead.
         told: counts whose `smaller_batches` is raised when the shard needed smaller batches.
     """
     try:
-        finish = start()
+        finish = model.begin(requests, prepared)
     except (RuntimeError, MemoryError) as error:
         columns = recovered(model, requests, error, told)
         return lambda: columns
@@ -70,13 +69,12 @@ def recovered(model: Model, requests: Requests, error: Exception, told: Any) -> 
     """The shard asked again in smaller and smaller batches, or a clear error."""
     if not is_out_of_memory(error):
         raise told_apart(model, error) from error
-    holder = budget_holder(model)
-    usual = 0 if holder is None else holder.token_budget
-    tokens = _fitted.get(id(holder), usual)
-    while holder is not None and tokens >= LEAST_TOKENS:
-        release(model)
+    usual = model.token_budget
+    tokens = _fitted.get(id(model), usual)
+    while tokens >= LEAST_TOKENS:
+        model.release()
         try:
-            with smaller(holder, tokens):
+            with smaller(model, tokens):
                 columns = model.answer(requests, model.prepare(requests))
         except (RuntimeError, MemoryError) as again:
             if not is_out_of_memory(again):
@@ -85,7 +83,7 @@ def recovered(model: Model, requests: Requests, error: Exception, told: Any) -> 
             continue
         if tokens < usual:
             told.smaller_batches += 1
-            _fitted[id(holder)] = tokens
+            _fitted[id(model)] = tokens
         return columns
     longest = max((sum(map(len, row)) for row in requests.rows()), default=0)
     raise ModelError(
@@ -96,14 +94,14 @@ def recovered(model: Model, requests: Requests, error: Exception, told: Any) -> 
 
 
 @contextlib.contextmanager
-def smaller(holder: Any, tokens: int) -> Iterator[None]:
+def smaller(model: Model, tokens: int) -> Iterator[None]:
     """Inside: batches hold at most so many tokens; after it the model is as it was."""
-    usual = holder.token_budget
-    holder.token_budget = min(usual, tokens)
+    usual = model.token_budget
+    model.token_budget = min(usual, tokens)
     try:
         yield
     finally:
-        holder.token_budget = usual
+        model.token_budget = usual
 
 
 def told_apart(model: Model, error: Exception) -> Exception:
@@ -137,24 +135,6 @@ def is_lost_device(error: BaseException) -> bool:
     False
     """
     return isinstance(error, RuntimeError) and any(sign in str(error) for sign in LOST)
-
-
-def budget_holder(model: Any) -> Any:
-    """The object below a model (and its mitigations) that holds the token budget, or None."""
-    seen = 0
-    while model is not None and seen < 16:
-        if "token_budget" in getattr(model, "__dict__", {}):
-            return model
-        model, seen = getattr(model, "__dict__", {}).get("base"), seen + 1
-    return None
-
-
-def release(model: Any) -> None:
-    """Give cached blocks back to the device before asking again."""
-    torch = getattr(model, "torch", None)
-    with contextlib.suppress(AttributeError, RuntimeError):
-        if torch is not None and torch.cuda.is_available():
-            torch.cuda.empty_cache()
 
 
 def first_line(error: BaseException) -> str:

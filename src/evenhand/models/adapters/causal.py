@@ -70,6 +70,8 @@ class CausalModel(Transformer):
 
     kind = "causal"
     auto = "AutoModelForCausalLM"
+    architectures = ("ForCausalLM", "LMHeadModel")
+    task = "text-generation"
     answers = frozenset(
         {r.kind for r in (Divergence, NextToken, Continuation, FillMask, Option, Generate, Embed)}
     )
@@ -94,7 +96,7 @@ class CausalModel(Transformer):
         other = copy.copy(self)
         with self.torch.no_grad():
             other.edit = AppliedEdit(self.torch, self.model, edit)
-        other.name = name or f"{self.name} (mitigated)"
+        other.name, other.recipe = name or f"{self.name} (mitigated)", None
         other.mitigations = (*self.mitigations, f"head:{edit.digest()}")
         if edit.first_token_only:  # later tokens are not edited, so these have no meaning
             other.answers = self.answers - {Continuation.kind, FillMask.kind, Option.kind}
@@ -205,8 +207,7 @@ class CausalModel(Transformer):
     @property
     def _head_limit(self) -> int:
         """How many positions may go through the vocabulary head together."""
-        on_gpu = self.device.startswith("cuda")
-        return max(1, (DEVICE_HEAD_ELEMENTS if on_gpu else HEAD_ELEMENTS) // self.vocabulary)
+        return max(1, (DEVICE_HEAD_ELEMENTS if self.on_gpu else HEAD_ELEMENTS) // self.vocabulary)
 
     def _laid_out(self, wanted: Wanted) -> list[PackedBatch]:
         """The sequences packed into batches (may be done ahead of the device)."""

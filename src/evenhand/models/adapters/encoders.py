@@ -27,11 +27,9 @@ class EncoderBase(Transformer):
 
     @property
     def overlaps(self) -> bool:
-        """Whether `begin` returns before its answers are there, so that shards can overlap."""
-        return self.device.startswith("cuda")
+        return self.on_gpu
 
     def begin(self, requests: Any, prepared: Any) -> Callable[[], dict[str, Column]]:
-        """Start answering; the function given back waits for the answers."""
         raise NotImplementedError
 
     def answer(self, requests: Requests, prepared: Any) -> dict[str, Column]:
@@ -82,6 +80,7 @@ class ChoiceModel(EncoderBase):
 
     kind = "choice"
     auto = "AutoModelForMultipleChoice"
+    architectures = ("ForMultipleChoice",)
     answers = frozenset({Option.kind})
 
     def __init__(self, source: str, name: str, options: LoadOptions | None = None) -> None:
@@ -140,6 +139,7 @@ class ClassifierModel(EncoderBase):
 
     kind = "classifier"
     auto = "AutoModelForSequenceClassification"
+    architectures = ("ForSequenceClassification",)
     answers = frozenset({Classify.kind})
 
     @property
@@ -167,6 +167,7 @@ class EncoderModel(EncoderBase):
 
     kind = "encoder"
     auto = "AutoModel"
+    architectures = ("",)
     answers = frozenset({Embed.kind})
 
     def prepare(self, requests: Requests) -> Encoded:

@@ -54,6 +54,8 @@ class MaskedModel(EncoderModel):
 
     kind = "masked"
     auto = "AutoModelForMaskedLM"
+    architectures = ("ForMaskedLM",)
+    task = "fill-mask"
     answers = frozenset({FillMask.kind, MaskScore.kind, Embed.kind})
 
     def __init__(self, source: str, name: str, options: LoadOptions | None = None) -> None:

@@ -8,12 +8,13 @@ from typing import Any
 
 import numpy as np
 
+from evenhand.models.protocol import Model
 from evenhand.requests import TYPES, Column, Requests
 
 Answerer = Callable[..., Any]
 
 
-class ScriptedModel:
+class ScriptedModel(Model):
     """Answers each request kind with a function of one row.
 
     Args:
@@ -43,16 +44,17 @@ class ScriptedModel:
     ) -> None:
         self.name = name
         self.answers = frozenset(answers)
-        self.fingerprint = hashlib.sha256(f"scripted:{name}:{version}".encode()).hexdigest()
+        self._fingerprint = hashlib.sha256(f"scripted:{name}:{version}".encode()).hexdigest()
         self.rows_scored = 0
         self._functions = dict(answers)
         self._whole = whole
 
-    def describe(self) -> dict[str, Any]:
-        return {"name": self.name, "kind": self.kind, "parameters": 0}
+    @property
+    def fingerprint(self) -> str:
+        return self._fingerprint
 
-    def prepare(self, requests: Requests) -> None:
-        return None
+    def describe(self) -> dict[str, Any]:
+        return {**super().describe(), "parameters": 0}
 
     def answer(self, requests: Requests, prepared: Any) -> dict[str, Column]:
         function = self._functions[requests.kind]

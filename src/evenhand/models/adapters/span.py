@@ -63,6 +63,8 @@ class SpanModel(EncoderBase):
 
     kind = "span"
     auto = "AutoModelForQuestionAnswering"
+    architectures = ("ForQuestionAnswering",)
+    task = "question-answering"
     answers = frozenset({Span.kind})
 
     def __init__(self, source: str, name: str, options: LoadOptions | None = None) -> None:

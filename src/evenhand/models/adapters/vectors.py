@@ -11,11 +11,12 @@ import numpy as np
 from evenhand.errors import ModelError
 from evenhand.models.adapters.spans_marked import unmarked
 from evenhand.models.loading.cache import file_digest
+from evenhand.models.protocol import LoadOptions, Model
 from evenhand.models.vectors.files import VectorTable, open_vectors
 from evenhand.requests import Column, Embed, Requests
 
 
-class VectorModel:
+class VectorModel(Model):
     """Word vectors from a file or a packaged set, memory-mapped.
 
     A word is looked up as written, then in lower case, then as the mean of its parts.
@@ -28,20 +29,30 @@ class VectorModel:
         self.name = name
         self.source = source
         self.table: VectorTable = open_vectors(source)
-        self.fingerprint = hashlib.sha256(f"vectors-1|{_identity(source)}".encode()).hexdigest()
+        self._fingerprint = hashlib.sha256(f"vectors-1|{_identity(source)}".encode()).hexdigest()
+
+    @classmethod
+    def claims(cls, path: Path) -> bool:
+        """A vector file, or a folder of arrays."""
+        arrays = path.is_dir() and not (path / "config.json").exists() and any(path.glob("*.npy"))
+        return path.is_file() or arrays
+
+    @classmethod
+    def load(cls, source: str, name: str, options: LoadOptions | None = None) -> VectorModel:
+        return cls(source, name)
+
+    @property
+    def fingerprint(self) -> str:
+        return self._fingerprint
 
     def describe(self) -> dict[str, Any]:
         rows, width = len(self.table), self.table.dimensions
         return {
-            "name": self.name,
-            "kind": self.kind,
+            **super().describe(),
             "words": int(rows),
             "dimensions": int(width),
             "parameters": int(rows * width),
         }
-
-    def prepare(self, requests: Requests) -> None:
-        return None
 
     def answer(self, requests: Requests, prepared: Any) -> dict[str, Column]:
         if not isinstance(requests, Embed):

@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from evenhand.errors import DataError, ModelError, SpecError
+from evenhand.models.protocol import Model
 from evenhand.requests import Column, Requests
 
 Floats32 = npt.NDArray[np.float32]
@@ -143,7 +144,7 @@ def find_layers(model: Any, names: Sequence[str]) -> list[str]:
     return sorted(set(chosen), key=modules.index)
 
 
-class EditedModel:
+class EditedModel(Model):
     """A model whose hidden states pass through maps; everything else is the base's.
 
     It answers the same requests, has a fingerprint of its own, and can carry further edits.
@@ -161,6 +162,7 @@ class EditedModel:
                 f"model {base.name!r} is of kind {base.kind!r}. Accepted: {', '.join(KINDS)}."
             )
         self.base, self.edit = base, edit
+        self.device, self.dtype = base.device, base.dtype
         self.name = name or f"{base.name} (mitigated)"
         self.mitigations = (*base.mitigations, digest)
         self._ready = [(m, self._tensors(m)) for m in edit.maps]
@@ -169,6 +171,29 @@ class EditedModel:
         if name.startswith("__") or name == "base":
             raise AttributeError(name)
         return getattr(self.base, name)
+
+    @property
+    def token_budget(self) -> int:
+        return int(self.base.token_budget)
+
+    @token_budget.setter
+    def token_budget(self, tokens: int) -> None:
+        self.base.token_budget = tokens
+
+    @property
+    def overlaps(self) -> bool:
+        return bool(self.base.overlaps)
+
+    @property
+    def threads(self) -> int:
+        return int(self.base.threads)
+
+    def release(self) -> None:
+        self.base.release()
+
+    def count_tokens(self, texts: Sequence[str]) -> int | None:
+        counted: int | None = self.base.count_tokens(texts)
+        return counted
 
     @property
     def fingerprint(self) -> str:
@@ -194,9 +219,7 @@ class EditedModel:
     def changed(self) -> Iterator[None]:
         """Inside: the Hugging Face model below gives the states of this model."""
         with contextlib.ExitStack() as stack:
-            inner = getattr(self.base, "changed", None)
-            if inner is not None:
-                stack.enter_context(inner())
+            stack.enter_context(self.base.changed())
             for part, tensors in self._ready:
                 module = self.model.get_submodule(part.layer)
                 handle = module.register_forward_hook(_hook(*tensors))
@@ -273,8 +296,7 @@ def layer_states(
     encoded = model.encode_texts(first, second)
     out: list[Any] = [None] * len(first)
     seen: list[Any] = []
-    changed = getattr(model, "changed", contextlib.nullcontext)
-    with torch.inference_mode(), changed():
+    with torch.inference_mode(), model.changed():
         module = model.model.get_submodule(layer)
         handle = module.register_forward_hook(lambda m, i, o: seen.append(states_of(o)))
         try:

@@ -36,6 +36,11 @@ class Package:
         return cache_folder() / self.alias
 
     @property
+    def given(self) -> str:
+        """What of the folder is the model: its only file, or (".") all of them together."""
+        return Path(self.files[0]).name if len(self.files) == 1 else "."
+
+    @property
     def ready(self) -> bool:
         return all((self.folder / Path(f).name).is_file() for f in self.files)
 

