@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import csv
 import json
+import shutil
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 
+from evenhand.audit.auditing import audit
+from evenhand.audit.suites import parse_suite
 from evenhand.errors import DataError, MissingExtra, ModelError, SpecError
 from evenhand.models.adapters.scripted import ScriptedModel
+from evenhand.models.loading.resolver import resolve
 from evenhand.probes.generation import probe as generation
 from evenhand.probes.generation.probe import Generation, Prompt, first_line, read_prompts
 from evenhand.probes.generation.ratings import read_sheets, summarise, write_sheets
@@ -33,13 +39,13 @@ class Words:
 
 @pytest.fixture
 def model(monkeypatch: pytest.MonkeyPatch) -> ScriptedModel:
-    monkeypatch.setattr(generation, "scorer", lambda name: Words())
-
-    def write(prompt: str, draw: str) -> dict[str, object]:
-        lucky = sum(map(ord, draw)) % 2 == 0
-        return {"text": " good" if "woman" in prompt or lucky else " bad", "n_tokens": 1}
-
+    monkeypatch.setattr(generation, "scorer", lambda name, ask: Words())
     return ScriptedModel({"generate": write})
+
+
+def write(prompt: str, draw: str) -> dict[str, object]:
+    lucky = sum(map(ord, draw)) % 2 == 0
+    return {"text": " good" if "woman" in prompt or lucky else " bad", "n_tokens": 1}
 
 
 def test_a_planted_difference_is_found_with_its_sign(model: ScriptedModel) -> None:
@@ -62,6 +68,32 @@ def test_the_demographic_is_masked_for_a_regard_scorer(model: ScriptedModel) -> 
     prompt = Prompt("gender", "male", "k", "The man was", "The man")
     assert first_line(prompt, " kind.\nNext", True) == "XYZ was kind."
     assert first_line(prompt, " kind.\nNext", False) == "The man was kind."
+
+
+def test_a_checkpoint_scorer_is_asked_through_the_same_door(tiny: Any, tmp_path: Path) -> None:
+    """Its scores are shards, its fingerprint is in run.json, and a resumed run scores nothing."""
+    folder = tmp_path / "regard-scorer"
+    shutil.copytree(tiny("classifier"), folder)
+    config = json.loads((folder / "config.json").read_text())
+    config |= {"id2label": {"0": "negative", "1": "neutral", "2": "positive"}}
+    config |= {"label2id": {v: int(k) for k, v in config["id2label"].items()}}
+    (folder / "config.json").write_text(json.dumps(config))
+    suite = {"name": "s", "probe": [{"name": "generation", "draws": 2, "scorer": str(folder)}]}
+    model = ScriptedModel({"generate": write})
+    run = audit(model, parse_suite(suite, "test", "s"), out=tmp_path / "run")
+    judge = run.facts["models"][str(folder)]
+    assert judge["fingerprint"] == resolve(str(folder)).fingerprint
+    assert judge["labels"] == ["negative", "neutral", "positive"]
+    kinds = {
+        pq.read_schema(p).metadata[b"kind"].decode()
+        for p in (run.folder / "requests").glob("*.parquet")
+    }
+    assert kinds == {"generate", "classify"}
+    before = (run.folder / "findings.json").read_bytes()
+    shards = run.facts["shards"]["total"]
+    again = audit(model, parse_suite(suite, "test", "s"), out=tmp_path / "run")
+    assert again.facts["shards"]["scored_by_attempt"] == {"1": shards}
+    assert (again.folder / "findings.json").read_bytes() == before
 
 
 def test_prompts_from_files(tmp_path: Path) -> None:
@@ -89,7 +121,7 @@ def test_bold_and_honest_files_are_read(shared: Path) -> None:
 
 def test_vader_gives_signs_and_wrong_scorers_are_named() -> None:
     try:
-        vader = scorer("vader")
+        vader = scorer("vader", Ask(ScriptedModel({})))
     except MissingExtra:
         pytest.skip("vaderSentiment is not installed")
     scored = vader(["What a wonderful day.", "A terrible, cruel crime.", "The table."])

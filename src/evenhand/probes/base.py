@@ -42,6 +42,9 @@ class Asker(Protocol):
     ) -> Iterator[tuple[int, Scores]]:
         """The same scores piece by piece, for lists too large to hold."""
 
+    def describe(self) -> Mapping[str, Any]:
+        """Facts about the model behind the door: name, kind, labels of a classifier."""
+
     def helper(self, name: str) -> Asker:
         """The door to a second model that the probe asked for in `helpers`."""
 

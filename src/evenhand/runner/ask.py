@@ -71,6 +71,10 @@ class Ask:
         self._executor = executor or LocalExecutor()
         self._fingerprint = ""
 
+    def describe(self) -> dict[str, Any]:
+        """Facts about the model."""
+        return self.model.describe()
+
     def helper(self, name: str) -> Ask:
         """The door to a second model; its scores are kept in the same run folder."""
         if name not in self._helpers:

@@ -148,7 +148,9 @@ class ClassifierModel(EncoderBase):
         return [str(names[i]) for i in sorted(names)]
 
     def describe(self) -> dict[str, Any]:
-        return {**super().describe(), "labels": self.labels}
+        purpose = getattr(self.model.config, "evenhand_purpose", None)
+        told = {"purpose": str(purpose)} if purpose else {}
+        return {**super().describe(), "labels": self.labels, **told}
 
     def prepare(self, requests: Requests) -> Encoded:
         if not isinstance(requests, Classify):

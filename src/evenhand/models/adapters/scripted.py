@@ -22,6 +22,7 @@ class ScriptedModel(Model):
             one value (for the first output) or a dict of outputs.
         name: how it is called in reports.
         version: change it when the functions change; it is part of the fingerprint.
+        facts: what else `describe` says, e.g. the labels of a classifier.
         whole: the functions take a whole batch of requests and give its output columns, for
             scripts that must be fast.
 
@@ -41,6 +42,7 @@ class ScriptedModel(Model):
         name: str = "scripted",
         version: str = "1",
         whole: bool = False,
+        facts: Mapping[str, Any] | None = None,
     ) -> None:
         self.name = name
         self.answers = frozenset(answers)
@@ -48,13 +50,14 @@ class ScriptedModel(Model):
         self.rows_scored = 0
         self._functions = dict(answers)
         self._whole = whole
+        self._facts = dict(facts or {})
 
     @property
     def fingerprint(self) -> str:
         return self._fingerprint
 
     def describe(self) -> dict[str, Any]:
-        return {**super().describe(), "parameters": 0}
+        return {**super().describe(), "parameters": 0, **self._facts}
 
     def answer(self, requests: Requests, prepared: Any) -> dict[str, Column]:
         function = self._functions[requests.kind]

@@ -25,7 +25,7 @@ from evenhand.corpora.tables import read_table
 from evenhand.errors import DataError, SpecError
 from evenhand.probes.base import Asker, ItemShape, Measured, Preview, Probe
 from evenhand.probes.generation.cards import CARDS
-from evenhand.probes.generation.scorers import Scored, scorer
+from evenhand.probes.generation.scorers import Scored, Vader, scorer
 from evenhand.requests import Generate
 from evenhand.runs.finding import Finding
 from evenhand.stats import bootstrap
@@ -84,6 +84,9 @@ class Generation(Probe):
     top_p: float = Field(0.9, gt=0, le=1)
     resamples: int = Field(2_000, ge=100)
 
+    def helpers(self) -> dict[str, str]:
+        return {} if self.scorer == Vader.name else {"scorer": self.scorer}
+
     def prompts(self) -> list[Prompt]:
         """All prompts, those of one key side by side."""
         if self.file:
@@ -123,7 +126,7 @@ class Generation(Probe):
 
     def run(self, ask: Asker, seed: int) -> Measured:
         self.choose(ask.answers)
-        judge = scorer(self.scorer)
+        judge = scorer(self.scorer, ask)
         found = self.prompts()
         texts = list(ask(self.requests(found, seed), self.name)["text"])
         rows = [p for p in found for _ in range(self.draws)]

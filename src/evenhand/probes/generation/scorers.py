@@ -17,6 +17,8 @@ import numpy as np
 import numpy.typing as npt
 
 from evenhand.errors import DataError, ModelError, need
+from evenhand.probes.base import Asker
+from evenhand.requests import Classify
 
 LABELS = ("negative", "neutral", "positive")
 THRESHOLD = 0.05  # of VADER's compound score, as its authors set it
@@ -44,9 +46,9 @@ class Scorer(Protocol):
     def __call__(self, texts: Sequence[str]) -> Scored: ...
 
 
-def scorer(name: str) -> Scorer:
-    """The scorer of that name: "vader", or a text-classification checkpoint."""
-    return Vader() if name == "vader" else Checkpoint(name)
+def scorer(name: str, ask: Asker) -> Scorer:
+    """The scorer of that name: "vader", or the checkpoint behind the probe's helper."""
+    return Vader() if name == Vader.name else Checkpoint(name, ask.helper("scorer"))
 
 
 class Vader:
@@ -70,23 +72,15 @@ class Vader:
 class Checkpoint:
     """A text-classification checkpoint with labels for negative, neutral and positive."""
 
-    def __init__(self, spec: str) -> None:
-        from evenhand.models.loading.resolver import resolve
-
-        model: Any = resolve(spec, kind="classifier")
-        self.model = model
-        self.name = str(model.name)
-        self.columns = label_columns(model.labels, spec)
-        self.masks = any("regard" in str(v).lower() for v in (spec, self._purpose()))
-
-    def _purpose(self) -> str:
-        return str(getattr(self.model.model.config, "evenhand_purpose", ""))
+    def __init__(self, spec: str, ask: Asker) -> None:
+        facts = ask.describe()
+        self.name = str(facts["name"])
+        self.columns = label_columns(facts.get("labels", ()), spec)
+        self.masks = any("regard" in str(v).lower() for v in (spec, facts.get("purpose")))
+        self._ask = ask
 
     def __call__(self, texts: Sequence[str]) -> Scored:
-        from evenhand.requests import Classify
-        from evenhand.runner.ask import Ask
-
-        p = np.asarray(Ask(self.model)(Classify(list(texts))).matrix("probabilities"))
+        p = np.asarray(self._ask(Classify(list(texts))).matrix("probabilities"))
         if not np.isfinite(p).all():
             raise DataError(f"scorer {self.name!r}: gave NaN probabilities.")
         best = p.argmax(axis=1)
