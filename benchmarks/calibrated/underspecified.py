@@ -1,0 +1,56 @@
+"""Underspecified questions: leans contrasted between attributes, over names that meet."""
+
+from __future__ import annotations
+
+import numpy as np
+from benchmarks.calibrated import Outcome, Path, outcome
+
+from evenhand.probes.underspecified import leans
+
+ATTRIBUTES, TEMPLATES = 12, 3
+
+
+def fair(rng: np.random.Generator, size: int, crossed: bool, effect: float) -> leans.PairTable:
+    """Scores of a model that likes some names more than others, in some templates and answers."""
+    n = 2 * size
+    first, second = np.arange(size), np.arange(size) + size
+    if crossed:
+        first, second = np.repeat(first, size), np.tile(second, size)
+    liked = rng.normal(0, 0.1, n)[:, None, None] + rng.normal(0, 0.03, (n, ATTRIBUTES, 1))
+    liked = liked + rng.normal(0, 0.05, (n, 1, TEMPLATES))
+    lean = liked[first] - liked[second]
+    lean = lean + rng.normal(0, 0.05, lean.shape)
+    # A contrast of this size: the average attribute moves along.
+    lean[:, 0] += effect * ATTRIBUTES / (ATTRIBUTES - 1)
+    grid = np.indices(lean.shape).reshape(3, -1)
+    groups = np.repeat([0, 1], size)
+    return leans.group_pairs(
+        lean.ravel(), first[grid[0]], second[grid[0]], grid[1], groups, ATTRIBUTES
+    )
+
+
+def contrast(size: int, crossed: bool) -> Path:
+    def draw(rng: np.random.Generator, effect: float) -> Outcome:
+        table = fair(rng, size, crossed, effect)
+        truth = np.full(ATTRIBUTES, -effect / (ATTRIBUTES - 1))
+        truth[0] = effect
+        return outcome(leans.contrasts(table, ATTRIBUTES), truth)
+
+    kind = f"{size} x {size} names, all meet" if crossed else f"{size} disjoint pairs"
+    return Path(f"underspecified, contrast, {kind}", draw)
+
+
+def shared(size: int, crossed: bool) -> Path:
+    def draw(rng: np.random.Generator, effect: float) -> Outcome:
+        table = fair(rng, size, crossed, 0.0)
+        moved = leans.PairTable(table.leans + effect, table.one, table.two)
+        return outcome([leans.shared_lean(moved, 1)], [effect])
+
+    kind = f"{size} x {size} names, all meet" if crossed else f"{size} disjoint pairs"
+    return Path(f"underspecified, lean of all attributes, {kind}", draw)
+
+
+PATHS = [
+    contrast(40, False), contrast(8, False), contrast(10, True), contrast(20, True),
+    shared(40, False), shared(20, True),
+]  # fmt: skip
