@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from evenhand import plugins
 from evenhand.errors import SpecError, unknown
 
 HEADER = ("title", "kind", "source", "licence", "caveats")
@@ -102,7 +103,7 @@ class Lexicon:
 
 
 def load(name: str | Path) -> Lexicon:
-    """Load a packaged lexicon by name, or a user's file of the same shape by path.
+    """Load a lexicon by name (packaged here or by another package), or a file by path.
 
     >>> load("weat").title
     'WEAT 1 to 10'
@@ -116,18 +117,18 @@ List them with: evenhand ls lexicons
         if not Path(name).exists():
             raise SpecError(f"{name}: no such lexicon file. {LIST_LEXICONS}")
         return _read(Path(name))
-    if text not in _packaged():
-        raise SpecError(unknown("lexicon", text, _packaged(), hint=LIST_LEXICONS))
-    return _load_packaged(text)
+    if text not in names():
+        raise SpecError(unknown("lexicon", text, names(), hint=LIST_LEXICONS))
+    return _load_named(text)
 
 
 def available() -> dict[str, str]:
-    """Return the packaged lexicons, name to title, reading no further than each title.
+    """Return the lexicons by name, name to title, reading no further than each title.
 
     >>> available()["sodapop_names"]
     'SODAPOP seed names, eight groups by race or ethnicity and gender'
     """
-    return {name: _title(_FOLDER / f"{name}.toml") for name in _packaged()}
+    return {name: _title(_place_of(name)) for name in names()}
 
 
 def parse_toml(path: Path, text: str) -> dict[str, Any]:
@@ -160,13 +161,21 @@ def read_text(path: Path) -> str:
 
 
 @cache
-def _packaged() -> tuple[str, ...]:
-    return tuple(sorted(file.stem for file in _FOLDER.glob("*.toml")))
+def names() -> tuple[str, ...]:
+    """Every lexicon's name: those of this folder, then those of other packages."""
+    own = sorted(file.stem for file in _FOLDER.glob("*.toml"))
+    return (*own, *(name for name in plugins.places(plugins.LEXICONS) if name not in own))
+
+
+def _place_of(name: str) -> Path:
+    """The file of a lexicon; another package's entry point gives the path of its own."""
+    own = _FOLDER / f"{name}.toml"
+    return own if own.exists() else Path(plugins.load(plugins.LEXICONS, name, what="lexicon"))
 
 
 @cache
-def _load_packaged(name: str) -> Lexicon:
-    return _read(_FOLDER / f"{name}.toml")
+def _load_named(name: str) -> Lexicon:
+    return replace(_read(_place_of(name)), name=name)
 
 
 def _title(path: Path) -> str:
