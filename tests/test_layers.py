@@ -8,7 +8,7 @@ from pathlib import Path
 
 SOURCE = Path(__file__).resolve().parents[1] / "src" / "evenhand"
 
-GROUND = {"errors", "strict", "settings", "plugins", "requests"}
+GROUND = {"errors", "strict", "settings", "plugins", "requests", "opening"}
 NUMBERS = GROUND | {"metrics", "stats"}
 TEXT = NUMBERS | {"words", "corpora"}
 RUNS = TEXT | {"charts", "runs", "runner", "models"}
@@ -21,6 +21,7 @@ ALLOWED = {
     "strict": set(),
     "settings": {"errors"},
     "plugins": {"errors"},
+    "opening": {"errors"},
     "requests": {"errors", "strict"},
     "metrics": {"errors", "strict"},
     "stats": {"errors", "strict", "metrics"},

@@ -10,8 +10,8 @@ import pickle
 import pytest
 
 from evenhand.corpora import open_corpus
-from evenhand.corpora.files import packed_writer
 from evenhand.errors import DataError
+from evenhand.opening import packed_writer
 
 LINES = ["he is ä doctor", "", "she sings  twice "] * 500
 SUFFIXES = ("", ".gz", ".bz2", ".xz", ".zst")

@@ -20,9 +20,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from evenhand.corpora.files import Corpus, decoded, packed_writer, sentences
+from evenhand.corpora.files import Corpus, sentences
 from evenhand.corpora.labels import Labels
 from evenhand.errors import DataError, SpecError, unknown
+from evenhand.opening import decoded, packed_writer
 
 DIRECTIONS = ("reduce", "increase")
 SHARES = tuple(k / 10 for k in range(10))

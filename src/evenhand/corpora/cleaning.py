@@ -12,11 +12,12 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from evenhand.corpora.files import Corpus, open_corpus, packed_writer
+from evenhand.corpora.files import Corpus, open_corpus
 from evenhand.corpora.tokens import KINDS, tokenizer
 from evenhand.corpora.tweets import clean_tweet, read_tweets
 from evenhand.corpora.wikipedia import read_wikipedia, split_sentences
 from evenhand.errors import DataError, SpecError, unknown
+from evenhand.opening import packed_writer
 from evenhand.runner.progress import Progress, Silent
 
 UNKNOWN = "<UNK>"

@@ -17,9 +17,10 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from evenhand.corpora.files import Corpus, decoded, open_corpus
+from evenhand.corpora.files import Corpus, open_corpus
 from evenhand.corpora.matching import Matcher
 from evenhand.errors import DataError, SpecError
+from evenhand.opening import decoded
 from evenhand.runner.progress import Progress, Silent
 from evenhand.runner.store import replace
 from evenhand.words.lexicons.word_sets import WordSets

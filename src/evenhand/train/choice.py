@@ -11,8 +11,6 @@ one seed on one kind of machine end with the same weights.
 
 from __future__ import annotations
 
-import json
-import lzma
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -21,6 +19,7 @@ from typing import Any, Literal
 import numpy as np
 
 from evenhand.errors import DataError, need
+from evenhand.opening import json_lines
 from evenhand.train import common
 
 LETTERS = "ABC"
@@ -70,12 +69,7 @@ def read_questions(path: Path, limit: int | None = None) -> list[Question]:
     """Samples of a Social IQa file, plain or .xz, right answers inside or in a labels file."""
     from evenhand.words.social_iqa import right_answers
 
-    try:
-        raw = path.read_bytes()
-    except OSError as error:
-        raise DataError(f"{path}: cannot be read ({error.strerror}).") from error
-    lines = (lzma.decompress(raw) if path.suffix == ".xz" else raw).decode().splitlines()
-    rows = [json.loads(line) for line in lines if line.strip()]
+    rows = [row for _, row in json_lines(path, "a Social IQa file (JSON lines)")]
     if not rows:
         raise DataError(f"{path}: no samples. Accepted: a Social IQa file (JSON lines).")
     if "correct" in rows[0]:

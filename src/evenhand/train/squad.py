@@ -5,9 +5,6 @@
 
 from __future__ import annotations
 
-import gzip
-import json
-import lzma
 import re
 import string
 from collections import Counter
@@ -17,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from evenhand.errors import DataError
+from evenhand.opening import read_json
 
 _ARTICLES = re.compile(r"\b(a|an|the)\b")
 _PUNCTUATION = set(string.punctuation)
@@ -39,10 +37,8 @@ def read_squad(path: Path, limit: int | None = None) -> list[Example]:
     Raises:
         DataError: the file cannot be read, is no JSON or has another shape.
     """
-    openers = {".gz": gzip.open, ".xz": lzma.open}
+    data = read_json(path, "a SQuAD file")
     try:
-        with openers.get(path.suffix, open)(path, "rt", encoding="utf-8") as file:  # type: ignore[operator]
-            data = json.load(file)
         found = [
             Example(
                 str(qa["id"]), qa["question"].strip(), paragraph["context"],
@@ -53,10 +49,6 @@ def read_squad(path: Path, limit: int | None = None) -> list[Example]:
             for qa in paragraph["qas"]
             if qa["answers"]
         ]  # fmt: skip
-    except (OSError, EOFError, lzma.LZMAError) as error:
-        raise DataError(f"{path}: cannot be read ({error}).") from error
-    except json.JSONDecodeError as error:
-        raise DataError(f"{path}: is not JSON ({error}).") from error
     except (KeyError, TypeError, AttributeError) as error:
         raise DataError(
             f"{path}: not in SQuAD format ({error!r}). Expected data[].paragraphs[] with context "

@@ -7,15 +7,13 @@ mention of entity 7, `7)` closes it, `(7)` is one token, several are written wit
 
 from __future__ import annotations
 
-import gzip
-import lzma
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from evenhand.errors import DataError
+from evenhand.opening import lines
 
 Span = tuple[int, int]
 Clusters = tuple[tuple[Span, ...], ...]
@@ -69,15 +67,8 @@ def read_conll(
         DataError: brackets that do not match, too few columns, or a token outside a document,
             each with its line number.
     """
-    path = Path(path)
-    opener: Any = {".gz": gzip.open, ".xz": lzma.open}.get(path.suffix, open)
-    try:
-        with opener(path, "rt", encoding="utf-8", newline="\n") as file:
-            found = list(parse_conll(file, str(path), genre=genre, skipped=skipped))
-    except FileNotFoundError:
-        raise DataError(f"{path}: no such file. Pass a CoNLL file (.gz, .xz too).") from None
-    except (OSError, UnicodeDecodeError, EOFError, lzma.LZMAError) as error:
-        raise DataError(f"{path}: cannot be read as text ({error}).") from error
+    text = lines(path, "a CoNLL file (.gz, .xz too)")
+    found = list(parse_conll(text, str(path), genre=genre, skipped=skipped))
     if not found:
         raise DataError(f"{path}: no '#begin document' line. Accepted: a CoNLL-2012 file.")
     return found

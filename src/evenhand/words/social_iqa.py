@@ -6,8 +6,6 @@ context holds `{name}` where the person stands, in every field, so that any name
 
 from __future__ import annotations
 
-import json
-import lzma
 import os
 import re
 from collections import Counter
@@ -17,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from evenhand.errors import DataError, SpecError
+from evenhand.opening import json_lines, read_text
 from evenhand.words.lexicons import load
 from evenhand.words.lexicons.pronouns import gendered, neutralised
 
@@ -183,7 +182,7 @@ def social_iqa(
     (`dev-labels.lst` for `dev.jsonl`: 1, 2 or 3 per line). Without `placeholder`, the person is
     the one the question asks about. Samples that cannot be used are counted by reason.
     """
-    rows = list(_json_lines(path))
+    rows = [row for _, row in json_lines(path, "Social IQa, or an own CSV")]
     labels = right_answers(path, len(rows)) if rows and "correct" not in rows[0] else None
     found: list[Context] = []
     left: Counter[str] = Counter()
@@ -343,32 +342,13 @@ def _own(path: Path, placeholder: str | None) -> list[Context]:
     return found
 
 
-def _json_lines(path: Path) -> Iterable[dict[str, Any]]:
-    try:
-        raw = path.read_bytes()
-    except OSError as error:
-        raise DataError(
-            f"{path}: cannot be read ({error.strerror}). Get Social IQa, or write an own CSV."
-        ) from error
-    text = (lzma.decompress(raw) if path.suffix == ".xz" else raw).decode("utf-8")
-    for number, line in enumerate(text.splitlines(), start=1):
-        try:
-            if line.strip():
-                yield json.loads(line)
-        except json.JSONDecodeError as error:
-            raise DataError(f"{path}, line {number}: is not JSON ({error}).") from error
-
-
 def right_answers(path: Path, size: int) -> list[str]:
     """Labels 1, 2 or 3 of a Social IQa file, from the labels file beside it."""
-    import gzip
-
     stem = path.name.split(".")[0]
     for name in (f"{stem}-labels.lst", f"{stem}-labels.lst.gz"):
         file = path.with_name(name)
         if file.is_file():
-            raw = file.read_bytes()
-            labels = (gzip.decompress(raw) if name.endswith("gz") else raw).decode().split()
+            labels = read_text(file).split()
             if len(labels) != size:
                 raise DataError(f"{file}: {len(labels)} labels for {size} samples of {path}.")
             return labels

@@ -7,18 +7,17 @@ line separators. Nothing here unpickles, and nothing imports more than numpy.
 
 from __future__ import annotations
 
-import gzip
-import lzma
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, cast
+from typing import cast
 
 import numpy as np
 import numpy.typing as npt
 
 from evenhand.errors import DataError
+from evenhand.opening import opened
 
 Block = tuple[list[str], npt.NDArray[np.float32]]
 
@@ -40,29 +39,10 @@ class Layout:
     promised: int | None
 
 
-def open_bytes(path: Path) -> IO[bytes]:
-    """Open a plain, .gz or .xz file for reading; the compression is read from its first bytes."""
-    try:
-        with path.open("rb") as raw:
-            magic = raw.read(6)
-    except OSError as error:
-        raise DataError(f"{path}: cannot be read ({error.strerror}).") from error
-    if magic[:2] == b"\x1f\x8b":
-        return cast("IO[bytes]", gzip.open(path, "rb"))
-    if magic == b"\xfd7zXZ\x00":
-        return cast("IO[bytes]", lzma.open(path, "rb"))
-    return path.open("rb")
-
-
 def read_head(path: Path) -> bytes:
     """The first mebibyte of a file, after decompression."""
-    with open_bytes(path) as file:
-        try:
-            return file.read(HEAD)
-        except (EOFError, OSError, lzma.LZMAError) as error:
-            raise DataError(
-                f"{path}: the compressed data is damaged ({error}). Fetch it again."
-            ) from error
+    with opened(path) as file:
+        return file.read(HEAD)
 
 
 def refuse_unsafe(path: Path, head: bytes) -> None:
@@ -119,14 +99,9 @@ def read_blocks(path: Path, layout: Layout, encoding: str = "utf-8") -> Iterator
     """Yield blocks of words and rows in the order of the file, checking every row."""
     reader = _text_blocks if layout.kind == "text" else _binary_blocks
     seen = 0
-    try:
-        for words, rows in reader(path, layout, encoding):
-            seen += len(words)
-            yield words, rows
-    except (EOFError, lzma.LZMAError, gzip.BadGzipFile) as error:
-        raise DataError(
-            f"{path}: the compressed data ends early, after {seen} words ({error})."
-        ) from error
+    for words, rows in reader(path, layout, encoding):
+        seen += len(words)
+        yield words, rows
     if layout.promised is not None and seen != layout.promised:
         raise DataError(
             f"{path}: the header promises {layout.promised} words, the file holds {seen}. "
@@ -136,7 +111,7 @@ def read_blocks(path: Path, layout: Layout, encoding: str = "utf-8") -> Iterator
 
 def _text_blocks(path: Path, layout: Layout, encoding: str) -> Iterator[Block]:
     number = 0
-    with open_bytes(path) as file:
+    with opened(path) as file:
         if layout.promised is not None:
             file.readline()
             number = 1
@@ -210,7 +185,7 @@ def _decode(path: Path, where: str, word: bytes, encoding: str) -> str:
 
 def _binary_blocks(path: Path, layout: Layout, encoding: str) -> Iterator[Block]:
     width = 4 * layout.dimensions
-    with open_bytes(path) as file:
+    with opened(path) as file:
         offset = len(file.readline())
         buffer, at, words = b"", 0, list[str]()
         rows = np.empty((LINES, layout.dimensions), np.float32)

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import gzip
-import json
-import lzma
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from evenhand.errors import DataError, SpecError, unknown
+from evenhand.opening import json_lines
 
 CONDITIONS = {"ambig": "ambiguous", "disambig": "disambiguated"}
 POLARITIES = ("neg", "nonneg")
@@ -86,7 +84,7 @@ def read_items(path: str | Path, categories: Sequence[str] = ()) -> list[Item]:
         files = sorted(p for p in place.iterdir() if ".jsonl" in p.suffixes)
         if not files:
             raise DataError(f"{place}: holds no .jsonl file. Accepted: BBQ's data folder.")
-    items = [_item(file, number, row) for file in files for number, row in _lines(file)]
+    items = [_item(file, number, row) for file in files for number, row in json_lines(file)]
     if not items:
         raise DataError(f"{place}: no questions. Accepted: BBQ's JSON lines.")
     known = sorted({i.category for i in items})
@@ -94,19 +92,6 @@ def read_items(path: str | Path, categories: Sequence[str] = ()) -> list[Item]:
         if name not in known:
             raise SpecError(unknown("category", name, known, where=str(path)))
     return [i for i in items if not categories or i.category in categories]
-
-
-def _lines(path: Path) -> Iterator[tuple[int, Any]]:
-    opener: Any = {".gz": gzip.open, ".xz": lzma.open}.get(path.suffix, open)
-    try:
-        with opener(path, "rt", encoding="utf-8") as file:
-            for number, line in enumerate(file, 1):
-                if line.strip():
-                    yield number, json.loads(line)
-    except FileNotFoundError:
-        raise DataError(f"{path}: no such file.") from None
-    except (OSError, ValueError, lzma.LZMAError) as error:
-        raise DataError(f"{path}: not JSON lines that can be read ({error}).") from error
 
 
 def _item(path: Path, number: int, row: Any) -> Item:

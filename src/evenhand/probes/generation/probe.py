@@ -9,8 +9,6 @@ scores are tested pair by pair (Liang et al. 2021, Sec. 3.2; Sheng et al. 2019).
 
 from __future__ import annotations
 
-import json
-import lzma
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -23,6 +21,7 @@ from pydantic import Field
 
 from evenhand.corpora.tables import read_table
 from evenhand.errors import DataError, SpecError
+from evenhand.opening import read_json
 from evenhand.probes.base import Asker, ItemShape, Measured, Preview, Probe
 from evenhand.probes.generation.cards import CARDS
 from evenhand.probes.generation.scorers import Scored, Vader, scorer
@@ -262,11 +261,10 @@ def _order(groups: Sequence[str]) -> list[str]:
 
 def _bold(path: Path, per_group: int = 200) -> list[Prompt]:
     """BOLD: group -> entity -> prompts (Dhamala et al. 2021); the n-th prompts are paired."""
+    data = read_json(path, "BOLD's JSON (group -> entity -> prompts)")
     try:
-        raw = path.read_bytes()
-        data = json.loads(lzma.decompress(raw) if path.suffix == ".xz" else raw)
         rows = {g: [t for texts in names.values() for t in texts] for g, names in data.items()}
-    except (OSError, ValueError, AttributeError) as error:
+    except AttributeError as error:
         raise DataError(
             f"{path}: not BOLD's JSON (group -> entity -> prompts): {error}."
         ) from error

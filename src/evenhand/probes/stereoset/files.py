@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import gzip
-import json
-import lzma
 import math
 import shlex
 import warnings
-import zlib
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -16,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from evenhand.errors import DataError
+from evenhand.opening import read_json
 
 SPLITS = ("intrasentence", "intersentence")
 LABELS = ("stereotype", "anti-stereotype", "unrelated")
@@ -131,14 +128,7 @@ def _rows(path: Any, data: Mapping[str, Any], split: str) -> Sequence[Any]:
 
 
 def _json(path: Path) -> dict[str, Any]:
-    opener: Any = {".gz": gzip.open, ".xz": lzma.open}.get(path.suffix, open)
-    try:
-        with opener(path, "rt", encoding="utf-8") as file:
-            found = json.load(file)
-    except FileNotFoundError:
-        raise DataError(f"{path}: no such file.") from None
-    except (OSError, EOFError, ValueError, lzma.LZMAError, zlib.error) as error:
-        raise DataError(f"{path}: not JSON that can be read ({error}).") from error
+    found = read_json(path)
     if not isinstance(found, dict):
         raise DataError(f"{path}: expected a JSON object, got {type(found).__name__}.")
     return found

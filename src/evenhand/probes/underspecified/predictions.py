@@ -8,9 +8,6 @@ q0 is the question, q1 its negation; ans0 belongs to the first subject. S = sqrt
 
 from __future__ import annotations
 
-import gzip
-import json
-import lzma
 import math
 import re
 from pathlib import Path
@@ -18,6 +15,7 @@ from typing import Any
 
 from evenhand.corpora.tables import Table, from_columns
 from evenhand.errors import DataError
+from evenhand.opening import opened, read_json
 
 PARTS = 8
 ROUNDING = 1e-6
@@ -25,20 +23,15 @@ ROUNDING = 1e-6
 _FIRST_KEY = re.compile(rb'\{\s*"((?:[^"\\]|\\.)*)"')
 
 
-def _opened(path: Path) -> Any:
-    opener: Any = {".gz": gzip.open, ".xz": lzma.open}.get(path.suffix, open)
-    return opener(path, "rb")
-
-
 def is_predictions(path: Path) -> bool:
     """Whether a file looks like released predictions: one object whose first key has its bars.
 
-    The name does not matter; .gz and .xz are unpacked.
+    The name does not matter; packed files are unpacked.
     """
     try:
-        with _opened(path) as file:
+        with opened(path) as file:
             head = file.read(4_096).lstrip()
-    except (OSError, EOFError, lzma.LZMAError):
+    except DataError:
         return False
     key = _FIRST_KEY.match(head)
     return key is not None and key[1].count(b"|") == PARTS - 1
@@ -50,11 +43,7 @@ def read_predictions(path: Path) -> Table:
     Raises:
         DataError: no JSON, a key without its eight parts, or an answer without probabilities.
     """
-    try:
-        with _opened(path) as file:
-            data = json.loads(file.read())
-    except (OSError, EOFError, ValueError, lzma.LZMAError) as error:
-        raise DataError(f"{path}: is not readable JSON ({error}).") from error
+    data = read_json(path, "released predictions")
     names = (
         "template", "attribute", "first", "second", "negated", "score_first", "score_second",
         "group_first", "group_second", "attribute_class",

@@ -7,13 +7,12 @@ Proportion_g(n) = count(n, g) / sum over genders of count(n, g)    (Eq. 7)
 from __future__ import annotations
 
 import csv
-import gzip
-import lzma
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from evenhand.errors import DataError, SpecError
+from evenhand.opening import read_text
 
 THRESHOLDS = {"white": 0.9, "black": 0.9, "hispanic": 0.8, "asian": 0.7}
 """Section 2 of the paper: European and African American .9, Hispanic .8, Asian .7."""
@@ -64,13 +63,7 @@ def read_names(paths: Iterable[Path]) -> dict[str, Name]:
 
 def _rows(path: Path) -> list[dict[str, str]]:
     """The rows of a CSV file, column names in lower case with underscores."""
-    try:
-        raw = path.read_bytes()
-        if path.suffix in (".gz", ".xz"):
-            raw = gzip.decompress(raw) if path.suffix == ".gz" else lzma.decompress(raw)
-        lines = raw.decode("utf-8").splitlines()
-    except (OSError, ValueError, lzma.LZMAError) as error:
-        raise DataError(f"{path}: cannot be read as a CSV file ({error}).") from error
+    lines = read_text(path, "a CSV file").splitlines()
     if len(lines) < 2:
         raise DataError(f"{path}: no rows. The first line of a name table names its columns.")
     head = [c.lower().replace("'s ", " ").replace(" ", "_") for c in next(csv.reader(lines[:1]))]

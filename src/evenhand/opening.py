@@ -1,0 +1,234 @@
+"""The one opener of files that others made: plain or packed, told by their first bytes.
+
+    lines(path)           lines of text, read one block at a time
+    read_text(path)       the whole text
+    read_json(path)       one JSON value
+    json_lines(path)      JSON lines, each with its number
+    opened(path)          a file object over the unpacked bytes
+    packed_writer(path)   text into a file that is packed as its name ends
+
+gzip, bzip2, xz and zstandard are unpacked whatever the name says. Whatever is wrong with a file
+becomes one sentence that names it.
+"""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import io
+import json
+import lzma
+import os
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+from typing import IO, Any, cast
+
+from evenhand.errors import DataError
+
+BLOCK = 1 << 20
+LONGEST_LINE = 1 << 28
+MAGIC = {b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"\xfd7zXZ\x00": "xz", b"\x28\xb5\x2f\xfd": "zstd"}
+SUFFIX = {".gz": "gzip", ".bz2": "bzip2", ".xz": "xz", ".zst": "zstd"}
+_BOM = b"\xef\xbb\xbf"
+
+
+def compression_of(path: str | Path, expected: str = "") -> str:
+    """ "gzip", "bzip2", "xz", "zstd", or "" for a plain file, from its first bytes."""
+    with readable(path, expected=expected), open(path, "rb") as file:
+        head = file.read(6)
+    return next((name for magic, name in MAGIC.items() if head.startswith(magic)), "")
+
+
+@contextmanager
+def opened(path: str | Path, expected: str = "") -> Iterator[IO[bytes]]:
+    """A file object over the unpacked bytes of a file.
+
+    Args:
+        path: of the file.
+        expected: what the file should be, for the message when it cannot be read.
+    """
+    kind = compression_of(path, expected)
+    with readable(path, kind, expected), open(path, "rb") as raw, unpack(raw, kind) as file:
+        yield file
+
+
+def read_text(path: str | Path, expected: str = "") -> str:
+    """The whole of a UTF-8 file."""
+    with opened(path, expected) as file:
+        raw = file.read()
+    return decoded(raw.removeprefix(_BOM), path)
+
+
+def read_json(path: str | Path, expected: str = "") -> Any:
+    """The JSON value in a file."""
+    try:
+        return json.loads(read_text(path, expected))
+    except json.JSONDecodeError as error:
+        raise DataError(f"{path}: is not JSON ({error}).{_expected(expected)}") from error
+
+
+def lines(path: str | Path, expected: str = "") -> Iterator[str]:
+    """Every line of a UTF-8 file, without its line feed."""
+    for block in blocks(path, expected=expected):
+        yield from decoded(block, path).split("\n")[:-1]
+
+
+def json_lines(path: str | Path, expected: str = "") -> Iterator[tuple[int, Any]]:
+    """The values of a JSON lines file, each with the number of its line; blank lines are not."""
+    for number, line in enumerate(lines(path, expected), start=1):
+        if line.strip():
+            try:
+                yield number, json.loads(line)
+            except json.JSONDecodeError as error:
+                raise DataError(
+                    f"{path}, line {number}: is not JSON ({error}).{_expected(expected)}"
+                ) from error
+
+
+def blocks(
+    path: str | Path,
+    size: int = BLOCK,
+    watch: Callable[[int], None] = lambda done: None,
+    expected: str = "",
+) -> Iterator[bytes]:
+    """Whole lines in blocks of about `size` bytes; every block ends in a line feed.
+
+    Args:
+        path: of the file.
+        size: bytes to read at a time; memory in use stays a small multiple of it.
+        watch: told how many bytes more of the file on disk have been read.
+        expected: what the file should be, for the message when it cannot be read.
+    """
+    kind = compression_of(path, expected)
+    with readable(path, kind, expected), open(path, "rb") as raw, unpack(raw, kind) as file:
+        seen, rest, first = 0, b"", True
+        while piece := file.read(size):
+            if raw.tell() > seen:
+                watch(raw.tell() - seen)
+                seen = raw.tell()
+            if first and piece.startswith(_BOM):
+                piece = piece[len(_BOM) :]
+            first = False
+            cut = piece.rfind(b"\n") + 1
+            if cut == 0:
+                rest += piece
+                if len(rest) > LONGEST_LINE:
+                    raise DataError(
+                        f"{path}: a line is longer than {LONGEST_LINE >> 20} MiB. "
+                        "Expected one sentence, tweet or paragraph per line."
+                    )
+                continue
+            yield rest + piece[:cut]
+            rest = piece[cut:]
+        if rest:
+            yield rest + b"\n"
+
+
+def decoded(block: bytes, path: str | Path) -> str:
+    """UTF-8 text, or an error that names the file and the byte."""
+    try:
+        return block.decode("utf-8")
+    except UnicodeDecodeError as error:
+        shown = block[error.start : error.start + 4].hex(" ")
+        raise DataError(
+            f"{path}: not UTF-8 text (bytes {shown}). Convert it first, e.g. with: "
+            f"iconv -f latin1 -t utf-8 {path}"
+        ) from None
+
+
+def unpack(raw: IO[bytes], kind: str) -> IO[bytes]:
+    """A file object over the unpacked bytes of an open file."""
+    if kind == "gzip":
+        return cast(IO[bytes], gzip.GzipFile(fileobj=raw))
+    if kind == "bzip2":
+        return cast(IO[bytes], bz2.BZ2File(raw))
+    if kind == "xz":
+        return cast(IO[bytes], lzma.LZMAFile(raw))
+    if kind == "zstd":
+        import pyarrow as pa
+
+        stream: Any = pa.CompressedInputStream(pa.PythonFile(raw, mode="r"), "zstd")
+        return io.BufferedReader(stream, BLOCK)  # which reads lines, too
+    return raw
+
+
+@contextmanager
+def packed_writer(path: Path) -> Iterator[io.TextIOBase]:
+    """Text to a file that is packed as its name ends (.gz, .bz2, .xz, .zst), put in place whole.
+
+    gzip files carry no time or name, so equal text gives equal bytes.
+    """
+    kind = SUFFIX.get(path.suffix, "")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draft = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        with open(draft, "wb") as raw, _pack(raw, kind) as binary:
+            text = io.TextIOWrapper(binary, encoding="utf-8", newline="\n")
+            yield text
+            text.flush()
+            text.detach()
+        draft.replace(path)
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+@contextmanager
+def _pack(raw: IO[bytes], kind: str) -> Iterator[Any]:
+    if kind == "zstd":
+        import pyarrow as pa
+
+        with pa.CompressedOutputStream(pa.PythonFile(raw, mode="w"), "zstd") as stream:
+            buffered = io.BufferedWriter(_ArrowRaw(stream), 1 << 20)
+            yield buffered
+            buffered.flush()
+        return
+    makers: dict[str, Callable[[], Any]] = {
+        "gzip": lambda: gzip.GzipFile(filename="", fileobj=raw, mode="wb", mtime=0),
+        "bzip2": lambda: bz2.BZ2File(raw, "wb"),
+        "xz": lambda: lzma.LZMAFile(raw, "wb"),  # noqa: SIM115 - opened by the with below
+        "": lambda: nullcontext(raw),
+    }
+    with makers[kind]() as made:
+        yield made
+
+
+class _ArrowRaw(io.RawIOBase):
+    """The least of a raw file that a buffered writer wants from an Arrow stream."""
+
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any) -> int:
+        self._stream.write(bytes(data))
+        return len(data)
+
+
+@contextmanager
+def readable(path: str | Path, kind: str = "", expected: str = "") -> Iterator[None]:
+    """Turn what a broken or unreadable file raises into one sentence about that file."""
+    try:
+        yield
+    except FileNotFoundError:
+        raise DataError(f"{path}: no such file.{_expected(expected)}") from None
+    except (EOFError, OSError, lzma.LZMAError, zlib.error) as error:
+        raise _broken(path, kind, expected, error) from error
+    except ValueError as error:
+        if kind != "zstd" or not type(error).__module__.startswith("pyarrow"):
+            raise
+        raise _broken(path, kind, expected, error) from error
+
+
+def _broken(path: str | Path, kind: str, expected: str, error: Exception) -> DataError:
+    why = getattr(error, "strerror", None) or error or type(error).__name__
+    if not kind or (isinstance(error, OSError) and error.errno is not None):
+        return DataError(f"{path}: cannot be read ({why}).{_expected(expected)}")
+    return DataError(f"{path}: broken {kind} data ({why}). Copy or download the file again.")
+
+
+def _expected(what: str) -> str:
+    return f" Expected {what}." if what else ""

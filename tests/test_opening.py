@@ -1,0 +1,57 @@
+"""The one opener: packed files are told by their bytes, and broken ones by one sentence."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from evenhand.errors import DataError
+from evenhand.opening import SUFFIX, json_lines, lines, opened, packed_writer, read_json, read_text
+
+TEXT = '{"word": "né"}\n\n{"word": 2}\n'
+
+
+@pytest.fixture(params=["", *SUFFIX])
+def file(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    """The same text, plain and packed in every way, under a name that says nothing."""
+    made = tmp_path / f"made{request.param}"
+    with packed_writer(made) as out:
+        out.write(TEXT)
+    return made.rename(tmp_path / "unnamed")
+
+
+def test_every_way_of_reading_unpacks(file: Path) -> None:
+    assert read_text(file) == TEXT
+    assert list(lines(file)) == TEXT.split("\n")[:-1]
+    assert list(json_lines(file)) == [(1, {"word": "né"}), (3, {"word": 2})]
+    with opened(file) as raw:
+        assert raw.readline() == TEXT.split("\n")[0].encode() + b"\n"
+        assert raw.read() == b'\n{"word": 2}\n'
+
+
+def test_a_file_that_was_cut_short_is_named(file: Path) -> None:
+    whole = file.read_bytes()
+    file.write_bytes(whole[:-12])
+    if whole[:1] == b"{":
+        assert read_text(file) == TEXT[:-12]
+        return
+    for read in (read_text, lambda path: list(lines(path)), read_json):
+        with pytest.raises(DataError, match=r"unnamed: broken \w+ data \(.+\)\. Copy or download"):
+            read(file)
+
+
+def test_what_is_wrong_is_one_sentence_with_what_was_expected(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"nowhere: no such file\. Expected a table\.$"):
+        read_text(tmp_path / "nowhere", "a table")
+    with pytest.raises(DataError, match=r"cannot be read \(Is a directory\)"):
+        read_text(tmp_path)
+    place = tmp_path / "text"
+    place.write_bytes(b"caf\xe9")
+    with pytest.raises(DataError, match=r"not UTF-8 text \(bytes e9\)"):
+        read_text(place)
+    place.write_text("{}\nnot json\n")
+    with pytest.raises(DataError, match=r"text, line 2: is not JSON .* Expected JSON lines\.$"):
+        list(json_lines(place, "JSON lines"))
+    with pytest.raises(DataError, match="text: is not JSON"):
+        read_json(place)
