@@ -18,7 +18,7 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "audit": "evenhand.audit.auditing",
-    "resume": "evenhand.audit.auditing",
+    "resume": "evenhand.runs.kinds",
     "check": "evenhand.audit.planning",
     "load_suite": "evenhand.audit.suites",
     "make_probe": "evenhand.probes.registry",
@@ -61,7 +61,7 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from evenhand.audit.auditing import audit, resume
+    from evenhand.audit.auditing import audit
     from evenhand.audit.comparison import side_by_side as compare
     from evenhand.audit.gate import decide as gate
     from evenhand.audit.planning import forecast as check
@@ -75,6 +75,7 @@ if TYPE_CHECKING:
     from evenhand.runner.cluster import RayExecutor
     from evenhand.runner.devices import DevicesExecutor
     from evenhand.runs.finding import Finding
+    from evenhand.runs.kinds import resume
     from evenhand.runs.record import Run
 
 

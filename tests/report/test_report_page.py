@@ -21,8 +21,8 @@ from evenhand.charts.base import About, Chart, Listing, charts_of
 from evenhand.cli.first_screen import print_first_screen
 from evenhand.report import sources
 from evenhand.report.build import as_json, render
-from evenhand.report.content import tell
 from evenhand.runs.finding import Finding
+from evenhand.runs.kinds import kind_of
 from evenhand.runs.record import Run
 from evenhand.runs.safe_text import readable
 
@@ -83,14 +83,14 @@ def test_the_terminal_gets_no_control_or_direction_characters(hostile: Run) -> N
 
 def test_commands_to_copy_are_quoted_for_the_shell(tmp_path: Path) -> None:
     run = made_runs.ordinary(tmp_path / "run", model="x; rm -rf ~")
-    story = tell(run)
+    story = kind_of(run.facts).story(run)
     assert any("'x; rm -rf ~'" in step.command for step in story.steps)
-    assert "'x; rm -rf ~'" in sources.command(run.facts)[0]
+    assert "'x; rm -rf ~'" in kind_of(run.facts).command(run.facts)[0]
 
 
 def test_the_terminal_gives_the_same_answers_as_the_page(ordinary: Run) -> None:
     text = " ".join(screen(ordinary).split())
-    story = tell(ordinary)
+    story = kind_of(ordinary.facts).story(ordinary)
     assert story.problem in text
     for line in story.sure:
         assert line in text
@@ -129,14 +129,15 @@ def test_method_checks_count_nowhere_and_other_models_are_told_apart(tmp_path: P
     claims = made_runs.findings()[1:]  # nothing detected in the audited model
     claims += [weat("weat1", ("flowers", "insects")), weat("weat6", ("men", "women"))]
     run = made_runs.write(tmp_path / "run", known, claims, made_runs.tables())
-    story = tell(run)
+    story = kind_of(run.facts).story(run)
     assert story.problem == (
         "No difference between groups was detected in tiny-model (2 tests). Tested beside it: the "
         "word vectors vectors, with a difference in 1 of 1 test."
     )
-    assert [f.id for f in story.strongest] == ["association/weat6"]
+    assert not story.strongest
+    assert not run.strongest
     assert [f.id for f in story.controls] == ["association/weat1"]
-    assert "in vectors, not in tiny-model" in render(run)
+    assert {f.id: f.counts for f in run.findings}["association/weat6"] is False
 
 
 def test_a_run_without_any_detection_says_what_it_could_have_seen(tmp_path: Path) -> None:
@@ -238,7 +239,7 @@ def test_lexicon_sources_and_licences_are_printed(ordinary: Run) -> None:
 def test_the_printed_suite_reads_back_as_the_same_suite(ordinary: Run) -> None:
     import tomllib
 
-    command, text = sources.command(ordinary.facts)
+    command, text = kind_of(ordinary.facts).command(ordinary.facts)
     assert command == "evenhand audit tiny-model --suite suite.toml --seed 7"
     assert tomllib.loads(text) == ordinary.facts["work"]["suite"]
 
@@ -247,9 +248,9 @@ def test_tests_that_are_not_listed_one_by_one_count_in_the_headline(tmp_path: Pa
     known = made_runs.facts()
     first = next(label for label, entry in known["probes"].items() if not entry.get("skipped"))
     known["probes"][first].setdefault("summary", {})["tests_not_listed"] = 900
-    before = tell(made_runs.ordinary(tmp_path / "plain"))
+    before = kind_of(known).story(made_runs.ordinary(tmp_path / "plain"))
     run = made_runs.write(tmp_path / "run", known, made_runs.findings(), made_runs.tables())
-    story = tell(run)
+    story = kind_of(run.facts).story(run)
     assert story.verdicts[0].tests == before.verdicts[0].tests + 900
     place = next(p for p in story.where if p.tests > 900)
     assert f"of {place.tests}" in place.sentence
@@ -257,13 +258,12 @@ def test_tests_that_are_not_listed_one_by_one_count_in_the_headline(tmp_path: Pa
 
 
 def test_the_next_command_keeps_the_settings_of_the_run() -> None:
+    from evenhand.audit.story import changed_settings
     from evenhand.cli.run import parse_settings
     from evenhand.probes.registry import make_probe
-    from evenhand.report.content import _changed
 
     mine = {"pairs": 24, "templates": 1, "attributes": ["nurse", "it's"], "resamples": 50}
-    settings = make_probe("underspecified", mine).model_dump(mode="json")
-    words = shlex.split(_changed("underspecified", settings))
+    words = shlex.split(changed_settings(make_probe("underspecified", mine)))
     assert words[::2] == ["--set"] * 4
     assert make_probe("underspecified", parse_settings(words[1::2])).model_dump() == (
         make_probe("underspecified", mine).model_dump()

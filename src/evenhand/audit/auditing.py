@@ -4,22 +4,23 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from evenhand.audit.marking import marked
 from evenhand.audit.suites import Entry, Suite, load_suite, parse_suite
 from evenhand.errors import ModelError, RunError, SpecError
 from evenhand.models.loading.resolver import DEFAULT_MODEL, resolve
 from evenhand.models.loading.transformer import LoadOptions
 from evenhand.models.protocol import Model
-from evenhand.probes.base import Measured
 from evenhand.runner.ask import Ask
 from evenhand.runner.job import Executor
 from evenhand.runner.places import is_remote, local_path, settled
 from evenhand.runner.progress import Progress, Silent
 from evenhand.runner.store import ShardStore, scored_by_attempt
 from evenhand.runs.finding import Finding
+from evenhand.runs.kinds import AUDIT
 from evenhand.runs.record import Run, RunWriter, environment, now
 from evenhand.runs.room import (
     claimed,
@@ -144,7 +145,7 @@ class Audit:
 
     def _fresh(self) -> dict[str, Any]:
         return {
-            "status": "running", "work": self.identity(), "models": {}, "probes": {},
+            "kind": AUDIT, "status": "running", "work": self.identity(), "models": {}, "probes": {},
             "attempts": 1, "started": now(), "environment": environment(), "timings": {},
             **({"scores": place_of(self.store, self.folder)} if self.store else {}),
             **({"object": True} if self._object else {}),
@@ -153,7 +154,7 @@ class Audit:
     def _again(self, facts: dict[str, Any]) -> dict[str, Any]:
         kept = place_of(self.store, self.folder) if self.store else None
         return {
-            "timings": {}, **({"scores": kept} if kept else {}), **facts,
+            "kind": AUDIT, "timings": {}, **({"scores": kept} if kept else {}), **facts,
             "status": "running", "attempts": facts["attempts"] + 1,
         }  # fmt: skip
 
@@ -190,8 +191,8 @@ class Audit:
                 facts["probes"][entry.label] = _not_applicable(entry, model)
                 continue
             ask = self._ask(model, entry, facts)
-            measured = stamped(entry, entry.probe.run(ask, self.seed), model, self.suite)
-            claims += measured.findings
+            measured = entry.probe.run(ask, self.seed)
+            claims += [self._stamped(f, entry, model.name) for f in measured.findings]
             writer.table(entry.label, "items", measured.items)
             for name, table in measured.tables.items():
                 writer.table(entry.label, name, table)
@@ -209,6 +210,21 @@ class Audit:
             facts["timings"][entry.label] = round(spent, 2)
             writer.facts(facts)
         writer.findings(claims)
+
+    def _stamped(self, finding: Finding, entry: Entry, model: str) -> Finding:
+        """The finding with the entry's label, the model, the verdict, and whether it counts."""
+        place = finding.id.split("/", 1)[-1]
+        verdict = finding.detected
+        if verdict is None and finding.q == finding.q:
+            verdict = bool(finding.q <= self.suite.false_discovery_rate)
+        found = replace(
+            finding,
+            id=f"{entry.label}/{place}",
+            probe=entry.label,
+            model=model,
+            detected=verdict,
+        )
+        return marked(found, type(entry.probe), self._load_as(self.model, self.kind).name)
 
     def _ask(self, model: Model, entry: Entry, facts: dict[str, Any]) -> Ask:
         """The door to the entry's model, with doors to the helpers that its probe names."""
@@ -251,26 +267,6 @@ class Audit:
         if spec not in self.loaded:
             self.loaded[spec] = resolve(spec, kind=kind, options=self.options)
         return self.loaded[spec]
-
-
-def stamped(entry: Entry, measured: Measured, model: Model, suite: Suite) -> Measured:
-    """The findings with the entry's label, the model and the verdict at the suite's rate."""
-    claims = []
-    for finding in measured.findings:
-        place = finding.id.split("/", 1)[-1]
-        verdict = finding.q <= suite.false_discovery_rate if finding.q == finding.q else None
-        claims.append(
-            Finding(
-                **{
-                    **finding.__dict__,
-                    "id": f"{entry.label}/{place}",
-                    "probe": entry.label,
-                    "model": model.name,
-                    "detected": verdict if finding.detected is None else finding.detected,
-                }
-            )
-        )
-    return Measured(claims, measured.items, measured.tables, measured.summary)
 
 
 def _not_applicable(entry: Entry, model: Model) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from evenhand.report.content import tell
+from evenhand.runs.kinds import kind_of
 from evenhand.runs.safe_text import readable
 from evenhand.runs.story import Quiet
 from evenhand.runs.wording import chance, count, defined, metric_name, number, subject
@@ -22,7 +22,7 @@ NAMED = 8
 
 def print_first_screen(run: Run, out: Console, limit: int = 10) -> None:
     """Is there a problem, where, how sure is that, and what next; then the findings."""
-    story = tell(run, limit)
+    story = kind_of(run.facts).story(run, limit)
     _head(out, story.questions[0])
     _line(out, story.problem, style="bold red" if story.alarming else "bold")
     _head(out, story.questions[1])

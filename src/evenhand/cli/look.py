@@ -36,18 +36,17 @@ def show(
     json: Json = None,
 ) -> None:
     """Show a run's strongest findings, what was not detected, and where to read on."""
-    from evenhand.cli.run import contract
     from evenhand.runs.record import Run
 
     opened = Run.open(run)
-    if not output.write_json(contract(opened) if json else None, json):
+    if json is None:
         facts = opened.facts
         work = facts["work"]
         output.console().print(
             f"{opened.name}  {work['model']}  suite {work['suite']['name']}  {facts['status']}",
             markup=False,
         )
-        output.print_run(opened, limit)
+    output.give(opened, json, limit)
 
 
 def compare(

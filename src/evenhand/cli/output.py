@@ -127,6 +127,16 @@ class RichProgress:
         self._progress.refresh()
 
 
+def give(run: Run, json: str | None, limit: int = 10) -> None:
+    """A run as one JSON object where asked for, else as its first screen."""
+    from evenhand.runs.kinds import kind_of
+
+    if json is None:
+        print_run(run, limit)
+    else:
+        write_json(kind_of(run.facts).contract(run), json)
+
+
 def print_run(run: Run, limit: int = 10) -> None:
     """The first screen: is there a problem, where, how sure is that, what next."""
     from evenhand.cli.first_screen import print_first_screen

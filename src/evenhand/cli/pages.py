@@ -52,8 +52,8 @@ def write_page(
     writer.findings(list(findings))
     about = {**model.describe(), "fingerprint": model.fingerprint}
     writer.facts({
-        "status": "finished", "models": {spec: about}, "probes": {probe: entry},
-        "attempts": 1,
+        "kind": "mitigation", "status": "finished", "models": {spec: about},
+        "probes": {probe: entry}, "attempts": 1,
         "work": {"model": spec, "as": None, "dtype": None, "seed": 0, "suite": suite},
         "started": now(), "finished": now(), "environment": environment(), "timings": {},
         "shards": {"total": 0, "scored_by_attempt": {}},

@@ -158,13 +158,12 @@ def resume(
     json: Json = None,
 ) -> None:
     """Go on with a run that was interrupted or killed. Finished shards are not repeated."""
-    from evenhand.audit.auditing import resume as go_on
+    from evenhand.runs.kinds import resume as go_on
 
     place = make_executor(executor, address, workers, devices)
     with interruptible(run), output.RichProgress() as progress:
         finished = go_on(run, progress=progress, executor=place)
-    if not output.write_json(contract(finished), json):
-        output.print_run(finished)
+    output.give(finished, json)
 
 
 def check(
@@ -270,31 +269,7 @@ def _run(
     with interruptible(lambda: job.folder), output.RichProgress(banner) as progress:
         job.progress = progress
         run = job.run()
-    if output.write_json(contract(run), json):
-        return
-    output.print_run(run)
-
-
-def contract(run: Any) -> dict[str, Any]:
-    """A run as one JSON object: summaries, findings and the probes' own row lists."""
-    from evenhand.probes.base import Probe
-    from evenhand.probes.registry import make_probe
-
-    facts = run.facts
-    out: dict[str, Any] = {
-        "run": str(run.folder),
-        "status": facts["status"],
-        "summary": {k: v.get("summary") for k, v in facts["probes"].items()},
-        "findings": [f.as_dict() for f in run.findings],
-    }
-    for label, entry in facts["probes"].items():
-        if not entry.get("skipped"):
-            probe = make_probe(entry["probe"], entry["settings"])
-            if type(probe).rows is not Probe.rows:  # items may be millions: read when needed
-                out |= probe.rows(run.table(label, "items"))
-    if len(facts["probes"]) == 1:
-        out["summary"] = next(iter(out["summary"].values()))
-    return out
+    output.give(run, json)
 
 
 @contextlib.contextmanager

@@ -85,14 +85,11 @@ def study(
     with _interruptible(recipe, folder, data), output.RichProgress() as progress:
         job.progress = progress
         run = job.run()
-    summary = run.facts["probes"]["study"]["summary"]
-    found = [f.as_dict() for f in run.findings]
-    if output.write_json({"run": str(folder), "summary": summary, "findings": found}, json):
-        return
-    output.print_run(run)
-    for line in summary["failures"]:
+    output.give(run, json)
+    failures = run.facts["probes"]["study"]["summary"]["failures"] if json is None else []
+    for line in failures:
         output.console(stderr=True).print(f"Failed: {line}", markup=False)
-    if summary["failures"]:
+    if failures:
         raise typer.Exit(2)
 
 

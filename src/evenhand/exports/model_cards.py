@@ -10,8 +10,8 @@ import re
 from typing import Any
 
 from evenhand.exports.common import file_name, safe, version
-from evenhand.report.content import tell
 from evenhand.runs.finding import Finding
+from evenhand.runs.kinds import kind_of
 from evenhand.runs.record import Run
 from evenhand.runs.story import audited_name
 from evenhand.runs.wording import chance, defined, metric_name, number, subject
@@ -113,7 +113,7 @@ def card_files(run: Run) -> dict[str, bytes]:
 
 def card(run: Run) -> str:
     """The section in Markdown, with nothing in it that Markdown or HTML would act on."""
-    story = tell(run, LISTED)
+    story = kind_of(run.facts).story(run, LISTED)
     name, _ = _audited(run)
     own = [f for f in story.strongest if f.model == name]
     tests = next((v.tests for v in story.verdicts if v.audited), 0)

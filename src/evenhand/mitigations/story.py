@@ -7,10 +7,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from evenhand.runs.finding import Finding
+from evenhand.runs.kinds import RunKind
 from evenhand.runs.record import Run
+from evenhand.runs.story import Place, Step, Story, Verdict, audited_name, quiet_parts, rate_of
 from evenhand.runs.wording import count, defined, number
 
-PROBE = "tradeoff"
 QUESTIONS = (
     "Does the mitigation lower the measured gap?",
     "What does it cost?",
@@ -20,10 +21,29 @@ QUESTIONS = (
 NEAR = 1e-9
 
 
-def is_mitigation(facts: Mapping[str, Any]) -> bool:
-    """Whether a run is the judgement of a mitigation and nothing else."""
-    kinds = {entry.get("probe") for entry in facts.get("probes", {}).values()}
-    return kinds == {PROBE}
+def tell(run: Run, kind: RunKind) -> Story:
+    """The first screen of a mitigation that was judged."""
+    facts, found = run.facts, falls(run)
+    name = audited_name(facts)
+    hits = tuple(f for f in found if f.detected)
+    return Story(
+        title=f"{name}: what the mitigation buys and costs",
+        model=name,
+        problem=answer(run),
+        clearest="",
+        where=tuple(map(Place, costs(run))),
+        sure=tuple(sure(run)),
+        steps=tuple(steps(run)),
+        verdicts=(Verdict(name, "mitigation", True, len(found), hits),),
+        strongest=hits,
+        quiet=quiet_parts(facts, found, kind.card),
+        undefined=tuple(f for f in found if not defined(f.value)),
+        rate=rate_of(facts),
+        questions=QUESTIONS,
+        noun="change",
+        kind="mitigation",
+        intro="Measured on held-out contexts, before and after.",
+    )
 
 
 def falls(run: Run) -> list[Finding]:
@@ -109,17 +129,17 @@ def sure(run: Run) -> list[str]:
     return out
 
 
-def steps(run: Run) -> list[tuple[str, str]]:
+def steps(run: Run) -> list[Step]:
     model = shlex.quote(str(run.facts["work"]["model"]))
-    made = shlex.quote(str(run.folder.parent))
+    made, place = shlex.quote(str(run.folder.parent)), shlex.quote(str(run.folder))
     return [
-        ("Audit the mitigated model", f"evenhand audit {made} --out after"),
-        (
+        Step("Audit the mitigated model", f"evenhand audit {made} --out after"),
+        Step(
             "Audit the model before it, with the same questions",
             f"evenhand audit {model} --out before",
         ),
-        ("Set them side by side", "evenhand compare before after --html change.html"),
-        ("Look at every setting that was tried", f"evenhand view {shlex.quote(str(run.folder))}"),
+        Step("Set them side by side", "evenhand compare before after --html change.html"),
+        Step("Look at every setting that was tried", f"evenhand view {place}"),
     ]
 
 

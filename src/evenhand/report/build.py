@@ -21,9 +21,9 @@ from markupsafe import Markup
 from evenhand.charts import theme
 from evenhand.charts.base import Chart, Drawn, charts_of
 from evenhand.report import sources
-from evenhand.report.content import tell
 from evenhand.runs import wording as words
 from evenhand.runs.finding import Finding
+from evenhand.runs.kinds import kind_of
 from evenhand.runs.record import Run
 from evenhand.runs.safe_text import readable
 
@@ -51,10 +51,11 @@ def render(run: Run) -> str:
     charts = [d for s in sections for d in s.drawn if isinstance(d, Chart)]
     places = {id(c): f"chart-{i}" for i, c in enumerate(charts)}
     scripts = [*vendored(), script("report.js")]
-    command, suite = sources.command(facts)
+    kind = kind_of(facts)
+    command, suite = kind.command(facts)
     page = environment().get_template("report.html.jinja")
     return page.render(
-        story=tell(run),
+        story=kind.story(run),
         run=run,
         facts=facts,
         sections=[s for s in sections if s.tests or s.whole or s.drawn],

@@ -41,3 +41,17 @@ def counted(findings: Iterable[Finding]) -> list[Finding]:
 def detected(findings: Iterable[Finding]) -> list[Finding]:
     """Those that count and were detected."""
     return [f for f in findings if f.counts and f.detected]
+
+
+def undefined(findings: Iterable[Finding], audited: str) -> list[Finding]:
+    """Tests of the audited model that could not be made: their value is undefined, with a reason.
+
+    >>> nothing = float("nan")
+    >>> len(undefined([Finding("a/x", "a", "m", nothing, "", model="mine")], "mine"))
+    1
+    """
+    return [
+        f
+        for f in findings
+        if f.model == audited and not f.control and not f.placebo and f.value != f.value
+    ]

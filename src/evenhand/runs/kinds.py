@@ -12,11 +12,15 @@ from typing import TYPE_CHECKING, Any
 
 from evenhand import plugins
 from evenhand.errors import RunError
-from evenhand.runs.card import MetricCard, plain_card
+from evenhand.runs.card import MetricCard
+from evenhand.runs.facts import read_facts
 from evenhand.runs.finding import Finding
+from evenhand.runs.wording import metric_name, metric_reads
 
 if TYPE_CHECKING:
     from evenhand.charts.base import Builder
+    from evenhand.runner.job import Executor
+    from evenhand.runner.progress import Progress
     from evenhand.runs.record import Run
     from evenhand.runs.story import Story
 
@@ -28,13 +32,17 @@ class RunKind:
 
     name: str = AUDIT
 
+    def recognises(self, facts: Mapping[str, Any]) -> bool:
+        """Whether a folder of an older version, which does not say it, is of this kind."""
+        return False
+
     def story(self, run: Run, limit: int = 10) -> Story:
         """The first screen: report, viewer and terminal show the same."""
         raise NotImplementedError
 
     def card(self, facts: Mapping[str, Any], finding: Finding) -> MetricCard:
         """What a finding's metric is called and how it is read."""
-        return plain_card(finding.metric)
+        return MetricCard(finding.metric, metric_name(finding.metric), metric_reads(finding.metric))
 
     def charts(self, facts: Mapping[str, Any], label: str) -> Mapping[str, Builder]:
         """Chart builders of one part of the run by table name, in the order of the page."""
@@ -51,25 +59,58 @@ class RunKind:
     def contract(self, run: Run) -> dict[str, Any]:
         """The run as one JSON object (`--json`)."""
         facts = run.facts
+        parts = {label: entry.get("summary") for label, entry in facts["probes"].items()}
         return {
             "run": str(run.folder),
             "kind": self.name,
             "status": facts["status"],
-            "summary": {k: v.get("summary") for k, v in facts["probes"].items()},
+            "summary": next(iter(parts.values())) if len(parts) == 1 else parts,
             "findings": [f.as_dict() for f in run.findings],
         }
 
-    def resume(self, folder: Path, **options: Any) -> Run:
+    def resume(
+        self, folder: Path, *, progress: Progress | None = None, executor: Executor | None = None
+    ) -> Run:
         """Do what is left of a run that was interrupted."""
-        raise RunError(f"{folder}: a run of kind {self.name!r} cannot be resumed.")
+        raise RunError(
+            f"{folder}: a run of kind {self.name!r} cannot be resumed. Give the command that made "
+            f"it once more: {self.command(read_facts(folder))[0]}"
+        )
 
     def mark(self, facts: Mapping[str, Any], findings: Sequence[Finding]) -> list[Finding]:
         """Findings of a folder written before findings said themselves whether they count."""
         return list(findings)
 
+    def instead_of_comparing(self, run: Run) -> str:
+        """What to do where runs of this kind cannot be set side by side; "" where they can."""
+        return ""
+
 
 def kind_of(facts: Mapping[str, Any]) -> RunKind:
     """The kind of a run, from its run.json; folders of older versions are recognised too."""
-    name = str(facts.get("kind") or facts.get("work", {}).get("kind") or AUDIT)
+    named = facts.get("kind")
+    if named is not None:
+        return _made(str(named))
+    found = (_made(name) for name in plugins.places(plugins.KINDS))
+    return next((kind for kind in found if kind.recognises(facts)), _made(AUDIT))
+
+
+def _made(name: str) -> RunKind:
     kind: RunKind = plugins.load(plugins.KINDS, name, what="kind of run", where="run.json")()
     return kind
+
+
+def resume(
+    folder: str | Path, *, progress: Progress | None = None, executor: Executor | None = None
+) -> Run:
+    """Resume a run that was interrupted or killed; finished work is not repeated.
+
+    Args:
+        folder: the run folder, of an audit or a study.
+        progress: told how far the work is.
+        executor: where the work is done, e.g. `RayExecutor`; this process by default.
+    """
+    from evenhand.runs.record import Run
+
+    run = Run.open(folder)
+    return kind_of(run.facts).resume(run.folder, progress=progress, executor=executor)

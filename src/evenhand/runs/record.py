@@ -33,7 +33,8 @@ from evenhand.errors import RunError
 from evenhand.runner.files import disk_errors
 from evenhand.runner.store import replace, replacing, write_batches
 from evenhand.runs.facts import FORMAT, NAME, read_facts
-from evenhand.runs.finding import Finding, from_json, strongest, to_json, to_table
+from evenhand.runs.finding import Finding, from_json, to_json, to_table
+from evenhand.runs.kinds import kind_of
 from evenhand.strict import plain
 
 STATUSES = ("running", "interrupted", "failed", "finished")
@@ -91,13 +92,16 @@ class Run:
                 f"with: evenhand resume {shlex.quote(str(self.folder))}"
             )
         try:
-            return from_json(path.read_bytes())
+            found = from_json(path.read_bytes())
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise self._spoiled(path, error) from error
+        facts = self.facts
+        return found if "kind" in facts else kind_of(facts).mark(facts, found)
 
     @property
     def strongest(self) -> list[Finding]:
-        return strongest(self.findings)
+        """What a reader should see first, as on the first screen: findings that count."""
+        return list(kind_of(self.facts).story(self).strongest)
 
     @property
     def report(self) -> Path:

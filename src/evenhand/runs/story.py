@@ -6,12 +6,13 @@ tells its own story (`RunKind.story`).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
-from evenhand.runs.finding import Finding
-from evenhand.runs.wording import count, defined, metric_name, number
+from evenhand.runs.card import MetricCard
+from evenhand.runs.finding import NAN, Finding
+from evenhand.runs.wording import count, defined, number
 
 QUESTIONS = ("Is there a problem?", "Where?", "How sure is that?", "What next?")
 
@@ -45,9 +46,8 @@ class Verdict:
 class Quiet:
     """Tests of one probe and metric without a detection."""
 
-    probe: str
     title: str
-    metric: str
+    card: MetricCard
     findings: tuple[Finding, ...]
     smallest: float
     largest: float
@@ -61,29 +61,26 @@ class Quiet:
         if number(self.smallest) != number(self.largest):
             finest = f" (the finest test: {number(self.smallest)})"
         return (
-            f"A true {metric_name(self.metric)} of {number(self.largest)} or more{finest} would "
+            f"A true {self.card.name} of {number(self.largest)} or more{finest} would "
             f"have been seen in 80 of 100 such runs; a smaller one may have been missed."
         )
 
 
 @dataclass(frozen=True)
 class Place:
-    """Where differences were found: one probe on one model; without tests only a remark."""
+    """Where differences were found, by probe; without tests only a remark."""
 
     title: str
-    model: str
-    audited: bool
-    hits: int
-    tests: int
-    about: str
+    hits: int = 0
+    tests: int = 0
+    about: str = ""
 
     @property
     def sentence(self) -> str:
         if not self.tests:
             return self.title
-        where = "" if self.audited else f" ({self.model})"
         about = f" {self.about}." if self.about else ""
-        return f"{self.hits} of {self.tests}: {self.title}{where}{about}"
+        return f"{self.hits} of {self.tests}: {self.title}{about}"
 
 
 @dataclass(frozen=True)
@@ -108,10 +105,10 @@ class Story:
     verdicts: tuple[Verdict, ...]
     strongest: tuple[Finding, ...]
     quiet: tuple[Quiet, ...]
-    controls: tuple[Finding, ...]
     undefined: tuple[Finding, ...]
-    skipped: Mapping[str, str]
     rate: float
+    controls: tuple[Finding, ...] = ()
+    skipped: Mapping[str, str] = field(default_factory=dict)
     questions: tuple[str, ...] = QUESTIONS
     noun: str = "difference"
     kind: str = "bias audit"
@@ -135,3 +132,23 @@ def audited_name(facts: Mapping[str, Any]) -> str:
 def rate_of(facts: Mapping[str, Any]) -> float:
     """The false-discovery rate of a run: the one that its suite sets, for verdicts and words."""
     return float(facts["work"]["suite"].get("false_discovery_rate", 0.05))
+
+
+def quiet_parts(
+    facts: Mapping[str, Any],
+    findings: Iterable[Finding],
+    card: Callable[[Mapping[str, Any], Finding], MetricCard],
+) -> tuple[Quiet, ...]:
+    """Tests without a detection by probe and metric, the least unlikely first."""
+    parts: dict[tuple[str, str], list[Finding]] = {}
+    for finding in findings:
+        if finding.detected is False:
+            parts.setdefault((finding.probe, finding.metric), []).append(finding)
+    out = []
+    for (probe, _), rows in parts.items():
+        seen = [f.detectable for f in rows if defined(f.detectable)]
+        title = str(facts["probes"].get(probe, {}).get("title") or probe)
+        rows.sort(key=lambda f: (f.q if defined(f.q) else 1.0, f.id))
+        ends = min(seen, default=NAN), max(seen, default=NAN)
+        out.append(Quiet(title, card(facts, rows[0]), tuple(rows), *ends))
+    return tuple(out)

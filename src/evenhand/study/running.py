@@ -11,6 +11,7 @@ from typing import Any
 
 from evenhand.errors import RunError
 from evenhand.runner.cluster import RayExecutor
+from evenhand.runner.job import Executor
 from evenhand.runner.progress import Progress, Silent
 from evenhand.runs.record import Run, RunWriter, environment, now
 from evenhand.study import analysis, claims
@@ -21,6 +22,7 @@ from evenhand.study.recipe import Recipe, files_of, parse_recipe, place
 from evenhand.study.schedule import Lane, OwnLane, ProcessLane, RayLane, Schedule, Task
 
 CORPUS = Task("", "corpus")
+KIND = "study"
 
 
 @dataclass
@@ -115,8 +117,8 @@ class Study:
         work = self.identity()
         if not path.is_file():
             return {
-                "status": "running", "work": work, "models": {}, "probes": {}, "attempts": 1,
-                "started": now(), "environment": environment(), "timings": {},
+                "kind": KIND, "status": "running", "work": work, "models": {}, "probes": {},
+                "attempts": 1, "started": now(), "environment": environment(), "timings": {},
             }  # fmt: skip
         facts = Run.open(self.folder).facts
         old = parse_recipe(facts["work"].get("recipe") or {}, f"{path}")
@@ -126,14 +128,14 @@ class Study:
                 f"Choose another folder with: --out DIR"
             )
         return {
-            **facts, "work": work, "status": "running", "attempts": int(facts["attempts"]) + 1
+            "kind": KIND, **facts, "work": work, "status": "running",
+            "attempts": int(facts["attempts"]) + 1,
         }  # fmt: skip
 
     def identity(self) -> dict[str, Any]:
         """The whole recipe. Embeddings must be the same in all attempts; tasks may be added."""
         rate = self.recipe.false_discovery_rate
         return {
-            "kind": "study",
             "model": self.recipe.name,
             "seed": self.recipe.seed,
             "suite": {"name": self.recipe.name, "false_discovery_rate": rate, "probe": []},
@@ -191,7 +193,7 @@ class Study:
         writer.findings(found)
         missing = [t.key.strip("/") for t in self.tasks if not self.done(t)]
         facts["probes"] = {"study": self._entry(grid, missing, failures)}
-        facts["models"] = {self.recipe.name: {"name": self.recipe.name, "kind": "study"}}
+        facts["models"] = {self.recipe.name: {"name": self.recipe.name, "kind": KIND}}
         facts["status"] = "finished" if not missing else "interrupted"
         facts["finished"] = now()
         writer.facts(facts)
@@ -253,3 +255,25 @@ def run_study(
         recipe, Path(out), place, jobs, tuple(stages), progress or Silent(),
         ray_address=ray_address, on_ray=on_ray, workers=workers,
     ).run()  # fmt: skip
+
+
+def resume(
+    folder: str | Path, *, progress: Progress | None = None, executor: Executor | None = None
+) -> Run:
+    """Resume a study: recipe and data folder are in its run.json."""
+    work = Run.open(folder).facts["work"]
+    recipe = parse_recipe(work["recipe"], f"{folder}/run.json")
+    if executor is not None and not isinstance(executor, RayExecutor):
+        raise RunError(
+            f"{folder}: a study trains one embedding at a time in each process and cannot use "
+            f"several devices. Resume it without --devices, or with: --executor ray"
+        )
+    return run_study(
+        recipe,
+        out=folder,
+        data=work.get("data"),
+        progress=progress,
+        on_ray=executor is not None,
+        ray_address=executor.address if executor else None,
+        workers=executor.workers if executor else None,
+    )

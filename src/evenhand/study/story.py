@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
-from typing import Any
 
 from evenhand.runs.finding import Finding
+from evenhand.runs.kinds import RunKind
 from evenhand.runs.record import Run
+from evenhand.runs.story import Place, Step, Story, Verdict, audited_name, quiet_parts, rate_of
 from evenhand.runs.wording import count, defined, number
 from evenhand.study.correlation import LOW_CEILING
 
@@ -20,8 +21,32 @@ QUESTIONS = (
 NAMED = 4
 
 
-def is_study(facts: dict[str, Any]) -> bool:
-    return bool(facts.get("work", {}).get("kind") == "study")
+def tell(run: Run, kind: RunKind, limit: int = 10) -> Story:
+    """The first screen of a study."""
+    facts, found = run.facts, run.findings
+    name, rate, pairs = audited_name(facts), rate_of(facts), correlations(found)
+    hits = tuple(f for f in pairs if f.detected)
+    tests = sum(f.detected is not None for f in pairs)
+    strongest = tuple(best(found, limit))
+    return Story(
+        title=f"{name}: what the study found",
+        model=name,
+        problem=answer(found),
+        clearest=f"Clearest: {strongest[0].sentence}" if strongest else "",
+        where=tuple(places(found)),
+        sure=tuple(sure(found, rate)),
+        steps=tuple(steps(run)),
+        verdicts=(Verdict(name, "study", True, tests, hits),),
+        strongest=strongest,
+        quiet=quiet_parts(facts, pairs, kind.card),
+        undefined=tuple(f for f in found if not defined(f.value)),
+        rate=rate,
+        questions=QUESTIONS,
+        noun="relation",
+        kind="study",
+        intro="For each metric and task the strongest one; all of them are in the charts below.",
+        beside="How reliable each number is",
+    )
 
 
 def correlations(findings: Sequence[Finding]) -> list[Finding]:
@@ -59,8 +84,8 @@ def behaviour(finding: Finding) -> str:
     return str(finding.details.get("y", "")).partition(":")[0].replace("_", " ")
 
 
-def places(findings: Sequence[Finding]) -> list[tuple[str, int, int, str]]:
-    """Per task: its name, pairs detected, pairs tested, the strongest metrics."""
+def places(findings: Sequence[Finding]) -> list[Place]:
+    """Per task: pairs detected, pairs tested, the strongest metrics."""
     tested = [f for f in correlations(findings) if f.detected is not None]
     out = []
     for task in dict.fromkeys(map(behaviour, tested)):
@@ -69,8 +94,8 @@ def places(findings: Sequence[Finding]) -> list[tuple[str, int, int, str]]:
         names = [f"{f.attribute.partition(' ~ ')[0]} {number(f.value, sign=True)}" for f in hits]
         more = f"; and {len(names) - NAMED} more metrics" if len(names) > NAMED else ""
         about = f"Strongest of each metric: {'; '.join(names[:NAMED])}{more}" if names else ""
-        out.append((task, sum(bool(f.detected) for f in own), len(own), about))
-    return sorted(out, key=lambda p: -p[1])
+        out.append(Place(task, sum(bool(f.detected) for f in own), len(own), about))
+    return sorted(out, key=lambda p: -p.hits)
 
 
 def best(findings: Sequence[Finding], limit: int) -> list[Finding]:
@@ -114,12 +139,12 @@ def sure(findings: Sequence[Finding], rate: float) -> list[str]:
     return out
 
 
-def steps(run: Run) -> list[tuple[str, str]]:
+def steps(run: Run) -> list[Step]:
     place = shlex.quote(str(run.folder))
     table = f"{place}/probes/study/points.parquet"
     return [
-        ("Look at every trained system", f"evenhand view {place}"),
-        (
+        Step("Look at every trained system", f"evenhand view {place}"),
+        Step(
             "Correlate other columns of the table",
             f"evenhand measure correlation {table} --x COLUMN --y COLUMN --strata family",
         ),

@@ -21,7 +21,7 @@ from evenhand.exports.common import file_name
 from evenhand.exports.tables import csv_files, csv_text
 from evenhand.report.build import FOLDER as REPORT
 from evenhand.report.build import VENDOR, as_json, environment
-from evenhand.report.content import tell
+from evenhand.runs.kinds import kind_of
 from evenhand.runs.record import Run
 from evenhand.runs.story import audited_name
 from evenhand.viewer.compare import MOST_RUNS, side_by_side
@@ -111,7 +111,8 @@ class Viewer:
         page = number_of(request)
         shown = kept[(page - 1) * FINDINGS_PER_PAGE : page * FINDINGS_PER_PAGE]
         return self._page(
-            "run.html.jinja", request, run=run, facts=facts, story=tell(run), findings=shown,
+            "run.html.jinja", request, run=run, facts=facts, story=kind_of(facts).story(run),
+            findings=shown,
             total=len(kept), page=page, per_page=FINDINGS_PER_PAGE, wanted=wanted,
             probes=list(dict.fromkeys(f.probe for f in findings)),
         )  # fmt: skip

@@ -1,0 +1,109 @@
+"""Audits as a kind of run: what their probes know is asked of the probes."""
+
+from __future__ import annotations
+
+import contextlib
+import shlex
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from evenhand.audit.marking import marked
+from evenhand.audit.suites import load_suite, recipes
+from evenhand.audit.toml import suite_toml
+from evenhand.errors import EvenhandError, SpecError
+from evenhand.probes.base import Probe
+from evenhand.probes.registry import make_probe, probe_class
+from evenhand.runs.card import MetricCard
+from evenhand.runs.finding import Finding
+from evenhand.runs.kinds import AUDIT, RunKind
+from evenhand.runs.story import audited_name
+
+if TYPE_CHECKING:
+    from evenhand.charts.base import Builder
+    from evenhand.runner.job import Executor
+    from evenhand.runner.progress import Progress
+    from evenhand.runs.record import Run
+    from evenhand.runs.story import Story
+
+
+class AuditKind(RunKind):
+    """A suite of probes on a model."""
+
+    name = AUDIT
+
+    def story(self, run: Run, limit: int = 10) -> Story:
+        from evenhand.audit.story import tell
+
+        return tell(run, self, limit)
+
+    def card(self, facts: Mapping[str, Any], finding: Finding) -> MetricCard:
+        kind = _probe_of(facts, finding.probe)
+        own = (c for c in kind.cards if c.metric == finding.metric) if kind else iter(())
+        return next(own, None) or super().card(facts, finding)
+
+    def charts(self, facts: Mapping[str, Any], label: str) -> Mapping[str, Builder]:
+        kind = _probe_of(facts, label)
+        return kind.charts() if kind else {}
+
+    def lexicons(self, facts: Mapping[str, Any]) -> list[str]:
+        found: list[str] = []
+        for entry in facts["probes"].values():
+            if not entry.get("skipped"):
+                found += _lexicons(entry)
+        return list(dict.fromkeys(found))
+
+    def command(self, facts: Mapping[str, Any]) -> tuple[str, str]:
+        """A packaged suite is named; one that was changed or sampled to a budget comes as TOML."""
+        work = facts["work"]
+        suite = work["suite"]
+        options = ["--seed", str(work.get("seed", 0))]
+        for flag, key in (("--as", "as"), ("--dtype", "dtype")):
+            if work.get(key):
+                options += [flag, str(work[key])]
+        name, text = (suite["name"], "") if _packaged(suite) else ("suite.toml", suite_toml(suite))
+        line = ["evenhand", "audit", work["model"], "--suite", name, *options]
+        return shlex.join(line), text
+
+    def contract(self, run: Run) -> dict[str, Any]:
+        """Summaries, findings, and the lists of rows that probes add."""
+        out = super().contract(run)
+        for label, entry in run.facts["probes"].items():
+            kind = None if entry.get("skipped") else _probe_of(run.facts, label)
+            if kind and kind.rows is not Probe.rows:  # items may be millions: read when needed
+                out |= make_probe(entry["probe"], entry["settings"]).rows(run.table(label, "items"))
+        return out
+
+    def resume(
+        self, folder: Path, *, progress: Progress | None = None, executor: Executor | None = None
+    ) -> Run:
+        from evenhand.audit.auditing import resume
+
+        return resume(folder, progress=progress, executor=executor)
+
+    def mark(self, facts: Mapping[str, Any], findings: Sequence[Finding]) -> list[Finding]:
+        audited = audited_name(facts)
+        return [marked(f, _probe_of(facts, f.probe) or Probe, audited) for f in findings]
+
+
+def _probe_of(facts: Mapping[str, Any], label: str) -> type[Probe] | None:
+    """The class of a probe of the run; None when its package is no longer installed."""
+    with contextlib.suppress(SpecError):
+        return probe_class(str(facts["probes"].get(label, {}).get("probe", label)))
+    return None
+
+
+def _lexicons(entry: Mapping[str, Any]) -> list[str]:
+    """Lexicons behind one probe; it may list them itself in its summary."""
+    listed = entry["summary"].get("lexicons")
+    if isinstance(listed, list):
+        return [str(name) for name in listed]
+    with contextlib.suppress(SpecError):
+        return make_probe(entry["probe"], entry["settings"]).lexicons()
+    return []
+
+
+def _packaged(suite: Mapping[str, Any]) -> bool:
+    with contextlib.suppress(EvenhandError):
+        return suite["name"] in recipes() and load_suite(suite["name"]).as_dict() == suite
+    return False

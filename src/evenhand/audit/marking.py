@@ -1,0 +1,46 @@
+"""What a finding is worth: control, harm and margin from its probe's cards, and the verdict."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from evenhand.probes.base import Probe
+from evenhand.runs.card import MetricCard
+from evenhand.runs.counting import counts
+from evenhand.runs.finding import Finding
+from evenhand.runs.wording import is_control
+
+
+def marked(finding: Finding, kind: type[Probe], audited: str) -> Finding:
+    """The finding with what its probe knows about it, and with THE rule applied.
+
+    Args:
+        finding: as the probe gave it, or as an older version wrote it.
+        kind: its probe, whose cards fill what the finding leaves open.
+        audited: the audited model's name.
+    """
+    card = next((c for c in kind.cards if c.metric == finding.metric), None)
+    control = finding.control or kind.is_control(finding) or is_control(finding)
+    known = replace(finding, control=control)
+    if card is not None:
+        known = replace(
+            known,
+            harm=known.harm or harm_of(card, known),
+            margin=known.margin if known.margin == known.margin else card.margin,
+        )
+    return replace(known, counts=counts(known, audited))
+
+
+def harm_of(card: MetricCard, finding: Finding) -> str:
+    """Who is worse off by a detected finding, in the card's words.
+
+    >>> card = MetricCard("gap", "gap", harm="{first} are refused more often than {second}")
+    >>> harm_of(card, Finding("a/x", "a", "gap", -0.2, "", groups=("women", "men"), detected=True))
+    'men are refused more often than women'
+    """
+    if not (card.harm and finding.detected and len(finding.groups) > 1):
+        return ""
+    first, second = finding.groups[:2]
+    if finding.value < finding.ideal:
+        first, second = second, first
+    return card.harm.format(first=first, second=second)

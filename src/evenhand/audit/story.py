@@ -1,0 +1,186 @@
+"""What an audit says: is there a problem, where, how sure is that, what next?"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import shlex
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from evenhand.errors import SpecError
+from evenhand.probes.base import Probe
+from evenhand.probes.registry import make_probe
+from evenhand.runs import counting
+from evenhand.runs.card import MetricCard
+from evenhand.runs.finding import Finding, strongest
+from evenhand.runs.kinds import RunKind
+from evenhand.runs.record import Run
+from evenhand.runs.story import (
+    Place,
+    Quiet,
+    Step,
+    Story,
+    Verdict,
+    audited_name,
+    quiet_parts,
+    rate_of,
+)
+from evenhand.runs.wording import chance, count, defined, number, subject
+
+NAMED = 6
+
+
+def tell(run: Run, kind: RunKind, limit: int = 10) -> Story:
+    """Put a finished audit into words. Nothing is recomputed: all numbers are the findings'."""
+    facts, findings = run.facts, run.findings
+    name, rate = audited_name(facts), rate_of(facts)
+    own = counting.counted(findings)
+    verdicts = tuple(_verdicts(facts, findings))
+    best = tuple(strongest(own, limit))
+    quiet = quiet_parts(facts, own, kind.card)
+    return Story(
+        title=f"{name}: what the audit found",
+        model=name,
+        problem=" ".join(_problem(verdicts)),
+        clearest=_clearest(best[0], kind.card(facts, best[0])) if best else "",
+        where=tuple(_where(facts, own)),
+        sure=tuple(_sure(best, quiet, rate)),
+        steps=tuple(_steps(run, facts, own, best)),
+        verdicts=verdicts,
+        strongest=best,
+        quiet=quiet,
+        undefined=tuple(counting.undefined(findings, name)),
+        rate=rate,
+        controls=tuple(f for f in findings if f.control),
+        skipped={k: str(v["skipped"]) for k, v in facts["probes"].items() if v.get("skipped")},
+    )
+
+
+def _not_listed(entry: Mapping[str, Any]) -> int:
+    """Tests that a probe made without listing each as a finding; they count all the same."""
+    return int((entry.get("summary") or {}).get("tests_not_listed") or 0)
+
+
+def _verdicts(facts: Mapping[str, Any], findings: Sequence[Finding]) -> list[Verdict]:
+    audited = audited_name(facts)
+    tests = [f for f in findings if counting.counts(f, f.model)]
+    names = list(dict.fromkeys([audited, *(f.model for f in tests)]))
+    known = {str(m.get("name", key)): m for key, m in facts.get("models", {}).items()}
+    out = []
+    for name in names:
+        own = [f for f in tests if f.model == name]
+        what = str(known.get(name, {}).get("kind", ""))
+        hits = tuple(f for f in own if f.detected)
+        more = sum(
+            _not_listed(e) for e in facts["probes"].values() if e.get("model", audited) == name
+        )
+        out.append(Verdict(name, what, name == audited, len(own) + more, hits))
+    return sorted(out, key=lambda v: not v.audited)
+
+
+def _problem(verdicts: Sequence[Verdict]) -> list[str]:
+    """About the audited model first, then about others that the suite brought along."""
+    out = []
+    for verdict in verdicts:
+        if verdict.audited:
+            out.append(verdict.sentence)
+        elif verdict.tests:
+            kind = "word vectors" if verdict.what == "vectors" else "model"
+            out.append(
+                f"Tested beside it: the {kind} {verdict.model}, with a difference in "
+                f"{len(verdict.detected):,} of {count(verdict.tests, 'test')}."
+            )
+    return out
+
+
+def _clearest(f: Finding, card: MetricCard) -> str:
+    """The strongest finding with its numbers."""
+    span = ""
+    if defined(f.low):
+        span = (
+            f", 95 % interval {number(f.low, sign=f.low < 0)} to {number(f.high, sign=f.low < 0)}"
+        )
+    sure = f", q {chance(f.q)}" if defined(f.q) else ""
+    value = f"{card.name} {number(f.value, sign=True)}"
+    return f"Clearest: {f.sentence} {value[0].upper()}{value[1:]}{span}{sure}."
+
+
+def _where(facts: Mapping[str, Any], findings: Sequence[Finding]) -> list[Place]:
+    """Per probe: how many detections, and about what."""
+    out = []
+    for label, entry in facts["probes"].items():
+        own = [f for f in findings if f.probe == label]
+        if not own:
+            continue
+        hits = sorted((f for f in own if f.detected), key=lambda f: f.q)
+        times: dict[str, int] = {}
+        for finding in hits:
+            name = subject(finding)
+            times[name] = times.get(name, 0) + 1
+        named = [n if k == 1 else f"{n}, {k} times" for n, k in times.items()]
+        more = f"; and {len(named) - NAMED} more" if len(named) > NAMED else ""
+        title = str(entry.get("title") or label)
+        about = "; ".join(named[:NAMED]) + more
+        out.append(Place(title, len(hits), len(own) + _not_listed(entry), about))
+    return sorted(out, key=lambda p: -p.hits)
+
+
+def _sure(best: Sequence[Finding], quiet: Sequence[Quiet], rate: float) -> list[str]:
+    out = []
+    if best:
+        out.append(
+            f"Of all differences called detected, about {rate:.0%} or fewer should be chance "
+            f"(false-discovery rate)."
+        )
+    missed = [f"{q.card.name} below {number(q.largest)}" for q in quiet if defined(q.largest)]
+    if missed:
+        out.append(f"Gaps this run may have missed: {'; '.join(dict.fromkeys(missed))}.")
+    if not best:
+        out.append("No difference detected does not mean that there is none.")
+    return out
+
+
+def _steps(
+    run: Run, facts: Mapping[str, Any], findings: Sequence[Finding], best: Sequence[Finding]
+) -> list[Step]:
+    model, place = shlex.quote(str(facts["work"]["model"])), shlex.quote(str(run.folder))
+    steps = [Step("Look at every item behind a number", f"evenhand view {place}")]
+    if best:
+        steps.append(Step("Decide whether it may ship", f"evenhand gate {place}"))
+    steps += _finer(facts, findings, model)
+    steps.append(Step("Set it beside another model or version", f"evenhand compare {place} OTHER"))
+    return steps
+
+
+def _finer(facts: Mapping[str, Any], findings: Sequence[Finding], model: str) -> list[Step]:
+    """The first probe that missed something and has more material to ask."""
+    missed = {f.probe for f in findings if f.detected is False}
+    for entry in (entry for label, entry in facts["probes"].items() if label in missed):
+        with contextlib.suppress(SpecError):  # a probe of another package, or of an older version
+            finer = make_probe(entry["probe"], entry["settings"]).finer()
+            if finer is not None:
+                command = f"evenhand probe {entry['probe']} {model}{changed_settings(finer)}"
+                return [Step("See smaller effects, with more material", command)]
+    return []
+
+
+def changed_settings(probe: Probe) -> str:
+    """The settings that are not the probe's usual ones, as options of the command line."""
+    given = probe.model_dump(mode="json", exclude_defaults=True)
+    texts = map(_as_setting, given.values())
+    return "".join(f" --set {shlex.quote(f'{name}={text}')}" for name, text in zip(given, texts))
+
+
+def _as_setting(value: Any) -> str:
+    """A value as `--set` reads it; lists of plain words without brackets, which reads better.
+
+    >>> _as_setting(["nurse", "doctor"]), _as_setting(["nurse"]), _as_setting(7)
+    ('nurse,doctor', '["nurse"]', '7')
+    """
+    if isinstance(value, str):
+        return value
+    words = isinstance(value, list) and len(value) > 1
+    if words and all(isinstance(v, str) and v.replace("_", "a").isalpha() for v in value):
+        return ",".join(value)
+    return json.dumps(value, ensure_ascii=False)
