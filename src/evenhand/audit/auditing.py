@@ -191,7 +191,7 @@ class Audit:
                 facts["probes"][entry.label] = _not_applicable(entry, model)
                 continue
             ask = self._ask(model, entry, facts)
-            measured = entry.probe.run(ask, self.seed)
+            measured = entry.probe.at_rate(self.suite.false_discovery_rate).run(ask, self.seed)
             claims += [self._stamped(f, entry, model.name) for f in measured.findings]
             writer.table(entry.label, "items", measured.items)
             for name, table in measured.tables.items():

@@ -13,7 +13,7 @@ from evenhand.audit.suites import load_suite, recipes
 from evenhand.audit.toml import suite_toml
 from evenhand.errors import EvenhandError, SpecError
 from evenhand.probes.base import Probe
-from evenhand.probes.registry import make_probe, probe_class
+from evenhand.probes.registry import make_probe, probe_of
 from evenhand.runs.card import MetricCard
 from evenhand.runs.finding import Finding
 from evenhand.runs.kinds import AUDIT, RunKind
@@ -38,13 +38,10 @@ class AuditKind(RunKind):
         return tell(run, self, limit)
 
     def card(self, facts: Mapping[str, Any], finding: Finding) -> MetricCard:
-        kind = _probe_of(facts, finding.probe)
-        own = (c for c in kind.cards if c.metric == finding.metric) if kind else iter(())
-        return next(own, None) or super().card(facts, finding)
+        return probe_of(facts, finding.probe).card(finding.metric)
 
     def charts(self, facts: Mapping[str, Any], label: str) -> Mapping[str, Builder]:
-        kind = _probe_of(facts, label)
-        return kind.charts() if kind else {}
+        return probe_of(facts, label).charts()
 
     def lexicons(self, facts: Mapping[str, Any]) -> list[str]:
         found: list[str] = []
@@ -69,8 +66,8 @@ class AuditKind(RunKind):
         """Summaries, findings, and the lists of rows that probes add."""
         out = super().contract(run)
         for label, entry in run.facts["probes"].items():
-            kind = None if entry.get("skipped") else _probe_of(run.facts, label)
-            if kind and kind.rows is not Probe.rows:  # items may be millions: read when needed
+            own = probe_of(run.facts, label).rows is not Probe.rows
+            if own and not entry.get("skipped"):  # items may be millions: read when needed
                 out |= make_probe(entry["probe"], entry["settings"]).rows(run.table(label, "items"))
         return out
 
@@ -83,14 +80,7 @@ class AuditKind(RunKind):
 
     def mark(self, facts: Mapping[str, Any], findings: Sequence[Finding]) -> list[Finding]:
         audited = audited_name(facts)
-        return [marked(f, _probe_of(facts, f.probe) or Probe, audited) for f in findings]
-
-
-def _probe_of(facts: Mapping[str, Any], label: str) -> type[Probe] | None:
-    """The class of a probe of the run; None when its package is no longer installed."""
-    with contextlib.suppress(SpecError):
-        return probe_class(str(facts["probes"].get(label, {}).get("probe", label)))
-    return None
+        return [marked(f, probe_of(facts, f.probe), audited) for f in findings]
 
 
 def _lexicons(entry: Mapping[str, Any]) -> list[str]:

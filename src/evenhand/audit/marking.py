@@ -8,7 +8,6 @@ from evenhand.probes.base import Probe
 from evenhand.runs.card import MetricCard
 from evenhand.runs.counting import counts
 from evenhand.runs.finding import Finding
-from evenhand.runs.wording import is_control
 
 
 def marked(finding: Finding, kind: type[Probe], audited: str) -> Finding:
@@ -19,16 +18,14 @@ def marked(finding: Finding, kind: type[Probe], audited: str) -> Finding:
         kind: its probe, whose cards fill what the finding leaves open.
         audited: the audited model's name.
     """
-    card = next((c for c in kind.cards if c.metric == finding.metric), None)
-    control = finding.control or kind.is_control(finding) or is_control(finding)
-    known = replace(finding, control=control)
-    if card is not None:
-        known = replace(
-            known,
-            harm=known.harm or harm_of(card, known),
-            margin=known.margin if known.margin == known.margin else card.margin,
-        )
-    return replace(known, counts=counts(known, audited))
+    card = kind.card(finding.metric)
+    known = replace(finding, control=kind.is_control(finding))
+    return replace(
+        known,
+        harm=known.harm or harm_of(card, known),
+        margin=known.margin if known.margin == known.margin else card.margin,
+        counts=counts(known, audited),
+    )
 
 
 def harm_of(card: MetricCard, finding: Finding) -> str:

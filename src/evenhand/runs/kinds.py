@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 from evenhand import plugins
 from evenhand.errors import RunError
-from evenhand.runs.card import MetricCard
+from evenhand.runs.card import MetricCard, plain_card
 from evenhand.runs.facts import read_facts
 from evenhand.runs.finding import Finding
-from evenhand.runs.wording import metric_name, metric_reads
 
 if TYPE_CHECKING:
     from evenhand.charts.base import Builder
@@ -42,7 +41,7 @@ class RunKind:
 
     def card(self, facts: Mapping[str, Any], finding: Finding) -> MetricCard:
         """What a finding's metric is called and how it is read."""
-        return MetricCard(finding.metric, metric_name(finding.metric), metric_reads(finding.metric))
+        return plain_card(finding.metric)
 
     def charts(self, facts: Mapping[str, Any], label: str) -> Mapping[str, Builder]:
         """Chart builders of one part of the run by table name, in the order of the page."""
