@@ -2,7 +2,7 @@
 
 For a pair of terms (x1, x2), both orders averaged,
 
-    lean(x1, x2, a) = 1/2 [S(x1|a) - S(x2|a)]
+    lean(x1, x2, a) = S(x1|a) - S(x2|a)
 
 is how much more the model picks x1 when asked about a. A name that the model likes is picked for
 every attribute, so twelve attributes of the same names are nearly one test. What an attribute does
@@ -37,16 +37,16 @@ ALARM = 0.05
 
 
 def asked_lean(scores: Floats) -> Floats:
-    """Lean of each cell to its first term when asked plainly, in [-1/2, 1/2]: both orders averaged.
+    """Lean of each cell to its first term when asked plainly, in [-1, 1]: both orders averaged.
 
     `scores` [cells, order, question, candidate] as in `metrics.unqover`.
 
     >>> gerald_jennifer = np.array([[[[.26, .73], [.35, .62]], [[.54, .45], [.12, .86]]]])
     >>> asked_lean(gerald_jennifer).round(4).tolist()
-    [-0.095]
+    [-0.19]
     """
     plain = scores[:, :, 0].mean(axis=1)
-    return np.asarray((plain[:, 0] - plain[:, 1]) / 2, np.float64)
+    return np.asarray(plain[:, 0] - plain[:, 1], np.float64)
 
 
 @dataclass(frozen=True)
