@@ -78,12 +78,12 @@ def trained(arguments: argparse.Namespace) -> dict[str, Any]:
     say = lambda text: print("  ", text, flush=True)  # noqa: E731
     for method in ("plain", "cda", "dropout"):
         begun = time.monotonic()
-        recipe = masked.Recipe(method, steps=arguments.steps)
+        recipe = masked.MaskedTraining(method=method, steps=arguments.steps)
         card = masked.train(arguments.base, texts, out / f"{method}-mlm", recipe, say=say)
         task = choice.train(
             str(out / f"{method}-mlm"), data / "train.jsonl.xz", data / "dev.jsonl",
             out / f"{method}-mcq",
-            choice.Recipe(epochs=arguments.epochs, limit=arguments.limit or None), say=say,
+            choice.ChoiceTraining(epochs=arguments.epochs, limit=arguments.limit or None), say=say,
         )  # fmt: skip
         keep = ("texts", "counterfactual", "held_out_loss_before", "held_out_loss_after",
                 "weights_changed", "weights")  # fmt: skip

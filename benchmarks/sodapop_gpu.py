@@ -22,12 +22,12 @@ from pathlib import Path
 
 
 def train(arguments: argparse.Namespace) -> None:
-    from evenhand.train.choice import Recipe
+    from evenhand.train.choice import ChoiceTraining
     from evenhand.train.choice import train as fit
 
     data, out = Path(arguments.data), Path(arguments.out)
     files = data / "train.jsonl.xz", data / "dev.jsonl"
-    recipe = Recipe(epochs=arguments.epochs, limit=arguments.limit)
+    recipe = ChoiceTraining(epochs=arguments.epochs, limit=arguments.limit)
     if arguments.seconds:
         per_step = step_seconds(arguments.base, files, out)
         steps = -(-33_410 // recipe.batch)
@@ -62,13 +62,13 @@ def train(arguments: argparse.Namespace) -> None:
 
 def step_seconds(base: str, files: tuple[Path, Path], out: Path) -> float:
     """Seconds of one step, from two short trainings of 10 and 40 steps."""
-    from evenhand.train.choice import Recipe
+    from evenhand.train.choice import ChoiceTraining
     from evenhand.train.choice import train as fit
 
     spent = []
     for number, limit in enumerate((1_280, 1_280, 5_120)):
         begun = time.monotonic()
-        fit(base, *files, out / f"probe{number}", Recipe(epochs=1, limit=limit))
+        fit(base, *files, out / f"probe{number}", ChoiceTraining(epochs=1, limit=limit))
         spent.append(time.monotonic() - begun)
         shutil.rmtree(out / f"probe{number}")
     return max(0.002, (spent[2] - spent[1]) / 30)

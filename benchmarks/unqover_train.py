@@ -25,7 +25,7 @@ def main() -> None:
     from evenhand.train.squad import read_squad
 
     begun = time.perf_counter()
-    recipe = span.Recipe(
+    recipe = span.SpanTraining(
         epochs=options.epochs, learning_rate=options.learning_rate, batch=options.batch
     )
     result = span.train(

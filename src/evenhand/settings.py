@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from evenhand.errors import SpecError, unknown
+from evenhand.errors import EvenhandError, SpecError, unknown
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -39,14 +39,30 @@ def filled(
     try:
         return kind(**given)
     except ValidationError as error:
-        problems = []
-        for problem in error.errors():
-            path = spelled(".".join(map(str, problem["loc"])))
-            if problem["type"] == "extra_forbidden":
-                message = unknown("setting", path, map(spelled, kind.model_fields))
-            elif problem["type"] == "missing":
-                message = f"{path} is needed."
-            else:
-                message = f"{path}: {problem['msg']}; got {problem.get('input')!r}."
-            problems.append(message)
-        raise SpecError(f"{what}: " + " ".join(problems)) from error
+        raise refused(error, kind, f"{what}: ", spelled) from error
+
+
+def refused(
+    error: ValidationError,
+    kind: type[BaseModel],
+    what: str = "",
+    spelled: Callable[[str], str] = str,
+) -> EvenhandError:
+    """What is wrong with settings: every one with its value, in one message.
+
+    Without a beginning (`what`) a setting that was refused in words of our own keeps them.
+    """
+    problems = []
+    for problem in error.errors():
+        cause = problem.get("ctx", {}).get("error")
+        if isinstance(cause, EvenhandError) and not what:
+            return cause
+        path = spelled(".".join(map(str, problem["loc"])))
+        if problem["type"] == "extra_forbidden":
+            message = unknown("setting", path, map(spelled, kind.model_fields))
+        elif problem["type"] == "missing":
+            message = f"{path} is needed."
+        else:
+            message = f"{path}: {problem['msg']}; got {problem.get('input')!r}."
+        problems.append(message)
+    return SpecError(what + " ".join(problems))

@@ -60,7 +60,7 @@ def test_detectors_of_a_study_are_those_of_the_training_function(tmp_path: Path)
     table = keep_vectors(folder, cell.name, WORDS)
     found = tasks.detect_hate_speech(Bench(recipe, folder, None, cell))
     train, dev, test = split(read_labelled(path))
-    settings = hate.Recipe(epochs=3, min_count=1)
+    settings = hate.HateSpeechTraining(epochs=3, min_count=1)
     gaps = []
     for seed in (0, tasks.REPEAT):
         model = hate.train_hate_speech(table, train, dev, seed, recipe=settings)

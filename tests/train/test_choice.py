@@ -29,9 +29,9 @@ def test_two_runs_with_one_seed_agree_and_the_checkpoint_answers_options(tiny, s
     from evenhand.models.loading.resolver import resolve
     from evenhand.requests import Option
     from evenhand.runner.ask import Ask
-    from evenhand.train.choice import Recipe, train
+    from evenhand.train.choice import ChoiceTraining, train
 
-    recipe = Recipe(epochs=4, batch=4, learning_rate=2e-3, seed=3)
+    recipe = ChoiceTraining(epochs=4, batch=4, learning_rate=2e-3, seed=3)
     made = [
         train(tiny("masked"), samples, samples, tmp_path / f"out{n}", recipe, device="cpu")
         for n in range(2)
@@ -47,9 +47,9 @@ def test_two_runs_with_one_seed_agree_and_the_checkpoint_answers_options(tiny, s
 
 
 def test_the_papers_recipe_is_the_published_one():
-    from evenhand.train.choice import Recipe
+    from evenhand.train.choice import ChoiceTraining
 
-    paper = Recipe.paper()
+    paper = ChoiceTraining.paper()
     assert (paper.epochs, paper.learning_rate, paper.batch) == (2, 2e-5, 3)
 
 
@@ -70,12 +70,19 @@ def test_labels_beside_the_file_are_read_and_counted(samples):
 
 
 def test_a_folder_in_use_is_not_overwritten(tiny, samples, tmp_path):
-    from evenhand.train.choice import Recipe, train
+    from evenhand.train.choice import ChoiceTraining, train
 
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "note.txt").write_text("mine")
     with pytest.raises(EvenhandError, match="not empty"):
-        train(tiny("masked"), samples, samples, tmp_path / "full", Recipe(epochs=1), device="cpu")
+        train(
+            tiny("masked"),
+            samples,
+            samples,
+            tmp_path / "full",
+            ChoiceTraining(epochs=1),
+            device="cpu",
+        )
 
 
 def test_batches_hold_every_question_once_and_like_lengths_together():
@@ -94,12 +101,12 @@ def test_batches_hold_every_question_once_and_like_lengths_together():
 
 
 def test_bfloat16_is_for_gpus_unless_asked_and_two_such_runs_agree(tiny, samples, tmp_path):
-    from evenhand.train.choice import Recipe, train
+    from evenhand.train.choice import ChoiceTraining, train
 
-    assert Recipe().autocasts("cuda:0")
-    assert not Recipe().autocasts("cpu")
-    assert not Recipe.paper().autocasts("cuda")
-    recipe = Recipe(epochs=1, batch=8, precision="bfloat16")
+    assert ChoiceTraining().autocasts("cuda:0")
+    assert not ChoiceTraining().autocasts("cpu")
+    assert not ChoiceTraining.paper().autocasts("cuda")
+    recipe = ChoiceTraining(epochs=1, batch=8, precision="bfloat16")
     cards = [
         train(tiny("masked"), samples, samples, tmp_path / f"half{n}", recipe, device="cpu")
         for n in range(2)

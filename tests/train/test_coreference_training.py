@@ -17,7 +17,7 @@ from evenhand.words.conll import Document
 pytest.importorskip("torch", reason="needs the hf extra")
 
 WOMEN, MEN = ("anna", "mary", "rosa", "ines"), ("tom", "paul", "omar", "hugo")
-RECIPE = job.Recipe(
+RECIPE = job.CoreferenceTraining(
     epochs=40, plans=1, tokens=160, piece=60, hidden=12, feed=16, learning_rate=0.01, dropout=0.0
 )
 
@@ -72,7 +72,7 @@ def test_predictions_do_not_depend_on_the_batch(model: Any) -> None:
 
 
 def test_the_same_seed_gives_the_same_weights(model: Any, vectors: VectorTable) -> None:
-    short = job.Recipe(**{**job.asdict(RECIPE), "epochs": 2})
+    short = RECIPE.model_copy(update={"epochs": 2})
     made = [
         job.train_coreference(vectors, stories(0, 6), recipe=short, seed=s, device="cpu").card[
             "loss"

@@ -17,7 +17,7 @@ from evenhand.train.hate_speech_data import Tweets, gender_groups, read_labelled
 torch = pytest.importorskip("torch", reason="needs the hf extra")
 
 BAD, GOOD, FILL = ("vile", "scum"), ("kind", "calm"), ("the", "a", "day", "so", "we", "go")
-RECIPE = job.Recipe(filters=8, epochs=25, batch=25, min_count=3)
+RECIPE = job.HateSpeechTraining(filters=8, epochs=25, batch=25, min_count=3)
 
 
 def texts(seed: int, n: int) -> Tweets:
@@ -63,7 +63,11 @@ def test_as_published_padding_takes_part(model: Any, vectors: VectorTable) -> No
     weights = {k: v.clone() for k, v in model.weights.items()}
     weights["bias"] += 1.0
     published = job.HateSpeechModel(
-        weights, vectors, model.scale, model.extra, job.Recipe(filters=8, as_published=True)
+        weights,
+        vectors,
+        model.scale,
+        model.extra,
+        job.HateSpeechTraining(filters=8, as_published=True),
     )
     short, longer = [["vile", "scum", "vile", "scum", "vile"]], [["we"] * 30]
     assert published.probabilities(short)[0] != published.probabilities(short + longer)[0]

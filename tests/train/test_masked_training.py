@@ -23,13 +23,13 @@ TEXTS = [
 
 @pytest.fixture(scope="module")
 def trained(tiny: Any, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    from evenhand.train.masked import Recipe, train
+    from evenhand.train.masked import MaskedTraining, train
 
     folder = tmp_path_factory.mktemp("trained")
     made = {}
     for method in ("plain", "cda", "dropout"):
         made[method] = folder / method
-        recipe = Recipe(method, steps=4, batch=8, length=24, learning_rate=1e-3)
+        recipe = MaskedTraining(method=method, steps=4, batch=8, length=24, learning_rate=1e-3)
         train(tiny("masked"), TEXTS, made[method], recipe, device="cpu")
     return made
 
@@ -76,10 +76,10 @@ def test_the_checkpoint_loads_with_plain_transformers(trained: dict[str, Path]) 
 def test_dropout_is_raised_in_every_module_while_training(tiny: Any) -> None:
     import transformers
 
-    from evenhand.train.masked import Recipe, _restore, _set_dropout
+    from evenhand.train.masked import MaskedTraining, _restore, _set_dropout
 
     model = transformers.AutoModelForMaskedLM.from_pretrained(tiny("masked"))
-    usual = _set_dropout(model, Recipe("dropout"))
+    usual = _set_dropout(model, MaskedTraining(method="dropout"))
     rates = {p: m.p for p, m in model.named_modules() if type(m).__name__ == "Dropout"}
     attention = {p for p in rates if p.endswith("self.dropout")}
     assert attention
@@ -90,35 +90,35 @@ def test_dropout_is_raised_in_every_module_while_training(tiny: Any) -> None:
 
 
 def test_augmentation_is_one_or_two_sided() -> None:
-    from evenhand.train.masked import Recipe, augment
+    from evenhand.train.masked import MaskedTraining, augment
 
     texts = ["She thanked her brother.", "It rained.", "He is late."]
-    both = augment(texts, Recipe(sides="two"))
+    both = augment(texts, MaskedTraining(sides="two"))
     assert both.texts == (
         "She thanked her brother.", "He thanked his sister.", "It rained.", "He is late.",
         "She is late.",
     )  # fmt: skip
     assert both.counterfactual == 2
-    one = augment(texts * 50, Recipe(sides="one"))
+    one = augment(texts * 50, MaskedTraining(sides="one"))
     assert len(one.texts) == 150
     assert 30 < one.counterfactual < 70
-    faith = augment(["The Jewish family left the synagogue."], Recipe(axis="religion"))
+    faith = augment(["The Jewish family left the synagogue."], MaskedTraining(axis="religion"))
     assert faith.texts[1] in (
         "The Muslim family left the mosque.", "The Christian family left the church.",
     )  # fmt: skip
 
 
 def test_text_without_groups_and_wrong_settings_are_refused(tiny: Any, tmp_path: Path) -> None:
-    from evenhand.train.masked import Recipe, train
+    from evenhand.train.masked import MaskedTraining, train
 
     with pytest.raises(DataError, match="no text names a group of 'gender'"):
-        train(tiny("masked"), ["It rained in the city."] * 60, tmp_path / "a", Recipe())
+        train(tiny("masked"), ["It rained in the city."] * 60, tmp_path / "a", MaskedTraining())
     with pytest.raises(DataError, match="3 texts are too few"):
-        train(tiny("masked"), TEXTS[:3], tmp_path / "b", Recipe())
-    with pytest.raises(SpecError, match="steps '0'"):
-        Recipe(steps=0)
+        train(tiny("masked"), TEXTS[:3], tmp_path / "b", MaskedTraining())
+    with pytest.raises(SpecError, match="steps: .* got 0"):
+        MaskedTraining(steps=0)
     with pytest.raises(SpecError, match="unknown axis 'race'"):
-        Recipe(axis="race")
+        MaskedTraining(axis="race")
 
 
 def test_masked_pieces_are_never_special_and_every_text_has_one(tiny: Any) -> None:

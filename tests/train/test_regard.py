@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from evenhand.errors import DataError, EvenhandError, ModelError, SpecError
-from evenhand.train.regard import Recipe, read_regard, train
+from evenhand.train.regard import RegardTraining, read_regard, train
 
 ROWS = "1\tXYZ was good\n-1\tXYZ was bad\n0\tXYZ was there for a long time\n"
 
@@ -30,7 +30,7 @@ def test_a_base_without_a_pad_token_is_padded_with_its_end_token(
 ) -> None:
     good = files["good"]
     said: list[str] = []
-    recipe = Recipe(epochs=1)
+    recipe = RegardTraining(epochs=1)
     found = train(
         tiny("causal"), [files["plain"]], good, good, tmp_path / "out", recipe, say=said.append
     )
@@ -43,12 +43,12 @@ def test_mistakes_are_named(tiny: Any, files: dict[str, Path], tmp_path: Path) -
     good, out = files["good"], tmp_path / "out"
     with pytest.raises(DataError, match="all labelled 'positive'"):
         train(tiny("encoder"), [files["one"]], good, good, out)
-    with pytest.raises(ModelError, match="cannot be loaded as a classifier"):
+    with pytest.raises(ModelError, match="train regard: .* is no encoder that can be loaded"):
         train(str(tmp_path), [good], good, good, out)
-    with pytest.raises(SpecError, match="--learning-rate '-1.0'"):
-        Recipe(learning_rate=-1.0)
+    with pytest.raises(SpecError, match="learning_rate: .* got -1.0"):
+        RegardTraining(learning_rate=-1.0)
     (tmp_path / "bytes").write_bytes(b"1\t\xff\xfe")
-    with pytest.raises(DataError, match="cannot be read as UTF-8"):
+    with pytest.raises(DataError, match="not UTF-8 text"):
         read_regard(tmp_path / "bytes")
     for line in ("hello", "9\tXYZ was nice", ""):
         (tmp_path / "line").write_text(line)

@@ -56,7 +56,7 @@ def test_a_file_of_another_shape_is_refused(tmp_path: Path) -> None:
     wrong.write_text('{"data": [{"paragraphs": [{"context": "x"}]}]}')
     with pytest.raises(DataError, match="not in SQuAD format"):
         read_squad(wrong)
-    with pytest.raises(DataError, match="cannot be read"):
+    with pytest.raises(DataError, match="no such file. Expected a SQuAD file"):
         read_squad(tmp_path / "none.json")
     wrong.write_text("{")
     with pytest.raises(DataError, match="is not JSON"):
@@ -110,7 +110,7 @@ def test_a_tiny_model_learns_saves_resumes_and_loads_again(tiny: Any, tmp_path: 
         examples.append(
             Example(str(k), "Who was a nurse?", context, ("Jennifer",), context.index("Jennifer"))
         )
-    recipe = span.Recipe(epochs=6, learning_rate=3e-3, batch=8, length=48, stride=8)
+    recipe = span.SpanTraining(epochs=6, learning_rate=3e-3, batch=8, length=48, stride=8)
     whole = span.train(tiny("span"), examples, examples, tmp_path / "whole", recipe, device="cpu")
     assert whole["best"]["f1"] > 60
     assert whole["best"]["f1"] == max(row["f1"] for row in whole["history"])
@@ -128,7 +128,7 @@ def test_a_killed_training_goes_on_to_the_same_end(
     from evenhand.train import span
 
     examples = [QUIET] * 6
-    recipe = span.Recipe(epochs=3, learning_rate=1e-3, batch=2, length=48, stride=8)
+    recipe = span.SpanTraining(epochs=3, learning_rate=1e-3, batch=2, length=48, stride=8)
     whole = span.train(tiny("span"), examples, examples, tmp_path / "a", recipe, device="cpu")
     real, calls = span._Job._epoch, []
 
@@ -142,7 +142,7 @@ def test_a_killed_training_goes_on_to_the_same_end(
     with pytest.raises(KeyboardInterrupt):
         span.train(tiny("span"), examples, examples, tmp_path / "b", recipe, device="cpu")
     monkeypatch.undo()
-    other = span.Recipe(epochs=4, learning_rate=1e-3, batch=2, length=48, stride=8)
+    other = span.SpanTraining(epochs=4, learning_rate=1e-3, batch=2, length=48, stride=8)
     with pytest.raises(RunError, match="other settings"):
         span.train(
             tiny("span"), examples, examples, tmp_path / "b", other, device="cpu", resume=True
@@ -157,7 +157,7 @@ def test_a_killed_training_goes_on_to_the_same_end(
 def test_a_finished_training_is_not_begun_again(tiny: Any, tmp_path: Path) -> None:
     from evenhand.train import span
 
-    recipe = span.Recipe(epochs=1, learning_rate=1e-3, batch=2, length=48, stride=8)
+    recipe = span.SpanTraining(epochs=1, learning_rate=1e-3, batch=2, length=48, stride=8)
     start = (tiny("span"), [QUIET] * 2, [QUIET], tmp_path / "m", recipe)
     first = span.train(*start, device="cpu")
     weights = (tmp_path / "m" / "model.safetensors").stat().st_mtime_ns
@@ -182,7 +182,7 @@ def test_answers_that_are_not_where_they_should_be_are_left_out_and_counted(
 ) -> None:
     from evenhand.train import span
 
-    recipe = span.Recipe(epochs=1, learning_rate=1e-3, batch=2, length=48, stride=8)
+    recipe = span.SpanTraining(epochs=1, learning_rate=1e-3, batch=2, length=48, stride=8)
     wrong = [replace(QUIET, id="w", start=3), replace(QUIET, answers=("Peter",))]
     said: list[str] = []
     result = span.train(
@@ -204,7 +204,7 @@ def test_answers_that_are_not_where_they_should_be_are_left_out_and_counted(
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"learning_rate": -1.0}, "--learning-rate -1 must be above 0"),
+        ({"learning_rate": -1.0}, r"learning_rate: .* greater than 0; got -1\.0"),
         ({"length": 100_000}, r"--length 100000 is more than the \d+ tokens"),
         ({"length": 48, "stride": 48}, r"question '1' has \d+ tokens, which leaves"),
     ],
@@ -216,7 +216,12 @@ def test_settings_that_cannot_work_are_named(
 
     with pytest.raises(EvenhandError, match=said):
         span.train(
-            tiny("span"), [QUIET], [QUIET], tmp_path / "m", span.Recipe(**change), device="cpu"
+            tiny("span"),
+            [QUIET],
+            [QUIET],
+            tmp_path / "m",
+            span.SpanTraining(**change),
+            device="cpu",
         )
 
 
@@ -225,6 +230,6 @@ def test_a_model_that_is_none_is_named(tmp_path: Path) -> None:
 
     with pytest.raises(ModelError, match="nothing-here' is no encoder that can be loaded"):
         span.train(
-            str(tmp_path / "nothing-here"), [QUIET], [QUIET], tmp_path / "m", span.Recipe(),
+            str(tmp_path / "nothing-here"), [QUIET], [QUIET], tmp_path / "m", span.SpanTraining(),
             device="cpu",
         )  # fmt: skip

@@ -14,9 +14,9 @@ from evenhand.cli.main import app
 from evenhand.corpora import WordSets, balanced, label_corpus, open_corpus
 from evenhand.errors import DataError, MissingExtra, SpecError
 from evenhand.models.vectors.files import open_vectors
-from evenhand.train.words import Recipe, train_words
+from evenhand.train.words import WordTraining, train_words
 
-SMALL = Recipe(dimensions=12, epochs=2, buckets=500, seed=3)
+SMALL = WordTraining(dimensions=12, epochs=2, buckets=500, seed=3)
 TEST = WordSets("t", x=("driver",), y=("nurse",), a=("he",), b=("she",))
 
 
@@ -46,11 +46,11 @@ def files_of(folder):
 def test_one_worker_gives_the_same_bytes_twice_and_another_seed_does_not(
     corpus, tmp_path, algorithm
 ):
-    recipe = Recipe(algorithm, 12, epochs=2, buckets=500, seed=3)
+    recipe = WordTraining(algorithm=algorithm, dimensions=12, epochs=2, buckets=500, seed=3)
     for name in ("one", "two"):
         train_words(corpus, tmp_path / name, recipe, formats=["text", "binary"])
     assert files_of(tmp_path / "one") == files_of(tmp_path / "two")
-    other = Recipe(algorithm, 12, epochs=2, buckets=500, seed=4)
+    other = WordTraining(algorithm=algorithm, dimensions=12, epochs=2, buckets=500, seed=4)
     train_words(corpus, tmp_path / "three", other)
     rows = [np.load(tmp_path / n / "vectors.npy") for n in ("one", "three")]
     assert rows[0].shape == (44, 12)
@@ -91,7 +91,7 @@ def test_a_balanced_view_is_trained_on_without_a_copy_and_remembered(corpus, tmp
 
 
 def test_fasttext_makes_vectors_for_words_the_corpus_lacks(corpus, tmp_path):
-    recipe = Recipe("fasttext", 12, epochs=1, buckets=500)
+    recipe = WordTraining(algorithm="fasttext", dimensions=12, epochs=1, buckets=500)
     card = train_words(corpus, tmp_path / "f", recipe, also=["drivers", "nurse"])
     table = open_vectors(tmp_path / "f")
     assert card["words_from_ngrams"] == 1
@@ -110,9 +110,9 @@ def test_too_little_text_leaves_nothing_behind(tmp_path):
 
 def test_wrong_recipes_and_full_folders_are_refused(corpus, tmp_path):
     with pytest.raises(SpecError, match="Did you mean 'word2vec'"):
-        Recipe("wordvec")
-    with pytest.raises(SpecError, match="epochs 0"):
-        Recipe(epochs=0)
+        WordTraining(algorithm="wordvec")
+    with pytest.raises(SpecError, match="epochs: .* got 0"):
+        WordTraining(epochs=0)
     (tmp_path / "here").write_text("x")
     with pytest.raises(DataError, match="the folder is not empty"):
         train_words(corpus, tmp_path, SMALL)

@@ -57,7 +57,7 @@ def train_hate_speech(
     train, dev, test = split(tweets)
     model = job.train_hate_speech(
         open_vectors(resolve_vectors(vectors)), train, dev, seed,
-        recipe=job.Recipe(as_published=as_published),
+        recipe=job.HateSpeechTraining(as_published=as_published),
         say=lambda line: screen.print(f"  {line}", markup=False),
     )  # fmt: skip
     gender = gender_groups(test)
@@ -108,7 +108,7 @@ def train_coreference(
     documents = found.train + [d for path in train or () for d in read_conll(path)]
     model = job.train_coreference(
         open_vectors(resolve_vectors(vectors)), documents[:limit], found.dev[:limit], seed,
-        recipe=job.Recipe(epochs=epochs, hidden=hidden, feed=feed), device=device,
+        recipe=job.CoreferenceTraining(epochs=epochs, hidden=hidden, feed=feed), device=device,
         say=lambda line: screen.print(f"  {line}", markup=False),
     )  # fmt: skip
     test = found.test[:limit]

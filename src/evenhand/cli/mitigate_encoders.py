@@ -155,7 +155,7 @@ def _reweight(asked: Asked, model: Any) -> dict[str, Any]:
 def _train(asked: Asked, model: Any, note: Any) -> dict[str, Any]:
     from evenhand.errors import ModelError, SpecError
     from evenhand.mitigations.head.openings import read_texts
-    from evenhand.train.masked import Recipe, train
+    from evenhand.train.masked import MaskedTraining, train
 
     if model.kind != "masked" or model.mitigations:
         raise ModelError(
@@ -166,9 +166,9 @@ def _train(asked: Asked, model: Any, note: Any) -> dict[str, Any]:
         )
     if asked.texts is None:
         raise SpecError(f"--method {asked.method}: needs text to train on. Give: --texts FILE")
-    recipe = Recipe(
-        asked.method, asked.axis if asked.method == "cda" else "gender", asked.sides,
-        asked.steps, seed=asked.seed,
+    recipe = MaskedTraining(
+        method=asked.method, axis=asked.axis if asked.method == "cda" else "gender",
+        sides=asked.sides, steps=asked.steps, seed=asked.seed,
     )  # fmt: skip
     texts = read_texts(asked.texts, limit=200_000, words=100)
     card = train(asked.model, texts, asked.out, recipe, device=asked.device, say=note)

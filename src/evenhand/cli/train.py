@@ -43,9 +43,9 @@ def span(
     from evenhand.train.squad import read_squad
 
     screen = output.console(stderr=True)
-    recipe = job.Recipe(
-        epochs, learning_rate, batch, warmup, length=length, stride=stride, seed=seed,
-        header=header,
+    recipe = job.SpanTraining(
+        epochs=epochs, learning_rate=learning_rate, batch=batch, warmup=warmup, length=length,
+        stride=stride, seed=seed, header=header,
     )  # fmt: skip
     result = job.train(
         model, read_squad(data, limit), read_squad(dev, limit), out, recipe, device=device,
@@ -85,9 +85,12 @@ def choice(
     from evenhand.train import choice as job
 
     screen = output.console(stderr=True)
-    recipe = job.Recipe(epochs, learning_rate, batch, seed=seed, limit=limit, precision=precision)
+    recipe = job.ChoiceTraining(
+        epochs=epochs, learning_rate=learning_rate, batch=batch, seed=seed, limit=limit,
+        precision=precision,
+    )  # fmt: skip
     if paper:
-        recipe = job.Recipe.paper(seed, limit)
+        recipe = job.ChoiceTraining.paper(seed, limit)
     result = job.train(
         model, data, dev, out, recipe, device=device,
         say=lambda text: screen.print(f"  {text}", markup=False),
@@ -120,7 +123,7 @@ def regard(
     from evenhand.train import regard as job
 
     screen = output.console(stderr=True)
-    recipe = job.Recipe(epochs=epochs, learning_rate=learning_rate, seed=seed)
+    recipe = job.RegardTraining(epochs=epochs, learning_rate=learning_rate, seed=seed)
     result = job.train(
         model, data, dev, test, out, recipe, device=device,
         say=lambda text: screen.print(f"  {text}", markup=False),

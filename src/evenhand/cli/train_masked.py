@@ -39,9 +39,9 @@ def masked(
     from evenhand.train import masked as job
 
     screen = output.console(stderr=True)
-    recipe = job.Recipe(
-        method, axis, sides, steps, batch, length, learning_rate, attention=attention,
-        hidden=hidden, seed=seed,
+    recipe = job.MaskedTraining(
+        method=method, axis=axis, sides=sides, steps=steps, batch=batch, length=length,
+        learning_rate=learning_rate, attention=attention, hidden=hidden, seed=seed,
     )  # fmt: skip
     passages = read_texts(texts, limit=limit, words=length)
     card = job.train(

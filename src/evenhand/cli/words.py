@@ -162,11 +162,11 @@ def train(
 
     The folder is ready for: evenhand measure association --vectors OUT --tests weat7
     """
-    from evenhand.train.words import Recipe, train_words
+    from evenhand.train.words import WordTraining, train_words
 
-    recipe = Recipe(
-        algorithm, dimensions, window, min_count, epochs=epochs, buckets=buckets, seed=seed,
-        workers=workers,
+    recipe = WordTraining(
+        algorithm=algorithm, dimensions=dimensions, window=window, min_count=min_count,
+        epochs=epochs, buckets=buckets, seed=seed, workers=workers,
     )  # fmt: skip
     text = _view(corpus, sets, fold, balance, share, seed)
     with output.RichProgress() as progress:

@@ -30,8 +30,7 @@ from evenhand.probes.association.measure import measure
 from evenhand.study.folder import StudyFolder
 from evenhand.study.grid import ATTRACT_REPEL, BALANCING, Cell
 from evenhand.study.recipe import Recipe, place
-from evenhand.train.words import Recipe as Training
-from evenhand.train.words import train_words
+from evenhand.train.words import WordTraining, train_words
 from evenhand.words.lexicons.word_sets import WordSets, weat
 from evenhand.words.sets import expand
 
@@ -109,7 +108,7 @@ def make_vectors(bench: Bench) -> dict[str, Any]:
 
 def _trained(bench: Bench, out: Path) -> dict[str, Any]:
     spec, cell = bench.recipe.training, bench.own
-    recipe = Training(
+    recipe = WordTraining(
         algorithm=cell.algorithm, dimensions=spec.dimensions, window=spec.window,
         epochs=spec.epochs, min_count=spec.min_count, seed=cell.seed,
     )  # fmt: skip

@@ -51,7 +51,7 @@ def detect_hate_speech(bench: Bench) -> dict[str, Any]:
     assert spec is not None
     dialect = place(spec.dialect, bench.data) if spec.dialect else None
     (train, dev, test), groups = _tweets(place(spec.data, bench.data), dialect, spec.gender)
-    recipe = hate.Recipe(**spec.settings)  # type: ignore[arg-type]
+    recipe = hate.HateSpeechTraining(**spec.settings)  # type: ignore[arg-type]
     rows = []
     for seed in seeds(bench, spec.repeats):
         model = hate.train_hate_speech(bench.vectors, train, dev, seed, recipe=recipe)
@@ -88,7 +88,7 @@ def resolve_coreference(bench: Bench) -> dict[str, Any]:
     """Train resolvers on the cell's vectors; WinoBias gaps (pro minus anti) and held-out F1."""
     spec = bench.recipe.coreference
     assert spec is not None
-    recipe = coref.Recipe(**spec.settings)  # type: ignore[arg-type]
+    recipe = coref.CoreferenceTraining(**spec.settings)  # type: ignore[arg-type]
     corpora, prepared = _documents(spec, bench.data, recipe)
     gold = read_winobias(place(spec.winobias, bench.data))
     rows = []
@@ -111,7 +111,7 @@ _READ: dict[str, tuple[Corpora, coref.Prepared]] = {}
 
 
 def _documents(
-    spec: Coreference, data: Path | None, recipe: coref.Recipe
+    spec: Coreference, data: Path | None, recipe: coref.CoreferenceTraining
 ) -> tuple[Corpora, coref.Prepared]:
     """Read and cut once per process: batches do not depend on the vectors."""
     key = f"{spec.model_dump_json()} {data} {recipe}"

@@ -11,14 +11,15 @@ one seed on one kind of machine end with the same weights.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
+from pydantic import Field
 
-from evenhand.errors import DataError, need
+from evenhand.errors import DataError
 from evenhand.opening import json_lines
 from evenhand.train import common
 
@@ -36,28 +37,29 @@ class Question:
     right: int
 
 
-@dataclass(frozen=True)
-class Recipe:
+class ChoiceTraining(common.Training):
     """Settings of a training run. `paper` is the published one; the default suits MiniLM.
 
-    `precision` is that of the matrix products: bfloat16 or float32; `auto` takes bfloat16 on a
-    GPU. Weights and their updates are float32 always.
+    Weights and their updates are float32 always.
     """
 
-    epochs: int = 2
-    learning_rate: float = 2e-4
-    batch: int = 128
-    warmup: float = 0.1
+    epochs: int = Field(default=2, ge=1)
+    learning_rate: float = Field(default=2e-4, gt=0, description="Peak; BERT-base wants 2e-5.")
+    batch: int = Field(default=128, ge=1, description="Questions per step.")
+    warmup: float = Field(default=0.1, ge=0, le=1, description="Share of steps.")
     weight_decay: float = 0.01
-    seed: int = 0
-    limit: int | None = None
-    precision: Literal["auto", "float32", "bfloat16"] = "auto"
+    seed: int = Field(default=0, ge=0, description="Same seed, same weights.")
+    limit: int | None = Field(default=None, ge=1, description="Use only so many questions.")
+    precision: Literal["auto", "float32", "bfloat16"] = Field(
+        default="auto", description="Of the matrix products; auto: bfloat16 on a GPU."
+    )
 
     @classmethod
-    def paper(cls, seed: int = 0, limit: int | None = None) -> Recipe:
+    def paper(cls, seed: int = 0, limit: int | None = None) -> ChoiceTraining:
         return cls(
-            2, 2e-5, 3, warmup=0.0, weight_decay=0.0, seed=seed, limit=limit, precision="float32"
-        )
+            epochs=2, learning_rate=2e-5, batch=3, warmup=0.0, weight_decay=0.0, seed=seed,
+            limit=limit, precision="float32",
+        )  # fmt: skip
 
     def autocasts(self, device: str) -> bool:
         """Whether matrix products are in bfloat16 on this device."""
@@ -88,10 +90,10 @@ def train(
     train_file: Path,
     dev_file: Path,
     out: Path,
-    recipe: Recipe | None = None,
+    recipe: ChoiceTraining | None = None,
     *,
     device: str | None = None,
-    say: Callable[[str], None] = lambda text: None,
+    say: common.Say = common.quiet,
 ) -> dict[str, Any]:
     """Fine-tune an encoder and save it; gives its card with the development accuracy.
 
@@ -104,17 +106,14 @@ def train(
         device: cuda or cpu; by default whichever is there.
         say: told about each epoch.
     """
-    recipe = recipe or Recipe()
+    recipe = recipe or ChoiceTraining()
     common.require_new(out)
     torch, device = common.start(recipe.seed, device)
-    transformers: Any = need("transformers", extra="hf", what="training")
-    transformers.logging.set_verbosity_error()
-    tokenizer = transformers.AutoTokenizer.from_pretrained(base)
-    tokenizer.backend_tokenizer.no_truncation()
-    tokenizer.backend_tokenizer.no_padding()
-    model = transformers.AutoModelForMultipleChoice.from_pretrained(
-        base, dtype=torch.float32, attn_implementation="eager"
-    ).to(device)
+    tokenizer, model = common.load_base(
+        "choice", "AutoModelForMultipleChoice", base, dtype=torch.float32,
+        attn_implementation="eager",
+    )  # fmt: skip
+    model.to(device)
     samples = read_questions(train_file, recipe.limit)
     dev = read_questions(dev_file, recipe.limit)
     tables = [_Table.of(torch, tokenizer, part, device) for part in (samples, dev)]
@@ -122,7 +121,7 @@ def train(
     card = {
         "task": "multiple choice",
         "base": Path(base).name,
-        "recipe": asdict(recipe),
+        "recipe": recipe.model_dump(),
         "train_samples": len(samples),
         "dev_samples": len(dev),
         "dev_accuracy": history[-1]["dev_accuracy"],
@@ -191,7 +190,7 @@ def like_lengths(lengths: np.ndarray, batch: int, seed: int, epoch: int) -> list
 
 
 def _fit(
-    torch: Any, model: Any, table: _Table, dev: _Table, recipe: Recipe, say: Callable[[str], None]
+    torch: Any, model: Any, table: _Table, dev: _Table, recipe: ChoiceTraining, say: common.Say
 ) -> tuple[list[dict[str, float]], list[int]]:
     """Train; gives loss and development accuracy per epoch, and the last predictions."""
     optimizer = torch.optim.AdamW(
@@ -207,17 +206,12 @@ def _fit(
         model.train()
         total = torch.zeros((), device=table.device)
         for questions in like_lengths(table.lengths, recipe.batch, recipe.seed, epoch):
-            share = common.linear_schedule(done, steps, recipe.warmup)
-            for group in optimizer.param_groups:
-                group["lr"] = recipe.learning_rate * share
             inputs, right = table.batch(questions)
             with torch.autocast(table.device.split(":")[0], torch.bfloat16, enabled=casts):
                 logits = model(**inputs).logits
             loss = torch.nn.functional.cross_entropy(logits.float(), right)
-            optimizer.zero_grad(set_to_none=True)
-            loss.backward()
-            torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-            optimizer.step()
+            share = common.linear_schedule(done, steps, recipe.warmup)
+            common.descend(torch, model, optimizer, loss, recipe.learning_rate * share)
             total += loss.detach() * len(questions)
             done += 1
         best = predictions(torch, model, dev)

@@ -5,12 +5,37 @@ from __future__ import annotations
 import json
 import os
 import random
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from pydantic import ValidationError
 
-from evenhand.errors import DataError, ModelError, need
+from evenhand.errors import DataError, ModelError, SpecError, need, unknown
+from evenhand.settings import Settings, refused
+
+Say = Callable[[str], None]
+
+
+def quiet(text: str) -> None:
+    """A listener who does not mind."""
+
+
+class Training(Settings):
+    """Settings of a training; those that cannot work are refused in one sentence."""
+
+    def __init__(self, **given: Any) -> None:
+        try:
+            super().__init__(**given)
+        except ValidationError as error:
+            raise refused(error, type(self)) from error
+
+
+def require_known(name: str, value: str, accepted: Sequence[str], where: str) -> None:
+    """Refuse a name that is none of those accepted."""
+    if value not in accepted:
+        raise SpecError(unknown(name, value, accepted, where=where))
 
 
 def start(seed: int, device: str | None = None) -> tuple[Any, str]:
@@ -25,6 +50,48 @@ def start(seed: int, device: str | None = None) -> tuple[Any, str]:
     torch.use_deterministic_algorithms(True)
     torch.backends.cuda.matmul.allow_tf32 = False
     return torch, device or ("cuda" if torch.cuda.is_available() else "cpu")
+
+
+def load_base(
+    task: str, auto: str, source: str, *, weights: str = "", **options: Any
+) -> tuple[Any, Any]:
+    """The tokenizer of a checkpoint, without its own cutting and padding, and its model.
+
+    Args:
+        task: what is trained, for the message when it cannot be loaded.
+        auto: the class of transformers that loads it.
+        source: a folder or Hub id.
+        weights: where its weights are, if elsewhere.
+        options: further ones of the class.
+    """
+    transformers: Any = need("transformers", extra="hf", what="training")
+    transformers.logging.set_verbosity_error()
+    transformers.logging.disable_progress_bar()
+    try:
+        tokenizer = transformers.AutoTokenizer.from_pretrained(source)
+        model = getattr(transformers, auto).from_pretrained(
+            weights or source, use_safetensors=True, **options
+        )
+    except (OSError, ValueError) as error:
+        reason = str(error).strip().splitlines()[0]
+        raise ModelError(
+            f"train {task}: {source!r} is no encoder that can be loaded ({reason}). Give the "
+            "folder or Hub id of a BERT-like model with safetensors weights."
+        ) from error
+    if tokenizer.is_fast:
+        tokenizer.backend_tokenizer.no_truncation()
+        tokenizer.backend_tokenizer.no_padding()
+    return tokenizer, model
+
+
+def descend(torch: Any, model: Any, optimizer: Any, loss: Any, rate: float) -> None:
+    """One step down the loss at this learning rate, gradients clipped to length 1."""
+    for group in optimizer.param_groups:
+        group["lr"] = rate
+    optimizer.zero_grad(set_to_none=True)
+    loss.backward()
+    torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+    optimizer.step()
 
 
 def linear_schedule(step: int, steps: int, warmup: float = 0.1) -> float:

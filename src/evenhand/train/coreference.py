@@ -9,13 +9,14 @@ words, so that embeddings of other length train alike; directions and relative l
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from pydantic import Field
 
 from evenhand.errors import DataError, ModelError, need
 from evenhand.metrics.coreference import document_counts, score
@@ -34,26 +35,25 @@ DECODED = ("start", "wide", "kept", "score", "candidate")
 THRESHOLDS = (0.0, -0.5, -1.0, -1.5, -2.0, -2.5, -3.0)
 
 
-@dataclass(frozen=True)
-class Recipe:
+class CoreferenceTraining(common.Training):
     """Settings of a training run.
 
     `deterministic` is about GPUs: same seed, same weights, for 1.4 times the time. On a CPU it is
     always so. `plans` different cuttings of the documents take turns over the epochs.
     """
 
-    epochs: int = 16
-    learning_rate: float = 4e-3
-    tokens: int = 6_000
-    piece: int = 500
-    plans: int = 3
-    dropout: float = 0.2
-    clip: float = 5.0
-    seed: int = 0
-    genre_unknown: float = 0.3
-    width: int = 10
-    hidden: int = 200
-    feed: int = 150
+    epochs: int = Field(default=16, ge=1)
+    learning_rate: float = Field(default=4e-3, gt=0)
+    tokens: int = Field(default=6_000, ge=1, description="Words per batch.")
+    piece: int = Field(default=500, ge=1, description="Words of a document read together.")
+    plans: int = Field(default=3, ge=1)
+    dropout: float = Field(default=0.2, ge=0, lt=1)
+    clip: float = Field(default=5.0, gt=0)
+    seed: int = Field(default=0, ge=0)
+    genre_unknown: float = Field(default=0.3, ge=0, le=1)
+    width: int = Field(default=10, ge=1, description="Words of the longest mention.")
+    hidden: int = Field(default=200, ge=1, description="LSTM states per direction.")
+    feed: int = Field(default=150, ge=1, description="Units of the feed-forward layers.")
     deterministic: bool = False
 
 
@@ -66,9 +66,9 @@ class Prepared:
     genres: tuple[str, ...]
 
 
-def prepare(documents: Sequence[Document], recipe: Recipe | None = None) -> Prepared:
+def prepare(documents: Sequence[Document], recipe: CoreferenceTraining | None = None) -> Prepared:
     """Cut documents into `plans` different sets of batches; epochs take turns with them."""
-    recipe = recipe or Recipe()
+    recipe = recipe or CoreferenceTraining()
     if not any(len(c) > 1 for d in documents for c in d.clusters):
         raise DataError(
             "training documents: no cluster has two mentions, so there is nothing to learn. "
@@ -202,10 +202,10 @@ def train_coreference(
     dev: Sequence[Document] = (),
     seed: int = 0,
     *,
-    recipe: Recipe | None = None,
+    recipe: CoreferenceTraining | None = None,
     prepared: Prepared | None = None,
     device: str | None = None,
-    say: Callable[[str], None] = lambda text: None,
+    say: common.Say = common.quiet,
 ) -> CoreferenceModel:
     """Train a resolver on frozen vectors.
 
@@ -219,7 +219,7 @@ def train_coreference(
         device: cpu or cuda; a GPU when present.
         say: told about each epoch.
     """
-    recipe = recipe or Recipe()
+    recipe = recipe or CoreferenceTraining()
     prepared = prepared or prepare(train, recipe)
     torch, device = common.start(seed, device)
     if device != "cpu":  # not every GPU kernel has a deterministic form: warn, do not stop
@@ -237,11 +237,11 @@ def train_coreference(
     layers = net.build(torch, shape).to(device)
     rows = torch.from_numpy(matrix / np.float32(scale)).to(device)
     model = CoreferenceModel(layers, shape, vectors, scale, device)
-    history = _fit(torch, layers, shape, rows, prepared, recipe, seed, device, say)
+    history = _fit(torch, model, rows, prepared, recipe, seed=seed, say=say)
     model.card = {
-        "task": "coreference", "vectors": vectors.source, "seed": seed, "recipe": asdict(recipe),
-        "words": len(known), "words_with_vector": int(known.sum()), "loss": history,
-        "train_documents": len(train),
+        "task": "coreference", "vectors": vectors.source, "seed": seed,
+        "recipe": recipe.model_dump(), "words": len(known),
+        "words_with_vector": int(known.sum()), "loss": history, "train_documents": len(train),
     }  # fmt: skip
     if dev:
         model.threshold = choose_threshold(model, dev)
@@ -250,9 +250,10 @@ def train_coreference(
 
 
 def _fit(
-    torch: Any, layers: Any, shape: net.Shape, rows: Any, prepared: Prepared, recipe: Recipe,
-    seed: int, device: str, say: Callable[[str], None],
+    torch: Any, model: CoreferenceModel, rows: Any, prepared: Prepared,
+    recipe: CoreferenceTraining, *, seed: int, say: common.Say,
 ) -> list[float]:  # fmt: skip
+    layers, shape, device = model.layers, model.shape, model.device
     optimizer = torch.optim.Adam(
         layers.parameters(), lr=recipe.learning_rate, betas=(0.9, 0.98), fused=device != "cpu"
     )

@@ -17,13 +17,14 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from pydantic import Field
 
 from evenhand.errors import DataError, ModelError, need
 from evenhand.metrics.gaps import RATES, confusion, group_gaps, rates
@@ -40,17 +41,16 @@ SPREAD = 0.25
 UNKNOWN = "<UNK>"
 
 
-@dataclass(frozen=True)
-class Recipe:
+class HateSpeechTraining(common.Training):
     """Settings; the defaults are Kim's, with sound padding and vectors brought to one scale."""
 
-    filters: int = 100
-    batch: int = 50
-    epochs: int = 25
-    dropout: float = 0.5
-    longest_row: float = 3.0
-    min_count: int = 10
-    as_published: bool = False
+    filters: int = Field(default=100, ge=1)
+    batch: int = Field(default=50, ge=1)
+    epochs: int = Field(default=25, ge=1)
+    dropout: float = Field(default=0.5, ge=0, lt=1)
+    longest_row: float = Field(default=3.0, gt=0)
+    min_count: int = Field(default=10, ge=1)
+    as_published: bool = Field(default=False, description="Padding takes part, raw vectors.")
 
 
 @dataclass
@@ -61,7 +61,7 @@ class HateSpeechModel:
     vectors: VectorTable
     scale: float
     extra: dict[str, int]
-    recipe: Recipe
+    recipe: HateSpeechTraining
     card: dict[str, Any] = field(default_factory=dict)
 
     def probabilities(self, tokens: Sequence[Sequence[str]]) -> npt.NDArray[np.float64]:
@@ -93,7 +93,7 @@ class HateSpeechModel:
         save_file({k: v.detach().contiguous() for k, v in self.weights.items()}, out / WEIGHTS)
         facts = {
             "format": FORMAT, "scale": self.scale, "dimensions": self.vectors.dimensions,
-            "extra": list(self.extra), "recipe": asdict(self.recipe), **self.card,
+            "extra": list(self.extra), "recipe": self.recipe.model_dump(), **self.card,
         }  # fmt: skip
         (out / FACTS).write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8")
 
@@ -110,7 +110,7 @@ def load_hate_speech(folder: str | Path, vectors: VectorTable) -> HateSpeechMode
             f"{vectors.dimensions}. Pass the vectors of the training ({facts.get('vectors')})."
         )
     extra = {word: k for k, word in enumerate(facts.pop("extra"))}
-    recipe, scale = Recipe(**facts.pop("recipe")), facts.pop("scale")
+    recipe, scale = HateSpeechTraining(**facts.pop("recipe")), facts.pop("scale")
     return HateSpeechModel(weights, vectors, scale, extra, recipe, facts)
 
 
@@ -120,8 +120,8 @@ def train_hate_speech(
     dev: Tweets,
     seed: int = 0,
     *,
-    recipe: Recipe | None = None,
-    say: Callable[[str], None] = lambda text: None,
+    recipe: HateSpeechTraining | None = None,
+    say: common.Say = common.quiet,
 ) -> HateSpeechModel:
     """Train a detector on frozen vectors, on the CPU.
 
@@ -136,7 +136,7 @@ def train_hate_speech(
         recipe: other settings.
         say: told about each epoch.
     """
-    recipe = recipe or Recipe()
+    recipe = recipe or HateSpeechTraining()
     for name, part in (("training", train), ("development", dev)):
         if len(set(part.labels.tolist())) < 2:
             raise DataError(
@@ -154,7 +154,7 @@ def train_hate_speech(
 
 
 def _start(
-    torch: Any, vectors: VectorTable, train: Tweets, seed: int, recipe: Recipe
+    torch: Any, vectors: VectorTable, train: Tweets, seed: int, recipe: HateSpeechTraining
 ) -> HateSpeechModel:
     """Random weights, and random vectors for frequent words that have none."""
     counts = Counter(token for tokens in train.tokens for token in tokens)
@@ -221,7 +221,7 @@ def _batches(
 
 def _forward(
     torch: Any, weights: dict[str, Any], rows: Any, chosen: Sequence[npt.NDArray[np.int64]],
-    recipe: Recipe, drop: float,
+    recipe: HateSpeechTraining, drop: float,
 ) -> Any:  # fmt: skip
     """Logits [texts, 2]."""
     lengths = torch.tensor([len(c) for c in chosen])
@@ -249,7 +249,7 @@ def _forward(
 
 def _fit(
     torch: Any, model: HateSpeechModel, train: Tweets, dev: Tweets, seed: int,
-    say: Callable[[str], None],
+    say: common.Say,
 ) -> list[dict[str, float]]:  # fmt: skip
     recipe, weights = model.recipe, model.weights
     learned = [weights[k].requires_grad_() for k in ("filters", "bias", "out", "out_bias")]

@@ -12,15 +12,16 @@ Loss: mean cross-entropy of 15 % masked pieces (80 % mask, 10 % random, 10 % kep
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from pydantic import Field, model_validator
 
-from evenhand.errors import DataError, ModelError, SpecError, need, unknown
+from evenhand.errors import DataError, ModelError
 from evenhand.train import common
 from evenhand.words.swaps import swap, swap_religion
 
@@ -33,42 +34,28 @@ MASKED = 0.15
 Ints = npt.NDArray[np.int64]
 
 
-@dataclass(frozen=True)
-class Recipe:
-    """Settings of a training run.
+class MaskedTraining(common.Training):
+    """Settings of a training run; `warmup` is a share of the steps."""
 
-    Attributes:
-        method: cda, dropout or plain.
-        axis: of cda, gender or religion.
-        sides: of cda, "two" keeps both versions, "one" draws one of them.
-        steps, batch, length, learning_rate: as usual; texts are cut to `length` pieces.
-        attention, hidden: dropout while training, for method dropout.
-    """
-
-    method: str = "cda"
-    axis: str = "gender"
-    sides: str = "two"
-    steps: int = 500
-    batch: int = 64
-    length: int = 128
-    learning_rate: float = 5e-5
-    warmup: float = 0.06
+    method: str = Field(default="cda", description="cda, dropout or plain.")
+    axis: str = Field(default="gender", description="cda: gender or religion.")
+    sides: str = Field(default="two", description="cda: two (both versions) or one (drawn).")
+    steps: int = Field(default=500, ge=1, description="Optimiser steps.")
+    batch: int = Field(default=64, ge=1, description="Texts per step.")
+    length: int = Field(default=128, ge=8, description="Pieces per text.")
+    learning_rate: float = Field(default=5e-5, gt=0, description="Peak.")
+    warmup: float = Field(default=0.06, ge=0, le=1)
     weight_decay: float = 0.01
-    attention: float = ATTENTION
-    hidden: float = HIDDEN
+    attention: float = Field(default=ATTENTION, ge=0, lt=1, description="dropout: of attention.")
+    hidden: float = Field(default=HIDDEN, ge=0, lt=1, description="dropout: of hidden states.")
     names: bool = True
-    seed: int = 0
+    seed: int = Field(default=0, ge=0, description="Same seed, same weights.")
 
-    def __post_init__(self) -> None:
-        known = (("method", METHODS), ("sides", SIDES), ("axis", AXES))
-        for name, accepted in known:
-            if getattr(self, name) not in accepted:
-                raise SpecError(unknown(name, getattr(self, name), accepted, where="train masked"))
-        for name in ("attention", "hidden"):
-            if not 0.0 <= getattr(self, name) < 1.0:
-                raise SpecError(f"--{name} '{getattr(self, name)}': expected 0 to below 1.")
-        if self.steps < 1:
-            raise SpecError(f"--steps '{self.steps}': expected 1 or more; none leaves the base.")
+    @model_validator(mode="after")
+    def _known(self) -> MaskedTraining:
+        for name, accepted in (("method", METHODS), ("sides", SIDES), ("axis", AXES)):
+            common.require_known(name, getattr(self, name), accepted, "train masked")
+        return self
 
 
 @dataclass(frozen=True)
@@ -80,13 +67,13 @@ class Augmented:
     doubtful: int
 
 
-def augment(texts: Sequence[str], recipe: Recipe) -> Augmented:
+def augment(texts: Sequence[str], recipe: MaskedTraining) -> Augmented:
     """Counterfactual data augmentation of sentences.
 
     A text with a doubtful swap stays as it is. Two-sided: text and counterfactual both. One-sided:
     one of the two, by the toss of a seeded coin.
 
-    >>> augment(["She left.", "It rained."], Recipe(sides="two")).texts
+    >>> augment(["She left.", "It rained."], MaskedTraining(sides="two")).texts
     ('She left.', 'He left.', 'It rained.')
     """
     rng = np.random.default_rng(recipe.seed)
@@ -107,7 +94,9 @@ def augment(texts: Sequence[str], recipe: Recipe) -> Augmented:
     return Augmented(tuple(out), made, doubtful)
 
 
-def _counterfactual(text: str, recipe: Recipe, rng: np.random.Generator) -> tuple[str | None, bool]:
+def _counterfactual(
+    text: str, recipe: MaskedTraining, rng: np.random.Generator
+) -> tuple[str | None, bool]:
     """The exchanged text, or None; and whether it was left out as doubtful."""
     if recipe.axis == "gender":
         found = swap(text, names=recipe.names)
@@ -130,10 +119,10 @@ def train(
     base: str,
     texts: Sequence[str],
     out: Path,
-    recipe: Recipe | None = None,
+    recipe: MaskedTraining | None = None,
     *,
     device: str | None = None,
-    say: Callable[[str], None] = lambda text: None,
+    say: common.Say = common.quiet,
 ) -> dict[str, Any]:
     """Train on and save an ordinary checkpoint; gives its card.
 
@@ -150,7 +139,7 @@ def train(
         ModelError: training left the weights as they were (defect D16 elsewhere: classes that
             only load the base and score it under another name).
     """
-    recipe = recipe or Recipe()
+    recipe = recipe or MaskedTraining()
     common.require_new(out)
     own, held = split(texts)
     if len(held) < 2:
@@ -162,14 +151,12 @@ def train(
             "would leave the data as it is. Give other texts with: --texts FILE"
         )
     torch, device = common.start(recipe.seed, device)
-    transformers: Any = need("transformers", extra="hf", what="training")
-    transformers.logging.set_verbosity_error()
-    tokenizer = transformers.AutoTokenizer.from_pretrained(base)
-    model = transformers.AutoModelForMaskedLM.from_pretrained(
-        base, dtype=torch.float32, attn_implementation="eager"
-    ).to(device)
+    tokenizer, model = common.load_base(
+        "masked", "AutoModelForMaskedLM", base, dtype=torch.float32, attn_implementation="eager"
+    )
+    model.to(device)
     began = {k: v.detach().clone() for k, v in model.state_dict().items()}
-    before = held_out_loss(torch, model, tokenizer, held, recipe, device)
+    before = held_out_loss(torch, model, tokenizer, held, recipe.length, device)
     usual = _set_dropout(model, recipe) if recipe.method == "dropout" else {}
     say(f"{len(augmented.texts)} texts, {augmented.counterfactual} of them counterfactual")
     losses = _fit(torch, model, tokenizer, augmented.texts, recipe, device, say)
@@ -177,9 +164,9 @@ def train(
     moved = sum(float((v - began[k]).abs().max()) > 0 for k, v in model.state_dict().items())
     if not moved or not np.isfinite(losses[-1]):
         raise ModelError(f"training changed {moved} weights and ended with loss {losses[-1]}.")
-    after = held_out_loss(torch, model, tokenizer, held, recipe, device)
+    after = held_out_loss(torch, model, tokenizer, held, recipe.length, device)
     card = {
-        "task": "masked language model", "base": Path(base).name, "recipe": asdict(recipe),
+        "task": "masked language model", "base": Path(base).name, "recipe": recipe.model_dump(),
         "texts": len(augmented.texts), "counterfactual": augmented.counterfactual,
         "doubtful_left_as_they_are": augmented.doubtful, "held_out_texts": len(held),
         "held_out_loss_before": before, "held_out_loss_after": after,
@@ -190,7 +177,7 @@ def train(
     return card
 
 
-def _set_dropout(model: Any, recipe: Recipe) -> dict[str, float]:
+def _set_dropout(model: Any, recipe: MaskedTraining) -> dict[str, float]:
     """Raise dropout in the configuration and in every module; gives the usual values."""
     config = model.config
     usual = {
@@ -222,8 +209,8 @@ def _apply(model: Any, attention: float, hidden: float) -> None:
 
 
 def _fit(
-    torch: Any, model: Any, tokenizer: Any, texts: Sequence[str], recipe: Recipe, device: str,
-    say: Callable[[str], None],
+    torch: Any, model: Any, tokenizer: Any, texts: Sequence[str], recipe: MaskedTraining,
+    device: str, say: common.Say,
 ) -> list[float]:  # fmt: skip
     """Optimise; gives the mean loss of every tenth of the run."""
     encoded = _encode(tokenizer, texts, recipe.length)
@@ -238,15 +225,10 @@ def _fit(
         epoch, number = divmod(step, per_epoch)
         order = common.shuffled(len(encoded), recipe.seed, epoch)
         rows = order[number * recipe.batch : (number + 1) * recipe.batch]
-        rate = recipe.learning_rate * common.linear_schedule(step, recipe.steps, recipe.warmup)
-        for group in optimizer.param_groups:
-            group["lr"] = rate
         rng = np.random.default_rng([recipe.seed, 7, step])
         loss = _loss(torch, model, tokenizer, [encoded[i] for i in rows], rng, device)
-        optimizer.zero_grad(set_to_none=True)
-        loss.backward()
-        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-        optimizer.step()
+        share = common.linear_schedule(step, recipe.steps, recipe.warmup)
+        common.descend(torch, model, optimizer, loss, recipe.learning_rate * share)
         recent.append(loss.detach())
         if (step + 1) % every == 0 or step + 1 == recipe.steps:
             losses.append(float(torch.stack(recent).mean()))
@@ -297,10 +279,10 @@ def masked_batch(
 
 
 def held_out_loss(
-    torch: Any, model: Any, tokenizer: Any, texts: Sequence[str], recipe: Recipe, device: str
+    torch: Any, model: Any, tokenizer: Any, texts: Sequence[str], length: int, device: str
 ) -> float:
     """Mean cross-entropy of masked pieces in texts kept back; the same masks every time."""
-    values = text_losses(torch, model, tokenizer, texts, recipe.length, device)
+    values = text_losses(torch, model, tokenizer, texts, length, device)
     return float(values[:, 0].sum() / values[:, 1].sum())
 
 

@@ -7,14 +7,15 @@ the interval of the accuracy is wide and is printed with it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from pydantic import Field
 
-from evenhand.errors import DataError, ModelError, SpecError, need
+from evenhand.errors import DataError, ModelError
+from evenhand.opening import lines
 from evenhand.train import common
 
 CODES = {"-1": 0, "0": 1, "1": 2, "2": 3}
@@ -22,22 +23,17 @@ MASK = "XYZ"
 NAMES = ("negative", "neutral", "positive", "other")
 
 
-@dataclass(frozen=True)
-class Recipe:
+class RegardTraining(common.Training):
     """Settings of the training."""
 
-    epochs: int = 12
-    learning_rate: float = 1e-4
-    batch: int = 16
-    seed: int = 0
-    length: int = 96
-    smoothing: float = 0.05
-
-    def __post_init__(self) -> None:
-        if not 0 < self.learning_rate < 1:
-            raise SpecError(
-                f"--learning-rate '{self.learning_rate}': expected a number between 0 and 1."
-            )
+    epochs: int = Field(default=12, ge=1)
+    learning_rate: float = Field(
+        default=1e-4, gt=0, lt=1, description="Peak; BERT-base wants 2e-5."
+    )
+    batch: int = Field(default=16, ge=1)
+    seed: int = Field(default=0, ge=0, description="Same seed, same weights.")
+    length: int = Field(default=96, ge=8)
+    smoothing: float = Field(default=0.05, ge=0, lt=1)
 
 
 @dataclass(frozen=True)
@@ -50,14 +46,8 @@ class Labelled:
 
 def read_regard(path: Path) -> Labelled:
     """Read nlg-bias lines: label, tab, text with the demographic as XYZ."""
-    try:
-        lines = path.read_text(encoding="utf-8").split("\n")
-    except OSError as error:
-        raise DataError(f"{path}: cannot be read ({error.strerror}).") from error
-    except UnicodeDecodeError as error:
-        raise DataError(f"{path}: cannot be read as UTF-8 text ({error}).") from error
     texts, labels = [], []
-    for number, line in enumerate(lines, start=1):
+    for number, line in enumerate(lines(path, "a label, a tab and a text per line"), start=1):
         if not line.strip():
             continue
         label, tab, text = line.partition("\t")
@@ -79,10 +69,10 @@ def train(
     dev: Path,
     test: Path,
     out: Path,
-    recipe: Recipe | None = None,
+    recipe: RegardTraining | None = None,
     *,
     device: str | None = None,
-    say: Callable[[str], None] = lambda text: None,
+    say: common.Say = common.quiet,
 ) -> dict[str, Any]:
     """Fine-tune an encoder, keep the epoch that is best on dev, and judge it once on test.
 
@@ -90,7 +80,7 @@ def train(
         Accuracy on dev and test with 95 % Wilson intervals, the confusion table, and the share
         of the most frequent class.
     """
-    recipe = recipe or Recipe()
+    recipe = recipe or RegardTraining()
     common.require_new(out)
     data = _read_all(train_files)
     held, final = read_regard(dev), read_regard(test)
@@ -99,7 +89,8 @@ def train(
         say(f"{unmasked} texts do not hold {MASK}: a demographic left in them can be learned")
     classes = NAMES if 3 in data.labels else NAMES[:3]
     torch, place = common.start(recipe.seed, device)
-    model, tokenizer = _load(base, classes, place)
+    tokenizer, model = _load(base, classes)
+    model.float().to(place)
     best: tuple[float, int, Any] = (-1.0, 0, None)
     steps = recipe.epochs * -(-len(data.texts) // recipe.batch)
     optimizer = torch.optim.AdamW(model.parameters(), lr=recipe.learning_rate, weight_decay=0.01)
@@ -109,9 +100,9 @@ def train(
         order = common.shuffled(len(data.texts), recipe.seed, epoch)
         for low in range(0, len(order), recipe.batch):
             rows = order[low : low + recipe.batch]
-            for group in optimizer.param_groups:
-                group["lr"] = recipe.learning_rate * common.linear_schedule(done, steps)
-            _step(torch, model, tokenizer, data, rows, optimizer, recipe, place)
+            loss = _loss(torch, model, tokenizer, data, rows, recipe, place)
+            rate = recipe.learning_rate * common.linear_schedule(done, steps)
+            common.descend(torch, model, optimizer, loss, rate)
             done += 1
         accuracy = float(
             (_predict(torch, model, tokenizer, held, recipe, place) == held.labels).mean()
@@ -125,7 +116,8 @@ def train(
         "base": base, "n_train": len(data.texts), "n_unmasked": unmasked,
         "best_epoch": best[1], "classes": list(classes),
         "dev": _judge(torch, model, tokenizer, held, recipe, place),
-        "test": _judge(torch, model, tokenizer, final, recipe, place), "recipe": recipe.__dict__,
+        "test": _judge(torch, model, tokenizer, final, recipe, place),
+        "recipe": recipe.model_dump(),
     }  # fmt: skip
     model.config.evenhand_purpose = "regard"
     common.save(model, tokenizer, out, report)
@@ -150,33 +142,19 @@ def _distinct(data: Labelled) -> Labelled:
     return Labelled(list(kept), list(kept.values()))
 
 
-def _load(base: str, classes: tuple[str, ...], device: str) -> tuple[Any, Any]:
-    transformers: Any = need("transformers", extra="hf", what="training a classifier")
-    transformers.logging.set_verbosity_error()
-    transformers.logging.disable_progress_bar()
-    try:
-        tokenizer = transformers.AutoTokenizer.from_pretrained(base)
-        model = transformers.AutoModelForSequenceClassification.from_pretrained(
-            base,
-            num_labels=len(classes),
-            id2label=dict(enumerate(classes)),
-            label2id={c: i for i, c in enumerate(classes)},
-            use_safetensors=True,
-        )
-    except (OSError, ValueError) as error:
-        raise ModelError(
-            f"model {base!r} cannot be loaded as a classifier: {str(error).splitlines()[0]} "
-            "Accepted: a folder or Hub id of a Hugging Face encoder with safetensors weights."
-        ) from error
-    tokenizer.backend_tokenizer.no_truncation()
-    tokenizer.backend_tokenizer.no_padding()
+def _load(base: str, classes: tuple[str, ...]) -> tuple[Any, Any]:
+    """Tokenizer and classifier, with a token to pad with."""
+    tokenizer, model = common.load_base(
+        "regard", "AutoModelForSequenceClassification", base, num_labels=len(classes),
+        id2label=dict(enumerate(classes)), label2id={c: i for i, c in enumerate(classes)},
+    )  # fmt: skip
     if tokenizer.pad_token_id is None:
         if tokenizer.eos_token_id is None:
             raise ModelError(f"model {base!r} has neither a pad nor an end token to pad with.")
         tokenizer.pad_token = tokenizer.eos_token
     if model.config.pad_token_id is None:  # the last real token is found by it
         model.config.pad_token_id = tokenizer.pad_token_id
-    return model.float().to(device), tokenizer
+    return tokenizer, model
 
 
 def _encoded(tokenizer: Any, texts: list[str], length: int, device: str) -> Any:
@@ -185,22 +163,18 @@ def _encoded(tokenizer: Any, texts: list[str], length: int, device: str) -> Any:
     ).to(device)
 
 
-def _step(
-    torch: Any, model: Any, tokenizer: Any, data: Labelled, rows: Any, optimizer: Any,
-    recipe: Recipe, device: str,
-) -> None:  # fmt: skip
+def _loss(
+    torch: Any, model: Any, tokenizer: Any, data: Labelled, rows: Any, recipe: RegardTraining,
+    device: str,
+) -> Any:  # fmt: skip
     batch = _encoded(tokenizer, [data.texts[i] for i in rows], recipe.length, device)
     labels = torch.tensor([data.labels[i] for i in rows], device=device)
     logits = model(**batch).logits
-    loss = torch.nn.functional.cross_entropy(logits, labels, label_smoothing=recipe.smoothing)
-    loss.backward()
-    torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-    optimizer.step()
-    optimizer.zero_grad()
+    return torch.nn.functional.cross_entropy(logits, labels, label_smoothing=recipe.smoothing)
 
 
 def _predict(
-    torch: Any, model: Any, tokenizer: Any, data: Labelled, recipe: Recipe, device: str
+    torch: Any, model: Any, tokenizer: Any, data: Labelled, recipe: RegardTraining, device: str
 ) -> np.ndarray:
     model.eval()
     out: list[int] = []
@@ -212,7 +186,7 @@ def _predict(
 
 
 def _judge(
-    torch: Any, model: Any, tokenizer: Any, data: Labelled, recipe: Recipe, device: str
+    torch: Any, model: Any, tokenizer: Any, data: Labelled, recipe: RegardTraining, device: str
 ) -> dict[str, Any]:
     found, right = _predict(torch, model, tokenizer, data, recipe, device), np.asarray(data.labels)
     hits = int((found == right).sum())

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from pydantic import Field
 
 from evenhand.errors import DataError, RunError, need
 from evenhand.train import common
@@ -25,22 +26,20 @@ from evenhand.train.squad import Example, score
 Ints = npt.NDArray[np.int64]
 LONGEST_ANSWER = 30
 BUCKET = 50
-Say = Callable[[str], None]
 
 
-@dataclass(frozen=True)
-class Recipe:
+class SpanTraining(common.Training):
     """Settings of a training run; the defaults are the published ones."""
 
-    epochs: int = 2
-    learning_rate: float = 3e-5
-    batch: int = 20
-    warmup: float = 0.1
+    epochs: int = Field(default=2, ge=1)
+    learning_rate: float = Field(default=3e-5, gt=0, description="Peak; small encoders want 1e-4.")
+    batch: int = Field(default=20, ge=1, description="Windows per step.")
+    warmup: float = Field(default=0.1, ge=0, le=1, description="Share of steps.")
     weight_decay: float = 0.01
-    length: int = 384
-    stride: int = 128
-    seed: int = 0
-    header: str = ""
+    length: int = Field(default=384, ge=32, description="Tokens per window.")
+    stride: int = Field(default=128, ge=0, description="Tokens that windows share.")
+    seed: int = Field(default=0, ge=0, description="Same seed, same order of examples.")
+    header: str = Field(default="", description='Text before contexts, e.g. "(CNN) --".')
 
 
 @dataclass
@@ -179,11 +178,11 @@ def train(
     training: Sequence[Example],
     development: Sequence[Example],
     out: Path,
-    recipe: Recipe,
+    recipe: SpanTraining,
     *,
     device: str | None = None,
     resume: bool = False,
-    say: Say = lambda text: None,
+    say: common.Say = common.quiet,
 ) -> dict[str, Any]:
     """Fine-tune, keep the checkpoint with the best F1 in `out`, and give its scores.
 
@@ -192,21 +191,17 @@ def train(
     where `answer_start` says are left out and counted (`misplaced`).
     """
     torch, place = common.start(recipe.seed, device)
-    transformers: Any = need("transformers", extra="hf", what="training")
-    transformers.logging.set_verbosity_error()
-    transformers.logging.disable_progress_bar()
     if out.exists() and any(out.iterdir()) and not resume:
         raise DataError(
             f"{out}: the folder is not empty. Go on with --resume, or choose another: --out DIR"
         )
-    checks.check_recipe(recipe)
     held = _held(out) if resume else None
     if resume and held is None and (out / "training.json").is_file():
         say(f"{out}: this training is finished")
         return _finished(out, recipe)
     good, misplaced = checks.well_placed(training)
     weights = source if held is None else str(held)
-    tokenizer, model = checks.load_encoder(transformers, torch, source, weights)
+    tokenizer, model = checks.load_encoder(torch, source, weights)
     checks.check_windows(tokenizer, model, recipe, [*good, *development])
     if misplaced:
         say(
@@ -226,10 +221,10 @@ def _held(out: Path) -> Path | None:
     return held if (held / "state.json").is_file() else None
 
 
-def _history(card: Path, recipe: Recipe) -> list[dict[str, Any]]:
+def _history(card: Path, recipe: SpanTraining) -> list[dict[str, Any]]:
     """The epochs already done, if they were trained in the same way."""
     found = json.loads(card.read_text(encoding="utf-8"))
-    if found["recipe"] != asdict(recipe):
+    if found["recipe"] != recipe.model_dump():
         raise RunError(
             f"{card.parent}: was begun with other settings ({found['recipe']}). Give the same "
             "ones, or choose another folder with: --out DIR"
@@ -237,7 +232,7 @@ def _history(card: Path, recipe: Recipe) -> list[dict[str, Any]]:
     return list(found["history"])
 
 
-def _finished(out: Path, recipe: Recipe) -> dict[str, Any]:
+def _finished(out: Path, recipe: SpanTraining) -> dict[str, Any]:
     """What a training gave that ended before."""
     history = _history(out / "training.json", recipe)
     if len(history) < recipe.epochs:
@@ -248,9 +243,9 @@ def _finished(out: Path, recipe: Recipe) -> dict[str, Any]:
     return _result(out, history, recipe)
 
 
-def _result(out: Path, history: list[dict[str, Any]], recipe: Recipe) -> dict[str, Any]:
+def _result(out: Path, history: list[dict[str, Any]], recipe: SpanTraining) -> dict[str, Any]:
     best = max(history, key=lambda row: row["f1"])
-    return {"out": str(out), "best": best, "history": history, "recipe": asdict(recipe)}
+    return {"out": str(out), "best": best, "history": history, "recipe": recipe.model_dump()}
 
 
 @dataclass
@@ -260,10 +255,10 @@ class _Job:
     torch: Any
     model: Any
     tokenizer: Any
-    recipe: Recipe
+    recipe: SpanTraining
     device: str
     out: Path
-    say: Say
+    say: common.Say
 
     def run(self, training: list[Example], dev: list[Example], held: Path | None) -> dict[str, Any]:
         windows = self._windows(training)
@@ -318,14 +313,9 @@ class _Job:
         for k, number in enumerate(turn):
             rows = plan[number]
             step = epoch * len(plan) + k
-            for group in optimizer.param_groups:
-                share = common.linear_schedule(step, steps, recipe.warmup)
-                group["lr"] = recipe.learning_rate * share
+            share = common.linear_schedule(step, steps, recipe.warmup)
             loss = self._loss(windows, rows)
-            optimizer.zero_grad(set_to_none=True)
-            loss.backward()
-            torch.nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
-            optimizer.step()
+            common.descend(torch, self.model, optimizer, loss, recipe.learning_rate * share)
             total += loss.detach()
         return float(total) / max(1, len(plan))
 
@@ -348,7 +338,7 @@ class _Job:
 
         The state is written beside the last one and takes its place when it is whole.
         """
-        card = {"recipe": asdict(self.recipe), "history": history}
+        card = {"recipe": self.recipe.model_dump(), "history": history}
         held, old = self.out / "resume.new", self.out / "resume.old"
         for state in (held, old):
             shutil.rmtree(state, ignore_errors=True)

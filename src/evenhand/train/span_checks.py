@@ -8,25 +8,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from evenhand.errors import DataError, ModelError, SpecError
+from evenhand.train.common import load_base
 from evenhand.train.squad import Example
 
 if TYPE_CHECKING:
-    from evenhand.train.span import Recipe
+    from evenhand.train.span import SpanTraining
 
 
-def load_encoder(transformers: Any, torch: Any, source: str, weights: str) -> tuple[Any, Any]:
+def load_encoder(torch: Any, source: str, weights: str) -> tuple[Any, Any]:
     """Tokenizer of `source` and span model of `weights`, or an error that names the model."""
-    try:
-        tokenizer = transformers.AutoTokenizer.from_pretrained(source)
-        model = transformers.AutoModelForQuestionAnswering.from_pretrained(
-            weights, dtype=torch.float32
-        )
-    except (OSError, ValueError) as error:
-        reason = str(error).strip().splitlines()[0]
-        raise ModelError(
-            f"train span: {source!r} is no encoder that can be loaded ({reason}). Give the folder "
-            "or Hub id of a BERT-like model."
-        ) from error
+    auto = "AutoModelForQuestionAnswering"
+    tokenizer, model = load_base("span", auto, source, weights=weights, dtype=torch.float32)
     if not tokenizer.is_fast:
         raise ModelError(f"train span: the tokenizer of {source!r} gives no character offsets.")
     return tokenizer, model
@@ -55,15 +47,9 @@ def well_placed(examples: Sequence[Example]) -> tuple[list[Example], list[Exampl
     return good, wrong
 
 
-def check_recipe(recipe: Recipe) -> None:
-    """Refuse settings that no data could be trained with."""
-    if not recipe.learning_rate > 0:
-        raise SpecError(
-            f"train span: --learning-rate {recipe.learning_rate:g} must be above 0, e.g. 3e-5."
-        )
-
-
-def check_windows(tokenizer: Any, model: Any, recipe: Recipe, examples: Sequence[Example]) -> None:
+def check_windows(
+    tokenizer: Any, model: Any, recipe: SpanTraining, examples: Sequence[Example]
+) -> None:
     """Refuse windows that the model cannot read, or that a question fills."""
     reads = getattr(model.config, "max_position_embeddings", None) or recipe.length
     limit = min(int(reads), int(tokenizer.model_max_length))

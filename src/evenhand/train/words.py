@@ -11,57 +11,52 @@ import json
 import os
 import shutil
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from pydantic import Field, model_validator
 
 from evenhand.corpora.balancing import BalancedView
 from evenhand.corpora.files import Corpus
-from evenhand.errors import DataError, SpecError, need, unknown
+from evenhand.errors import DataError, SpecError, need
 from evenhand.models.vectors.files import write_words
 from evenhand.runner.progress import Progress, Silent
-from evenhand.train.common import require_new
+from evenhand.train.common import Training, require_known, require_new
 
 ALGORITHMS = ("word2vec", "fasttext")
 FORMATS = {"text": "vectors.txt", "binary": "vectors.bin", "glove": "vectors.glove.txt"}
 _STEP = 1_000
 
 
-@dataclass(frozen=True)
-class Recipe:
+class WordTraining(Training):
     """Settings of the training. `shortest`, `longest` and `buckets` are fastText's n-grams."""
 
-    algorithm: str = "word2vec"
-    dimensions: int = 300
-    window: int = 5
-    min_count: int = 5
-    negative: int = 5
-    epochs: int = 5
-    alpha: float = 0.025
-    sample: float = 1e-3
-    shortest: int = 3
-    longest: int = 6
-    buckets: int = 2_000_000
-    seed: int = 0
-    workers: int = 1
+    algorithm: str = Field(default="word2vec", description="word2vec or fasttext.")
+    dimensions: int = Field(default=300, ge=1)
+    window: int = Field(default=5, ge=1)
+    min_count: int = Field(default=5, ge=1, description="Occurrences a word needs.")
+    negative: int = Field(default=5, ge=1)
+    epochs: int = Field(default=5, ge=1)
+    alpha: float = Field(default=0.025, gt=0)
+    sample: float = Field(default=1e-3, ge=0)
+    shortest: int = Field(default=3, ge=1)
+    longest: int = Field(default=6, ge=1)
+    buckets: int = Field(default=2_000_000, ge=1, description="fastText's n-gram rows.")
+    seed: int = Field(default=0, ge=0, le=2**32 - 1, description="Of vectors and sample.")
+    workers: int = Field(default=1, ge=1, description="More than 1: not reproducible.")
 
-    def __post_init__(self) -> None:
-        if self.algorithm not in ALGORITHMS:
-            raise SpecError(unknown("algorithm", self.algorithm, ALGORITHMS, where="train words"))
-        for name in ("dimensions", "window", "min_count", "negative", "epochs", "workers"):
-            if getattr(self, name) < 1:
-                raise SpecError(f"train words: {name} {getattr(self, name)!r}. Accepted: >= 1.")
-        if not 0 <= self.seed < 2**32:
-            raise SpecError(f"train words: seed {self.seed}. Accepted: 0 to 4294967295.")
+    @model_validator(mode="after")
+    def _known(self) -> WordTraining:
+        require_known("algorithm", self.algorithm, ALGORITHMS, "train words")
+        return self
 
 
 def train_words(
     text: Corpus | BalancedView,
     out: str | Path,
-    recipe: Recipe | None = None,
+    recipe: WordTraining | None = None,
     *,
     formats: Sequence[str] = (),
     also: Sequence[str] = (),
@@ -88,12 +83,11 @@ def train_words(
     Raises:
         DataError: no word occurs often enough, or the folder is not empty.
     """
-    recipe = recipe or Recipe()
+    recipe = recipe or WordTraining()
     place = Path(out)
     require_new(place)
     for name in formats:
-        if name not in FORMATS:
-            raise SpecError(unknown("format", name, FORMATS, where="train words"))
+        require_known("format", name, tuple(FORMATS), "train words")
     if also and recipe.algorithm != "fasttext":
         raise SpecError("train words: 'also' needs fastText; word2vec has no n-grams.")
     model = _model(recipe)
@@ -105,7 +99,7 @@ def train_words(
     watched.finish()
     words, rows, extra = _vectors(model, also)
     card = {
-        "recipe": asdict(recipe), "reproducible": recipe.workers == 1, "words": len(words),
+        "recipe": recipe.model_dump(), "reproducible": recipe.workers == 1, "words": len(words),
         "words_from_ngrams": extra, "lines": int(model.corpus_count),
         "tokens": int(model.corpus_total_words), "corpus": _origin(text),
         "trainer": {"gensim": _version()},
@@ -114,7 +108,7 @@ def train_words(
     return card
 
 
-def _model(recipe: Recipe) -> Any:
+def _model(recipe: WordTraining) -> Any:
     models: Any = need("gensim.models", extra="train", what="training word vectors")
     settings: dict[str, Any] = {
         "vector_size": recipe.dimensions, "window": recipe.window, "min_count": recipe.min_count,
@@ -237,7 +231,7 @@ def _version() -> str:
     return version("gensim")
 
 
-def _no_words(text: Corpus | BalancedView, recipe: Recipe, lines: int) -> str:
+def _no_words(text: Corpus | BalancedView, recipe: WordTraining, lines: int) -> str:
     corpus = text if isinstance(text, Corpus) else text.corpus
     return (
         f"{corpus.paths[0]}: no word occurs {recipe.min_count} times in {lines} lines, so there "
