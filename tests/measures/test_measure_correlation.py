@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import time
 from pathlib import Path
 from typing import Any
 
@@ -152,8 +151,7 @@ KEYS = ("task", "algorithm", "modification_wordset")
 
 @pytest.fixture(scope="module")
 def study(shared: Path) -> dict[str, Any]:
-    """Every correlation of the published study from its 648 runs, timed."""
-    start = time.perf_counter()
+    """Every correlation of the published study from its 648 runs."""
     table = read_table(shared / "data" / "kato" / "kato_runs.parquet")
     found = correlation.measure(
         table,
@@ -164,7 +162,7 @@ def study(shared: Path) -> dict[str, Any]:
     )  # fmt: skip
     rows = {(row["by"], row["x"], row["y"]): row for row in found["rows"]}
     trust = {(row["by"], row["column"]): row for row in found["reliability"]}
-    return {"rows": rows, "trust": trust, "seconds": time.perf_counter() - start}
+    return {"rows": rows, "trust": trust}
 
 
 def lines(shared: Path, name: str) -> list[dict[str, str]]:
@@ -183,8 +181,6 @@ def test_all_published_correlations_and_their_p(shared: Path, study: dict[str, A
         assert row["spearman"] == pytest.approx(float(line["spearman"]), abs=1e-12)
         assert row["p"] == pytest.approx(float(line["p_perm_9999_seed20240401"]), abs=1e-12)
         assert row["pearson"] == pytest.approx(float(line["pearson"]), abs=1e-12)
-    # 216 cells with 648 strata and all intervals; the original takes 7 s for one.
-    assert study["seconds"] < 60
 
 
 @pytest.mark.shared
