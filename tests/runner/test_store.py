@@ -13,7 +13,8 @@ import pytest
 
 from evenhand.errors import RunError
 from evenhand.requests import Embed, FillMask, Option
-from evenhand.runner.store import ShardStore, replace, scored_by_attempt
+from evenhand.runner.files import replace
+from evenhand.runner.store import ShardStore, scored_by_attempt
 
 COLUMNS = {"logit": np.linspace(0, 1, 300), "n_tokens": np.arange(300, dtype=np.int32)}
 

@@ -61,7 +61,7 @@ def compare(
     compared = side_by_side([Run.open(r) for r in runs])
     if html is not None:
         from evenhand.report.comparison_page import comparison_page
-        from evenhand.runner.store import replace
+        from evenhand.runner.files import replace
 
         replace(html, comparison_page(compared).encode("utf-8", "backslashreplace"))
     if output.write_json(compared.as_dict(), json):
@@ -108,8 +108,7 @@ def report(
 ) -> None:
     """Write the report of a finished run again. Needs the folder only, no model."""
     from evenhand.report.build import render
-    from evenhand.runner.files import output_errors
-    from evenhand.runner.store import replace
+    from evenhand.runner.files import output_errors, replace
     from evenhand.runs.record import Run
 
     opened = Run.open(run)

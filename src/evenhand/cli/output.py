@@ -57,7 +57,7 @@ def write_json(value: Any, target: str | None) -> bool:
     if target == "-":
         sys.stdout.write(text.encode("utf-8", "backslashreplace").decode() + "\n")
     else:
-        from evenhand.runner.store import replace
+        from evenhand.runner.files import replace
 
         replace(Path(target), (text + "\n").encode("utf-8", "backslashreplace"))
     return True

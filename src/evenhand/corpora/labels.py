@@ -21,8 +21,8 @@ from evenhand.corpora.files import Corpus, open_corpus
 from evenhand.corpora.matching import Matcher
 from evenhand.errors import DataError, SpecError
 from evenhand.opening import decoded
+from evenhand.runner.files import replace
 from evenhand.runner.progress import Progress, Silent
-from evenhand.runner.store import replace
 from evenhand.words.lexicons.word_sets import WordSets
 
 T1, T2, A1, A2 = 1, 2, 4, 8

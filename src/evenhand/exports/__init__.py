@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from evenhand.errors import RunError, SpecError, unknown
-from evenhand.runner.store import replace
+from evenhand.runner.files import replace
 from evenhand.runs.record import Run
 
 Files = dict[str, bytes]

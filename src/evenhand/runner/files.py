@@ -15,7 +15,7 @@ import errno
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Protocol
+from typing import BinaryIO, Protocol
 
 from evenhand.errors import RunError
 
@@ -76,8 +76,7 @@ class LocalFiles:
             return b""
 
     def put(self, name: str, raw: bytes) -> None:
-        with disk_errors(self._path):
-            commit(self._path / name, raw)
+        replace(self._path / name, raw)
 
     def remove(self, name: str) -> None:
         with contextlib.suppress(OSError):  # a file that stays is replaced when it is put again
@@ -93,23 +92,31 @@ def is_shard(name: str) -> bool:
     return name.endswith(".parquet") and name.count(".") == 2
 
 
-def commit(path: Path, raw: bytes) -> None:
+def replace(path: Path, raw: bytes) -> None:
     """Put bytes at a path so that no reader ever sees a part of them.
 
-    The name depends on the bytes, so taking the place of a file that is there changes nothing,
-    unless that one was damaged.
+    The name of a shard depends on its bytes, so taking the place of one that is there changes
+    nothing, unless that one was damaged.
     """
+    with replacing(path) as file:
+        file.write(raw)
+
+
+@contextlib.contextmanager
+def replacing(path: Path) -> Iterator[BinaryIO]:
+    """A file to write that takes the place of `path` when all went well, and else never was."""
     temporary = path.with_name(f"{path.name}.{os.uname().nodename}.{os.getpid()}.tmp")
-    try:
-        with open(temporary, "wb") as file:
-            file.write(raw)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    finally:
-        with contextlib.suppress(FileNotFoundError):
-            temporary.unlink()
-    sync_folder(path.parent)
+    with disk_errors(path):
+        try:
+            with open(temporary, "wb") as file:
+                yield file
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(temporary, path)
+        finally:
+            with contextlib.suppress(FileNotFoundError):
+                temporary.unlink()
+        sync_folder(path.parent)
 
 
 def sync_folder(folder: Path) -> None:

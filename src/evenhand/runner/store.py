@@ -10,13 +10,12 @@ left alone; one that has a shard's name and is none counts as damaged.
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import io
 import json
 import os
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -26,7 +25,7 @@ import pyarrow.parquet as pq
 
 from evenhand.errors import DataError
 from evenhand.requests import Column, Requests
-from evenhand.runner.files import disk_errors, sync_folder
+from evenhand.runner.files import disk_errors
 from evenhand.runner.places import open_files
 
 ARROW = {
@@ -147,29 +146,6 @@ def write_requests(folder: Path | None, key: str, requests: Requests) -> None:
             pa.table(columns).replace_schema_metadata(facts), temporary, compression="zstd"
         )
         temporary.replace(folder / f"{key}.parquet")
-
-
-def replace(path: Path, raw: bytes) -> None:
-    """Like `commit`, but takes the place of an older file (run.json, findings, reports)."""
-    with replacing(path) as file:
-        file.write(raw)
-
-
-@contextlib.contextmanager
-def replacing(path: Path) -> Iterator[BinaryIO]:
-    """A file to write that takes the place of `path` when all went well, and else never was."""
-    temporary = path.with_name(f"{path.name}.{os.uname().nodename}.{os.getpid()}.tmp")
-    with disk_errors(path):
-        try:
-            with open(temporary, "wb") as file:
-                yield file
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(temporary, path)
-        finally:
-            with contextlib.suppress(FileNotFoundError):
-                temporary.unlink()
-        sync_folder(path.parent)
 
 
 def write_batches(reader: pa.RecordBatchReader, file: BinaryIO) -> None:

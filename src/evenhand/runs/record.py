@@ -30,8 +30,8 @@ import pyarrow.parquet as pq
 
 from evenhand import __version__
 from evenhand.errors import RunError
-from evenhand.runner.files import disk_errors
-from evenhand.runner.store import replace, replacing, write_batches
+from evenhand.runner.files import disk_errors, replace, replacing
+from evenhand.runner.store import write_batches
 from evenhand.runs.facts import FORMAT, NAME, read_facts
 from evenhand.runs.finding import Finding, from_json, to_json, to_table
 from evenhand.runs.kinds import kind_of

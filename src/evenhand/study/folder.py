@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from evenhand.errors import RunError
-from evenhand.runner.store import replace
+from evenhand.runner.files import replace
 from evenhand.strict import plain
 
 VECTORS = "vectors"

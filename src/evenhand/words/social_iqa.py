@@ -224,25 +224,12 @@ def _sample(
     return (made, "") if NAME in made["context"] else (None, NO_PERSON)
 
 
-def read_contexts(
-    source: str,
-    *,
-    question: str | None = DESCRIBE,
-    placeholder: str | None = None,
-    pronouns: str = "flag",
-    limit: int | None = None,
-    pick: Sequence[str] = (),
-) -> list[Context]:
+def read_contexts(source: str, **options: Any) -> list[Context]:
     """Contexts from a packaged lexicon by name, a Social IQa file, or an own CSV.
 
-    `survey_contexts` gives them together with what was left out and why.
+    `survey_contexts` takes the same options, and says what was left out and why.
     """
-    return list(
-        survey_contexts(
-            source, question=question, placeholder=placeholder, pronouns=pronouns, limit=limit,
-            pick=pick,
-        ).contexts
-    )  # fmt: skip
+    return list(survey_contexts(source, **options).contexts)
 
 
 def survey_contexts(
