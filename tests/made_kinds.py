@@ -31,15 +31,6 @@ PROBES: dict[str, dict[str, dict[str, list[Any]]]] = {
         "axes": {"axis": ["gender"], "accuracy": [0.9], "low": [0.8], "high": [0.95], "p": [0.001]},
         "map": {"name": ["Ann", "Bob", "Cat"], "group": ["female", "male", "female"], **PLACES},
     },
-    "tokens": {
-        "tokens": {"token": [" nurse", " king"], "id": [1, 2], "q": [0.5, 0.4],
-                   "cosine": [-0.5, 0.4], "projection": [-2.0, 1.5]},
-    },
-    "context_accuracy": {
-        "accuracy": {"train": ["simple", "simple"], "test": ["simple", "diverse"],
-                     "features": ["states"] * 2, "accuracy": [0.9, 0.7], "low": [0.8, 0.6],
-                     "high": [0.95, 0.8], "majority": [0.5, 0.5], "n": [40, 40]},
-    },
     "stereoset": {
         "scores": {"split": ["intrasentence"] * 2, "domain": ["gender", "race"], "ss": [60.0, 52.0],
                    "ss_low": [55.0, 48.0], "ss_high": [66.0, 57.0], "q": [0.001, 0.4],
@@ -51,10 +42,25 @@ PROBES: dict[str, dict[str, dict[str, list[Any]]]] = {
                    "other": [0.0, 0.1], "score": [0.1, 0.2]},
     },
 }  # fmt: skip
+TOOLS: dict[str, dict[str, dict[str, list[Any]]]] = {
+    "tokens": {
+        "tokens": {"token": [" nurse", " king"], "id": [1, 2], "q": [0.5, 0.4],
+                   "cosine": [-0.5, 0.4], "projection": [-2.0, 1.5]},
+    },
+    "context_accuracy": {
+        "accuracy": {"train": ["simple", "simple"], "test": ["simple", "diverse"],
+                     "features": ["states"] * 2, "accuracy": [0.9, 0.7], "low": [0.8, 0.6],
+                     "high": [0.95, 0.8], "majority": [0.5, 0.5], "n": [40, 40]},
+    },
+}  # fmt: skip
+"""Pages of single commands, which are no audits."""
 MARKS = {
-    "crows-pairs": [2], "bbq": [1, 1], "winobias": [2], "winogender": [2], "honest": [1, 1],
-    "seat": [2], "ceat": [2], "name-study": [3], "tokens": [2, 2], "context_accuracy": [2],
-    "stereoset": [2], "generation": [8],
+    "every_probe": {
+        "crows-pairs": [2], "bbq": [1, 1], "winobias": [2], "winogender": [2], "honest": [1, 1],
+        "seat": [2], "ceat": [2], "name-study": [3], "stereoset": [2], "generation": [8],
+    },
+    "tokens": {"tokens": [2, 2]},
+    "context_accuracy": {"context_accuracy": [2]},
 }  # fmt: skip
 """Dots or cells of each chart of a probe, in order."""
 
@@ -63,13 +69,25 @@ NOTHING: dict[str, Any] = {"settings": {}, "summary": {}}
 
 def every_probe(folder: Path) -> Run:
     """One run in which each of these probes left its tables."""
+    return left(folder, PROBES, made_runs.findings()[:1])
+
+
+def tokens(folder: Path) -> Run:
+    return left(folder, {"tokens": TOOLS["tokens"]}, [])
+
+
+def context_accuracy(folder: Path) -> Run:
+    return left(folder, {"context_accuracy": TOOLS["context_accuracy"]}, [])
+
+
+def left(folder: Path, made: dict[str, dict[str, Any]], claims: list[Finding]) -> Run:
     known = made_runs.facts()
     known["probes"] = {
         name: {"probe": name, "title": f"Title of {name}", "model": "tiny-model", **NOTHING}
-        for name in PROBES
+        for name in made
     }
-    tables = {p: {n: pa.table(t) for n, t in named.items()} for p, named in PROBES.items()}
-    return made_runs.write(folder, known, made_runs.findings()[:1], tables)
+    tables = {p: {n: pa.table(t) for n, t in named.items()} for p, named in made.items()}
+    return made_runs.write(folder, known, claims, tables)
 
 
 BEHAVIOURS = ("coreference:type1 f1 gap", "hate_speech:gender f1 gap")

@@ -38,7 +38,13 @@ def facts(model: str = "tiny-model", **more: Any) -> dict[str, Any]:
         "status": "finished",
         "work": {"model": model, "as": None, "dtype": None, "seed": 7, "suite": suite},
         "models": {
-            model: {"name": model, "kind": "causal", "parameters": 1000, "fingerprint": "ab" * 32}
+            model: {
+                "name": model,
+                "kind": "causal",
+                "parameters": 1000,
+                "answers": ["continuation", "divergence"],
+                "fingerprint": "ab" * 32,
+            }
         },
         "probes": {
             "underspecified": {

@@ -19,6 +19,7 @@ import export_schemas as schemas
 import made_runs
 from evenhand.exports import every_eval_ever_items, export
 from evenhand.exports.every_eval_ever_items import item
+from evenhand.probes.registry import probe_class
 from evenhand.runs.record import Run
 
 WHICH = pytest.mark.parametrize("which", ["ordinary", "hostile"])
@@ -104,27 +105,28 @@ def test_an_item_of_a_benchmark_has_a_right_answer() -> None:
         "context": "A and B met.", "question": "Who was late?", "ans0": "A", "ans1": "B",
         "ans2": "Unknown", "label": 2, "picked": 2,
     }  # fmt: skip
-    found = item("bbq", row)
+    found = item(probe_class("bbq").item_shape, row)
     assert found is not None
     assert found["input"]["reference"] == ["Unknown"]
     assert found["output"]["raw"] == ["Unknown"]
     assert found["evaluation"] == {"score": 1.0, "is_correct": True}
-    assert item("bbq", {**row, "picked": -1}) is None
+    assert item(probe_class("bbq").item_shape, {**row, "picked": -1}) is None
 
 
 def test_a_hurtful_completion_scores_one() -> None:
     row = {"template": "She was [M].", "completion": "rude", "hurtful": "moral"}
-    found = item("honest", row)
+    found = item(probe_class("honest").item_shape, row)
     assert found is not None
     assert found["evaluation"] == {"score": 1.0, "is_correct": False}
 
 
 def test_a_score_may_be_a_difference_and_nan_is_left_out() -> None:
     row = {"target": "nurse", "stereotype": -1.0, "anti_stereotype": -3.0}
-    found = item("stereoset", row)
+    shape = probe_class("stereoset").item_shape
+    found = item(shape, row)
     assert found is not None
     assert found["evaluation"]["score"] == 2.0
-    assert item("stereoset", {**row, "stereotype": float("nan")}) is None
+    assert item(shape, {**row, "stereotype": float("nan")}) is None
 
 
 def test_large_item_tables_are_drawn_evenly(

@@ -7,6 +7,7 @@ import io
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as xml
@@ -20,8 +21,10 @@ from evenhand.errors import RunError, SpecError
 from evenhand.exports import FORMATS, export, write
 from evenhand.exports.common import distance, file_name
 from evenhand.exports.tables import csv_cell
-from evenhand.runs.finding import Finding
+from evenhand.runs.finding import NAN, Finding
+from evenhand.runs.kinds import kind_of
 from evenhand.runs.record import Run, RunWriter
+from evenhand.viewer.folders import Folders
 
 TEXT_FORMATS = [name for name in FORMATS if name not in ("parquet", "figures")]
 
@@ -153,6 +156,33 @@ def test_junit_counts_failures_and_errors(ordinary: Run) -> None:
     (failure,) = root.iter("failure")
     assert failure.text == "lean γ +0.312 [0.200, 0.410], q < 0.001, n 48"
     assert [e.get("message") for e in root.iter("error")] == ["no cell had both names"]
+
+
+def test_every_room_counts_the_same_findings(tmp_path: Path) -> None:
+    """Detections of method checks and of other models count nowhere."""
+    nurse, hunter, *_ = made_runs.findings()
+    clock = replace(
+        nurse, id="ceat/weat1", probe="ceat", metric="combined_effect_size", groups=("a", "b")
+    )
+    other = replace(nurse, id="underspecified/gamma/other", model="other-model")
+    lost = replace(nurse, id="underspecified/gamma/lost", value=NAN, detected=None, reason="none")
+    strange = replace(lost, id="underspecified/gamma/strange", model="other-model")
+    facts = made_runs.facts()
+    facts["probes"]["ceat"] = {"probe": "ceat", "settings": {}, "summary": {}}
+    claims = [nurse, hunter, clock, other, lost, strange]
+    run = made_runs.write(tmp_path / "run", facts, claims, made_runs.tables())
+    root = xml.fromstring(only(run, "junit"))
+    assert [root.get(k) for k in ("tests", "failures", "errors")] == ["3", "1", "1"]
+    results = json.loads(only(run, "sarif"))["runs"][0]["results"]
+    assert [r["kind"] for r in results] == ["fail", "pass", "notApplicable"]
+    card = only(run, "model-card").decode()
+    assert "(2 tests)" in card
+    assert card.count(nurse.sentence) == 1
+    line = Folders(tmp_path).line(run)
+    assert (line.detected, line.tests) == (1, 2)
+    story = kind_of(run.facts).story(run)
+    assert story.strongest == tuple(run.strongest) == (run.findings[0],)
+    assert [f.id for f in story.controls] == ["ceat/weat1"]
 
 
 def test_junit_of_a_hostile_run_is_well_formed(hostile: Run) -> None:

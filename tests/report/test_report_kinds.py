@@ -56,13 +56,14 @@ def clean(seen: Visit, page: Path, width: int = 1280) -> Any:
     return seen.page
 
 
-def test_the_page_of_every_probe_draws_its_charts(browser: Any, page_of: Any) -> None:
-    path = page_of("every_probe")
+@pytest.mark.parametrize("kind", made_kinds.MARKS)
+def test_the_page_of_every_probe_draws_its_charts(browser: Any, page_of: Any, kind: str) -> None:
+    path = page_of(kind)
     page = clean(open_report(browser, path), path)
-    for place, (probe, wanted) in enumerate(made_kinds.MARKS.items(), start=1):
+    for place, (probe, wanted) in enumerate(made_kinds.MARKS[kind].items(), start=1):
         drawn = page.eval_on_selector_all(f"#probe-{place} .plot", COUNT)
-        kind = "boxes" if probe in ("context_accuracy", "generation") else "points"
-        assert [d[kind] for d in drawn] == wanted, probe
+        shape = "boxes" if probe in ("context_accuracy", "generation") else "points"
+        assert [d[shape] for d in drawn] == wanted, probe
         assert {d["drawn"] for d in drawn} == {"yes"}
 
 

@@ -17,10 +17,11 @@ from rich.console import Console
 import made_runs
 from evenhand.charts import base as charts
 from evenhand.charts import marks
-from evenhand.charts.base import About, Chart, Listing, charts_of
+from evenhand.charts.base import About, Chart, Listing
 from evenhand.cli.first_screen import print_first_screen
 from evenhand.report import sources
 from evenhand.report.build import as_json, render
+from evenhand.report.drawing import charts_of
 from evenhand.runs.finding import Finding
 from evenhand.runs.kinds import kind_of
 from evenhand.runs.record import Run

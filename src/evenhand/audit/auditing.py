@@ -255,7 +255,10 @@ class Audit:
                 f"{known[:12]} then, {model.fingerprint[:12]} now). Start a new "
                 f"run in another folder with: --out DIR"
             )
-        facts["models"][spec] = {**model.describe(), "fingerprint": model.fingerprint}
+        answers = sorted(model.answers)
+        facts["models"][spec] = {
+            **model.describe(), "answers": answers, "fingerprint": model.fingerprint
+        }  # fmt: skip
         return model
 
     def _load(self, entry: Entry) -> Model:

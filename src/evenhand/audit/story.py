@@ -44,7 +44,7 @@ def tell(run: Run, kind: RunKind, limit: int = 10) -> Story:
         model=name,
         problem=" ".join(_problem(verdicts)),
         clearest=_clearest(best[0], kind.card(facts, best[0])) if best else "",
-        where=tuple(_where(facts, own)),
+        where=tuple(_where(facts, own, kind)),
         sure=tuple(_sure(best, quiet, rate)),
         steps=tuple(_steps(run, facts, own, best)),
         verdicts=verdicts,
@@ -106,7 +106,7 @@ def _clearest(f: Finding, card: MetricCard) -> str:
     return f"Clearest: {f.sentence} {value[0].upper()}{value[1:]}{span}{sure}."
 
 
-def _where(facts: Mapping[str, Any], findings: Sequence[Finding]) -> list[Place]:
+def _where(facts: Mapping[str, Any], findings: Sequence[Finding], kind: RunKind) -> list[Place]:
     """Per probe: how many detections, and about what."""
     out = []
     for label, entry in facts["probes"].items():
@@ -116,7 +116,7 @@ def _where(facts: Mapping[str, Any], findings: Sequence[Finding]) -> list[Place]
         hits = sorted((f for f in own if f.detected), key=lambda f: f.q)
         times: dict[str, int] = {}
         for finding in hits:
-            name = subject(finding)
+            name = subject(finding, kind.card(facts, finding))
             times[name] = times.get(name, 0) + 1
         named = [n if k == 1 else f"{n}, {k} times" for n, k in times.items()]
         more = f"; and {len(named) - NAMED} more" if len(named) > NAMED else ""

@@ -7,7 +7,7 @@ A probe's builders stand in `CHARTS` of the `chart.py` in its folder, by table n
 
     def words(table: pa.Table, about: About) -> list[Chart]:
         rows = table.to_pylist()
-        spec = dot_plot(rows, "d", "word", "success rate, group a minus group b")
+        spec = dot_plot(rows, "gap", "word", "success rate, group a minus group b")
         return [Chart("Words", "Each dot is a word.", spec)]
 
     CHARTS = {"words": words}
@@ -17,8 +17,6 @@ Builders only arrange numbers that the probe has already computed.
 
 from __future__ import annotations
 
-import importlib
-import importlib.util
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -30,7 +28,6 @@ from evenhand.charts.marks import Row, Spec, dot_plot, finite
 
 if TYPE_CHECKING:
     from evenhand.runs.finding import Finding
-    from evenhand.runs.record import Run
 
 MOST_ROWS = 200
 MOST_CELLS = 6_000
@@ -95,43 +92,8 @@ class Listing:
     rows: tuple[Row, ...]
 
 
-HOMES = {
-    "study": "evenhand.study.chart",
-    "tradeoff": "evenhand.mitigations.head.chart",
-    "tokens": "evenhand.mitigations.head.chart_tokens",
-    "context_accuracy": "evenhand.mitigations.head.chart_context_accuracy",
-}
-
 Drawn = Chart | Listing
 Builder = Callable[[pa.Table, About], Iterable[Drawn]]
-
-
-def builders_of(probe: str) -> Mapping[str, Builder]:
-    """Builders by table name."""
-    module = HOMES.get(probe, f"evenhand.probes.{probe.replace('-', '_')}.chart")
-    found: Mapping[str, Builder] = {}
-    if importlib.util.find_spec(module):
-        found = importlib.import_module(module).CHARTS
-    return found
-
-
-def charts_of(run: Run, label: str) -> list[Drawn]:
-    """All charts of one probe of a run, in the order of its tables; items are left out."""
-    facts = run.facts
-    entry = facts["probes"].get(label, {})
-    kind = str(entry.get("probe", label))
-    rate = float(facts["work"]["suite"].get("false_discovery_rate", 0.05))
-    findings = tuple(f for f in run.findings if f.probe == label)
-    drawn: list[Drawn] = []
-    builders = builders_of(kind)
-    order = list(builders)
-    names = [n for n in run.tables(label) if n != "items"]
-    for name in sorted(names, key=lambda n: (order.index(n) if n in order else len(order), n)):
-        about = About(label, kind, name, rate, findings, entry)
-        table = run.table(label, name)
-        if table.num_rows:
-            drawn += builders.get(name, generic)(table, about)
-    return drawn
 
 
 def generic(table: pa.Table, about: About) -> list[Drawn]:

@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING
 from evenhand.runs.kinds import kind_of
 from evenhand.runs.safe_text import readable
 from evenhand.runs.story import Quiet
-from evenhand.runs.wording import chance, count, defined, metric_name, number, subject
+from evenhand.runs.wording import chance, count, defined, number, subject
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
+    from evenhand.runs.card import MetricCard
     from evenhand.runs.finding import Finding
     from evenhand.runs.record import Run
 
@@ -22,7 +23,9 @@ NAMED = 8
 
 def print_first_screen(run: Run, out: Console, limit: int = 10) -> None:
     """Is there a problem, where, how sure is that, and what next; then the findings."""
-    story = kind_of(run.facts).story(run, limit)
+    facts = run.facts
+    kind = kind_of(facts)
+    story = kind.story(run, limit)
     _head(out, story.questions[0])
     _line(out, story.problem, style="bold red" if story.alarming else "bold")
     _head(out, story.questions[1])
@@ -35,7 +38,7 @@ def print_first_screen(run: Run, out: Console, limit: int = 10) -> None:
     if not story.strongest:
         _line(out, f"none: no {story.noun} was detected")
     for position, finding in enumerate(story.strongest, start=1):
-        _finding(out, position, finding, story.model)
+        _finding(out, position, finding, kind.card(facts, finding), story.model)
     if story.controls:
         seen = sum(bool(f.detected) for f in story.controls)
         text = f"{seen} of {len(story.controls)} method checks (not about people) seen"
@@ -52,9 +55,9 @@ def print_first_screen(run: Run, out: Console, limit: int = 10) -> None:
         out.print(_text(f"Next:      {step.command}   # {step.why.lower()}"), soft_wrap=True)
 
 
-def numbers(finding: Finding) -> str:
+def numbers(finding: Finding, card: MetricCard) -> str:
     """The numbers of a finding on one line."""
-    parts = [f"{metric_name(finding.metric)} {number(finding.value, sign=True)}"]
+    parts = [f"{card.name} {number(finding.value, sign=True)}"]
     if defined(finding.low):
         parts.append(f"[{number(finding.low)}, {number(finding.high)}]")
     if defined(finding.q):
@@ -67,7 +70,7 @@ def numbers(finding: Finding) -> str:
     return "  ".join(parts)
 
 
-def _finding(out: Console, position: int, finding: Finding, audited: str) -> None:
+def _finding(out: Console, position: int, finding: Finding, card: MetricCard, audited: str) -> None:
     from rich.padding import Padding
 
     out.print(Padding(_hanging(f"{position:>2}  ", finding.sentence), (0, 0, 0, 2)))
@@ -75,11 +78,11 @@ def _finding(out: Console, position: int, finding: Finding, audited: str) -> Non
     doubt = ""
     if defined(finding.low) and finding.low <= finding.ideal <= finding.high:
         doubt = f"  interval reaches {number(finding.ideal)}"
-    out.print(Padding(_text(numbers(finding) + where + doubt, "dim"), (0, 0, 0, 6)))
+    out.print(Padding(_text(numbers(finding, card) + where + doubt, "dim"), (0, 0, 0, 6)))
 
 
 def _quiet(out: Console, part: Quiet) -> None:
-    names = list(dict.fromkeys(subject(f) for f in part.findings))
+    names = list(dict.fromkeys(subject(f, part.card) for f in part.findings))
     more = f"; and {len(names) - NAMED} more" if len(names) > NAMED else ""
     head = f"{part.title} {count(len(part.findings), 'test')}: {'; '.join(names[:NAMED])}{more}."
     _line(out, head)

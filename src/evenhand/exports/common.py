@@ -1,11 +1,10 @@
-"""What the formats share: safe names, safe text, ranges, standard errors."""
+"""What the formats share: safe names, safe text, standard errors."""
 
 from __future__ import annotations
 
 import json
 import re
 from datetime import datetime
-from math import inf
 from typing import Any
 
 from evenhand.runs.finding import Finding
@@ -15,32 +14,6 @@ from evenhand.runs.wording import defined
 from evenhand.strict import plain
 
 WHOLE = 10**9
-UNBOUNDED = (-inf, inf)
-RANGES = {
-    "gamma": (-1.0, 1.0),
-    "hellinger2": (0.0, 1.0),
-    "effect_size": (-2.0, 2.0),
-    "mu": (0.0, 1.0),
-    "eta": (0.0, 1.0),
-    "delta": (0.0, 1.0),
-    "epsilon": (0.0, 1.0),
-    "icat": (0.0, 100.0),
-    "lms": (0.0, 100.0),
-    "ss": (0.0, 100.0),
-    "gamma_term": (-1.0, 1.0),
-    "d": (-1.0, 1.0),
-    "kmeans_accuracy": (0.0, 1.0),
-    "spearman": (-1.0, 1.0),
-    "reliability": (-inf, 1.0),
-    "hellinger2_ratio": (0.0, inf),
-    "stereotype_preference": (0.0, 100.0),
-    "bias_ambiguous": (-1.0, 1.0),
-    "bias_disambiguated": (-1.0, 1.0),
-    "accuracy_gap": (-1.0, 1.0),
-    "honest": (0.0, 100.0),
-    "honest_gap": (-100.0, 100.0),
-}
-HIGHER_IS_BETTER = {"icat", "lms"}
 
 
 def safe(text: object, longest: int = WHOLE) -> str:

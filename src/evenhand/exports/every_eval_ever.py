@@ -13,9 +13,6 @@ from typing import Any
 from uuid import UUID
 
 from evenhand.exports.common import (
-    HIGHER_IS_BETTER,
-    RANGES,
-    UNBOUNDED,
     as_json,
     details,
     distance,
@@ -26,9 +23,11 @@ from evenhand.exports.common import (
     version,
 )
 from evenhand.exports.every_eval_ever_items import MOST_ITEMS, SCHEMA_VERSION, lines
+from evenhand.runs.card import MetricCard
 from evenhand.runs.finding import Finding
+from evenhand.runs.kinds import kind_of
 from evenhand.runs.record import Run
-from evenhand.runs.wording import defined, metric_name
+from evenhand.runs.wording import defined
 
 DEVELOPERS = {"smollm2-135m": "HuggingFaceTB", "glove-6b-50d": "stanfordnlp"}
 UNKNOWN = "unspecified"
@@ -80,6 +79,8 @@ def record(run: Run, model: str) -> dict[str, Any]:
     suite = run.facts["work"]["suite"]["name"]
     own = [f for f in run.findings if f.model == model and defined(f.value)]
     info = _model(run, model)
+    facts = run.facts
+    cards = [kind_of(facts).card(facts, f) for f in own]
     return {
         "schema_version": SCHEMA_VERSION,
         "evaluation_id": safe(f"evenhand-{suite}/{info['id']}/{stamp}", 500),
@@ -93,7 +94,9 @@ def record(run: Run, model: str) -> dict[str, Any]:
         },
         "eval_library": {"name": "evenhand", "version": version(run)},
         "model_info": info,
-        "evaluation_results": [r for f in own for r in (_plain(f), _distance(f))],
+        "evaluation_results": [
+            r for f, card in zip(own, cards) for r in (_plain(f, card), _distance(f, card))
+        ],
     }
 
 
@@ -120,16 +123,15 @@ def _model(run: Run, model: str) -> dict[str, Any]:
     }
 
 
-def _plain(finding: Finding) -> dict[str, Any]:
-    low, high = RANGES.get(finding.metric, UNBOUNDED)
+def _plain(finding: Finding, card: MetricCard) -> dict[str, Any]:
     config = {
         "evaluation_description": safe(finding.sentence, 2_000),
         "metric_id": f"evenhand.{finding.metric}",
-        "metric_name": metric_name(finding.metric),
-        "lower_is_better": finding.metric not in HIGHER_IS_BETTER,
+        "metric_name": card.name,
+        "lower_is_better": not card.higher_is_better,
         "score_type": "continuous",
-        "min_score": _bound(low),
-        "max_score": _bound(high),
+        "min_score": _bound(card.low),
+        "max_score": _bound(card.high),
         "additional_details": {
             "direction": f"the ideal value is {finding.ideal}; see the distance from it",
         },
@@ -142,17 +144,16 @@ def _plain(finding: Finding) -> dict[str, Any]:
     return _result(finding, "", config, float(finding.value), uncertainty)
 
 
-def _distance(finding: Finding) -> dict[str, Any]:
+def _distance(finding: Finding, card: MetricCard) -> dict[str, Any]:
     value, low, high = distance(finding)
-    span = RANGES.get(finding.metric, UNBOUNDED)
     config = {
         "evaluation_description": f"Distance of {finding.id} from its ideal value.",
         "metric_id": f"evenhand.{finding.metric}.distance",
-        "metric_name": f"distance of {metric_name(finding.metric)} from {finding.ideal}",
+        "metric_name": f"distance of {card.name} from {finding.ideal}",
         "lower_is_better": True,
         "score_type": "continuous",
         "min_score": 0.0,
-        "max_score": _bound(max(abs(end - finding.ideal) for end in span)),
+        "max_score": _bound(max(abs(end - finding.ideal) for end in (card.low, card.high))),
     }
     config["evaluation_description"] = safe(config["evaluation_description"], 500)
     uncertainty: dict[str, Any] = {"num_samples": int(finding.n)}
@@ -163,7 +164,7 @@ def _distance(finding: Finding) -> dict[str, Any]:
 
 def _bound(value: float) -> float | str:
     """A bound of a score; JSON has no infinity, the format names it."""
-    return value if isfinite(value) else "Infinity" if value > 0 else "-Infinity"
+    return float(value) if isfinite(value) else "Infinity" if value > 0 else "-Infinity"
 
 
 def _interval(low: float, high: float, finding: Finding) -> dict[str, Any]:

@@ -11,13 +11,14 @@ import hashlib
 import json
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from evenhand.exports.common import safe
+from evenhand.probes.base import ItemShape
+from evenhand.probes.registry import probe_of
 from evenhand.runs.record import Run
 
 SCHEMA_VERSION = "0.3.0"
@@ -27,40 +28,6 @@ BATCH = 20_000
 Row = Mapping[str, Any]
 
 
-@dataclass(frozen=True)
-class Shape:
-    """Which columns of a probe's items hold the input, the options, the answer and the score.
-
-    A score of two columns is the first minus the second.
-    """
-
-    text: tuple[str, ...]
-    score: tuple[str, ...]
-    choices: tuple[str, ...] = ()
-    answer: tuple[str, ...] = ()
-
-    def fits(self, columns: list[str]) -> bool:
-        wanted = {*self.text, *self.score, *self.choices, *self.answer}
-        return bool(self.score) and wanted <= set(columns)
-
-
-SHAPES = {
-    "underspecified": Shape(
-        ("template", "attribute"), ("comparative",), choices=("first", "second")
-    ),
-    "divergence": Shape(("context_a", "context_b"), ("hellinger2",)),
-    "generation": Shape(("text",), ("score",), answer=("continuation",)),
-    "discovery": Shape(("name", "word"), ("won",)),
-    "stereoset": Shape(("target",), ("stereotype", "anti_stereotype")),
-    "crows-pairs": Shape(
-        ("bias_type", "direction"), ("sent_more_score", "sent_less_score"),
-        choices=("sent_more", "sent_less"),
-    ),
-    "winobias": Shape(("sentence",), ("logprob_male", "logprob_female")),
-    "winogender": Shape(("sentence",), ("logprob_male", "logprob_female")),
-}  # fmt: skip
-
-
 def lines(run: Run, model: str, evaluation: str, model_id: str) -> list[bytes]:
     """The records about one model, evenly drawn where there are more than 100,000 items."""
     out = []
@@ -68,8 +35,9 @@ def lines(run: Run, model: str, evaluation: str, model_id: str) -> list[bytes]:
         known = run.facts["models"].get(entry.get("model"), {}).get("name", entry.get("model"))
         if model not in (entry.get("model"), known) or "items" not in run.tables(label):
             continue
+        shape = probe_of(run.facts, label).item_shape
         for place, row in _rows(run, label):
-            record = item(str(entry.get("probe", label)), row)
+            record = item(shape, row)
             if record is None:
                 continue
             record["evaluation_id"] = evaluation
@@ -92,16 +60,17 @@ def _rows(run: Run, label: str) -> Iterator[tuple[int, Row]]:
         place += batch.num_rows
 
 
-def item(kind: str, row: Row) -> dict[str, Any] | None:
+def item(shape: ItemShape | None, row: Row) -> dict[str, Any] | None:
     """One record without the ids; None for an item without a score.
 
-    >>> item("generation", {"text": "The", "continuation": " sea", "score": 0.25})["output"]
+    >>> shape = ItemShape(text=("text",), score=("score",), answer=("continuation",))
+    >>> item(shape, {"text": "The", "continuation": " sea", "score": 0.25})["output"]
     {'raw': [' sea']}
-    >>> item("name-study", {"name": "Ann", "group": "female"}) is None
+    >>> item(None, {"name": "Ann", "group": "female"}) is None
     True
     """
-    read = _bbq if kind == "bbq" else _honest if kind == "honest" else _shaped
-    found = read(kind, row)
+    fitting = shape if shape and shape.fits(row) else _guess(row)
+    found = (_picked if fitting.picked else _scored)(fitting, row)
     if found is None or not math.isfinite(found["score"]):
         return None
     reference = [_text(v) for v in found.get("reference", ())]
@@ -132,50 +101,40 @@ def item(kind: str, row: Row) -> dict[str, Any] | None:
     }
 
 
-def _bbq(_: str, row: Row) -> dict[str, Any] | None:
-    if row.get("picked") is None or row.get("label") is None:
+def _picked(shape: ItemShape, row: Row) -> dict[str, Any] | None:
+    """An item with options, one of which was taken and one is right."""
+    taken, right = row[shape.picked], row[shape.right]
+    choices = [row[c] for c in shape.choices]
+    if taken is None or right is None or not 0 <= taken < len(choices):
         return None
-    choices = [row[f"ans{i}"] for i in range(3)]
-    if not 0 <= row["picked"] < 3:
-        return None
-    right = row["picked"] == row["label"]
     return {
-        "text": f"{row['context']} {row['question']}", "choices": choices,
-        "reference": [choices[row["label"]]], "answers": [choices[row["picked"]]],
-        "score": 1.0 if right else 0.0, "correct": right, "method": "most likely option",
+        "text": " ".join(str(row[c]) for c in shape.text), "choices": choices,
+        "reference": [choices[right]], "answers": [choices[taken]],
+        "score": float(taken == right), "correct": taken == right, "method": shape.method,
     }  # fmt: skip
 
 
-def _honest(_: str, row: Row) -> dict[str, Any]:
-    hurtful = bool(row["hurtful"])
-    return {
-        "text": row["template"], "answers": [row["completion"]], "score": 1.0 if hurtful else 0.0,
-        "correct": not hurtful, "method": "top completions looked up in a lexicon",
-    }  # fmt: skip
-
-
-def _shaped(kind: str, row: Row) -> dict[str, Any] | None:
-    shape = SHAPES.get(kind, Shape((), ()))
-    if not shape.fits(list(row)):
-        shape = _guess(row)
+def _scored(shape: ItemShape, row: Row) -> dict[str, Any] | None:
+    """An item with a number: a difference of two scores, or the mark of a word list."""
     if not shape.score or any(row[c] is None for c in shape.score):
         return None
-    values = [float(row[c]) for c in shape.score]
+    marks = (row[c] for c in shape.score)
+    values = [float(bool(v)) if isinstance(v, str) else float(v) for v in marks]
     numbers = {k: v for k, v in row.items() if isinstance(v, float)}
     said = [row[c] for c in shape.answer] or [json.dumps(_finite(numbers), ensure_ascii=False)]
     score = values[0] - (values[1] if len(values) > 1 else 0.0)
     return {
         "text": "\n".join(str(row[c]) for c in shape.text), "answers": said, "score": score,
         "choices": [row[c] for c in shape.choices], "correct": score == 0.0,
-        "method": " minus ".join(shape.score),
+        "method": shape.method or " minus ".join(shape.score),
     }  # fmt: skip
 
 
-def _guess(row: Row) -> Shape:
-    """For probes of others: texts are the input, the first number is the score."""
+def _guess(row: Row) -> ItemShape:
+    """For probes that do not say: texts are the input, the first number is the score."""
     texts = tuple(k for k, v in row.items() if isinstance(v, str))
     numbers = tuple(k for k, v in row.items() if isinstance(v, float))
-    return Shape(texts, numbers[:1])
+    return ItemShape(texts, numbers[:1])
 
 
 def _finite(values: Mapping[str, float]) -> dict[str, float | None]:

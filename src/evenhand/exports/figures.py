@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from evenhand.charts.base import Chart, charts_of
+from evenhand.charts.base import Chart
 from evenhand.charts.theme import COLOURS, config
 from evenhand.errors import need
 from evenhand.exports.common import as_json, file_name
+from evenhand.report.drawing import charts_of
 from evenhand.runs.record import Run
 
 WIDTH = 640

@@ -12,8 +12,6 @@ from datetime import UTC, datetime
 from typing import Any
 
 from evenhand.exports.common import (
-    HIGHER_IS_BETTER,
-    RANGES,
     as_json,
     file_name,
     finished_at,
@@ -21,7 +19,9 @@ from evenhand.exports.common import (
     standard_error,
     version,
 )
+from evenhand.runs.card import MetricCard
 from evenhand.runs.finding import Finding
+from evenhand.runs.kinds import kind_of
 from evenhand.runs.record import Run
 from evenhand.runs.story import audited_name
 from evenhand.runs.wording import defined
@@ -37,6 +37,7 @@ def files(run: Run) -> dict[str, bytes]:
 def results(run: Run) -> dict[str, Any]:
     """The results object, in the shape of lm-eval 0.4.13."""
     facts = run.facts
+    kind = kind_of(facts)
     found = {_task(f): f for f in run.findings if defined(f.value)}
     return {
         "results": {task: _row(task, f) for task, f in found.items()},
@@ -48,7 +49,9 @@ def results(run: Run) -> dict[str, Any]:
         },
         "versions": dict.fromkeys(found, 1.0),
         "n-shot": dict.fromkeys(found, 0),
-        "higher_is_better": {task: {f.metric: _direction(f)} for task, f in found.items()},
+        "higher_is_better": {
+            task: {f.metric: _direction(f, kind.card(facts, f))} for task, f in found.items()
+        },
         "n-samples": {t: {"original": f.n, "effective": f.n} for t, f in found.items()},
         **_config(run, facts),
         "task_hashes": {t: hashlib.sha256(t.encode()).hexdigest() for t in found},
@@ -99,12 +102,11 @@ def _row(task: str, finding: Finding) -> dict[str, Any]:
     }
 
 
-def _direction(finding: Finding) -> bool | None:
+def _direction(finding: Finding, card: MetricCard) -> bool | None:
     """True or False where lower or higher is better; None where the ideal lies between."""
-    if finding.metric in HIGHER_IS_BETTER:
-        return True
-    low, high = RANGES.get(finding.metric, (-1.0, 1.0))
-    return None if low < finding.ideal < high else False
+    if card.higher_is_better is not None:
+        return card.higher_is_better
+    return None if card.low < finding.ideal < card.high else False
 
 
 def _without_examples(finding: Finding) -> dict[str, Any]:

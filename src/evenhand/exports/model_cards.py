@@ -7,14 +7,18 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from evenhand.exports.common import file_name, safe, version
+from evenhand.runs.card import MetricCard
+from evenhand.runs.counting import counted
 from evenhand.runs.finding import Finding
 from evenhand.runs.kinds import kind_of
 from evenhand.runs.record import Run
 from evenhand.runs.story import audited_name
-from evenhand.runs.wording import chance, defined, metric_name, number, subject
+from evenhand.runs.wording import chance, defined, number, subject
 
 SOURCE = "https://pypi.org/project/evenhand/"
 TASKS = {"causal": "text-generation", "masked": "fill-mask", "span": "question-answering"}
@@ -29,10 +33,11 @@ def index_files(run: Run) -> dict[str, bytes]:
 def index(run: Run) -> dict[str, Any]:
     """The metadata as nested dicts, one result per probe."""
     name, kind = _audited(run)
+    card = _cards(run)
     results = []
     for label, entry in run.facts["probes"].items():
         own = [f for f in run.findings if f.probe == label and f.model == name]
-        metrics = [_metric(f) for f in own if defined(f.value)]
+        metrics = [_metric(f, card(f)) for f in own if defined(f.value)]
         if not metrics:
             continue
         title = safe(entry.get("title") or label, 200)
@@ -50,14 +55,14 @@ def index(run: Run) -> dict[str, Any]:
     }
 
 
-def _metric(finding: Finding) -> dict[str, Any]:
+def _metric(finding: Finding, card: MetricCard) -> dict[str, Any]:
     extra: dict[str, Any] = {"n": finding.n, "ideal": finding.ideal}
     if defined(finding.low):
         extra["ci95"] = [finding.low, finding.high]
     for key, value in (("q_value", finding.q), ("noise_floor", finding.floor)):
         if defined(value):
             extra[key] = value
-    name = f"{metric_name(finding.metric)}, {subject(finding)} (ideal {number(finding.ideal)})"
+    name = f"{card.name}, {subject(finding, card)} (ideal {number(finding.ideal)})"
     return {
         "type": f"evenhand_{finding.metric}",
         "value": float(finding.value),
@@ -69,6 +74,10 @@ def _metric(finding: Finding) -> dict[str, Any]:
 def _audited(run: Run) -> tuple[str, str]:
     known = run.facts.get("models", {}).get(run.facts["work"]["model"], {})
     return audited_name(run.facts), str(known.get("kind", ""))
+
+
+def _cards(run: Run) -> Callable[[Finding], MetricCard]:
+    return partial(kind_of(run.facts).card, run.facts)
 
 
 def yaml(value: Any, depth: int = 0) -> str:
@@ -114,8 +123,7 @@ def card_files(run: Run) -> dict[str, bytes]:
 def card(run: Run) -> str:
     """The section in Markdown, with nothing in it that Markdown or HTML would act on."""
     story = kind_of(run.facts).story(run, LISTED)
-    name, _ = _audited(run)
-    own = [f for f in story.strongest if f.model == name]
+    card, own = _cards(run), counted(story.strongest)
     tests = next((v.tests for v in story.verdicts if v.audited), 0)
     lines = [
         "## Bias, Risks, and Limitations",
@@ -127,19 +135,19 @@ def card(run: Run) -> str:
     ]
     if own:
         lines += ["| Finding | Value | 95 % interval | q | n |", "|---|---|---|---|---|"]
-        lines += [_line(f) for f in own]
+        lines += [_line(f, card(f)) for f in own]
     else:
         lines.append("No difference between groups was detected.")
     lines += ["", "Tested, no difference detected:", ""]
     for part in story.quiet:
-        names = ", ".join(md(subject(f), 80) for f in part.findings[:LISTED])
+        names = ", ".join(md(subject(f, card(f)), 80) for f in part.findings[:LISTED])
         lines.append(f"- {md(part.title)} {names}. {part.could}")
     return "\n".join(lines) + "\n"
 
 
-def _line(f: Finding) -> str:
+def _line(f: Finding, card: MetricCard) -> str:
     span = f"{number(f.low)} to {number(f.high)}" if defined(f.low) else "–"
-    value = f"{metric_name(f.metric)} {number(f.value, sign=True)}"
+    value = f"{card.name} {number(f.value, sign=True)}"
     return f"| {md(f.sentence)} | {value} | {span} | {md(chance(f.q))} | {f.n:,} |"
 
 

@@ -11,7 +11,7 @@ import base64
 import hashlib
 import json
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +19,9 @@ from jinja2 import ChainableUndefined, Environment, FileSystemLoader
 from markupsafe import Markup
 
 from evenhand.charts import theme
-from evenhand.charts.base import Chart, Drawn, charts_of
+from evenhand.charts.base import Chart, Drawn
 from evenhand.report import sources
+from evenhand.report.drawing import charts_of
 from evenhand.runs import wording as words
 from evenhand.runs.finding import Finding
 from evenhand.runs.kinds import kind_of
@@ -56,6 +57,7 @@ def render(run: Run) -> str:
     page = environment().get_template("report.html.jinja")
     return page.render(
         story=kind.story(run),
+        card=partial(kind.card, facts),
         run=run,
         facts=facts,
         sections=[s for s in sections if s.tests or s.whole or s.drawn],
@@ -102,10 +104,7 @@ def environment(*folders: Path) -> Environment:
         "number": words.number,
         "chance": words.chance,
         "subject": words.subject,
-        "metric": words.metric_name,
-        "reads": words.metric_reads,
         "defined": words.defined,
-        "control": words.is_control,
         "count": words.count,
         "cell": cell,
     }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
@@ -15,12 +16,13 @@ from starlette.responses import HTMLResponse, JSONResponse, Response, StreamingR
 from starlette.routing import Route
 
 from evenhand.charts import theme
-from evenhand.charts.base import Chart, charts_of
+from evenhand.charts.base import Chart
 from evenhand.errors import EvenhandError
 from evenhand.exports.common import file_name
 from evenhand.exports.tables import csv_files, csv_text
 from evenhand.report.build import FOLDER as REPORT
 from evenhand.report.build import VENDOR, as_json, environment
+from evenhand.report.drawing import charts_of
 from evenhand.runs.kinds import kind_of
 from evenhand.runs.record import Run
 from evenhand.runs.story import audited_name
@@ -112,8 +114,8 @@ class Viewer:
         shown = kept[(page - 1) * FINDINGS_PER_PAGE : page * FINDINGS_PER_PAGE]
         return self._page(
             "run.html.jinja", request, run=run, facts=facts, story=kind_of(facts).story(run),
-            findings=shown,
-            total=len(kept), page=page, per_page=FINDINGS_PER_PAGE, wanted=wanted,
+            card=partial(kind_of(facts).card, facts), findings=shown, total=len(kept), page=page,
+            per_page=FINDINGS_PER_PAGE, wanted=wanted,
             probes=list(dict.fromkeys(f.probe for f in findings)),
         )  # fmt: skip
 
@@ -149,6 +151,7 @@ class Viewer:
             filters = item_filters(found, self.folders.items(run, found.probe))
         return self._page(
             "finding.html.jinja", request, run=run, f=found, filters=filters,
+            card=partial(kind_of(run.facts).card, run.facts),
             has_items=found.probe in run.probes, audited=audited_name(run.facts),
         )  # fmt: skip
 

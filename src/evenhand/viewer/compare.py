@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from evenhand.charts.base import Chart
 from evenhand.charts.marks import Spec, base, category, finite, quantity, tooltip
+from evenhand.runs.card import MetricCard
 from evenhand.runs.finding import Finding
+from evenhand.runs.kinds import kind_of
 from evenhand.runs.record import Run
 from evenhand.runs.story import audited_name
-from evenhand.runs.wording import metric_name, subject
+from evenhand.runs.wording import subject
 from evenhand.viewer.filters import words_in
 from evenhand.viewer.folders import Folders
 
@@ -25,7 +28,7 @@ class Across:
 
     id: str
     about: str
-    metric: str
+    card: MetricCard
     findings: tuple[Finding | None, ...]
 
     @property
@@ -55,13 +58,14 @@ def side_by_side(
 ) -> Table:
     """All findings of several runs, those with the widest spread first within each metric."""
     facts = [run.facts for run in runs]
+    cards = [partial(kind_of(f).card, f) for f in facts]
     names = tuple(run.folder.resolve().name for run in runs)
     known = [{f.id: f for f in folders.findings(run)} for run in runs]
     rows = []
     for place in dict.fromkeys(i for found in known for i in found):
         across = tuple(found.get(place) for found in known)
-        first = next(f for f in across if f)
-        row = Across(place, subject(first), first.metric, across)
+        first, card = next((f, card(f)) for f, card in zip(across, cards) if f)
+        row = Across(place, subject(first, card), card, across)
         if words_in(search, row.id, row.about) and (row.differs or not only_differing):
             rows.append(row)
     models = [audited_name(f) for f in facts]
@@ -84,9 +88,12 @@ def _chart(rows: Sequence[Across], titles: Sequence[str]) -> Chart | None:
     """The findings that move most between runs, of the metric in which most of them move."""
     if not rows or len(titles) < 2:
         return None
-    moved = {r.metric: sum(x.spread > 0 for x in rows if x.metric == r.metric) for r in rows}
-    metric = max(moved, key=lambda m: (moved[m], sum(r.metric == m for r in rows), m))
-    drawn = sorted((r for r in rows if r.metric == metric), key=lambda r: -r.spread)[:DRAWN]
+    moved: dict[str, int] = {}
+    for row in rows:
+        moved[row.card.metric] = moved.get(row.card.metric, 0) + (row.spread > 0)
+    metric = max(moved, key=lambda m: (moved[m], sum(r.card.metric == m for r in rows), m))
+    drawn = sorted((r for r in rows if r.card.metric == metric), key=lambda r: -r.spread)[:DRAWN]
+    name = drawn[0].card.name
     values = [
         {"finding": row.about, "run": title, "value": f.value, "low": f.low, "high": f.high}
         for row in drawn
@@ -96,8 +103,8 @@ def _chart(rows: Sequence[Across], titles: Sequence[str]) -> Chart | None:
     if not values:
         return None
     caption = f"The {len(drawn)} findings that differ most between the runs, with 95 % intervals."
-    spec = _drawn(values, metric_name(metric), len(titles))
-    return Chart(f"{metric_name(metric)} by run", caption, spec)
+    spec = _drawn(values, name, len(titles))
+    return Chart(f"{name} by run", caption, spec)
 
 
 def _drawn(values: list[dict[str, Any]], name: str, runs: int) -> Spec:

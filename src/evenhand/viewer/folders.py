@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from evenhand.errors import EvenhandError, RunError
+from evenhand.runs.counting import counted
 from evenhand.runs.finding import Finding
 from evenhand.runs.record import Run
 from evenhand.runs.story import audited_name
-from evenhand.runs.wording import is_control
 from evenhand.viewer.items import ItemTable
 
 OPEN_TABLES = 16
@@ -98,11 +98,7 @@ class Folders:
         try:
             facts: dict[str, Any] = run.facts
             name = audited_name(facts)
-            tested = [
-                f
-                for f in self.findings(run)
-                if f.detected is not None and f.model == name and not is_control(f)
-            ]
+            tested = counted(self.findings(run))
             done = facts.get("status") == "finished"
             return Line(
                 run.folder.resolve().name,

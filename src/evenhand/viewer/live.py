@@ -14,23 +14,6 @@ import pyarrow.parquet as pq
 
 from evenhand.runs.record import Run
 
-ANSWERS = {
-    "causal": {
-        "continuation",
-        "divergence",
-        "next-token",
-        "generate",
-        "option",
-        "fill-mask",
-        "embed",
-    },
-    "masked": {"mask-score", "fill-mask", "embed"},
-    "span": {"span"},
-    "choice": {"option"},
-    "vectors": {"embed"},
-    "encoder": {"embed"},
-}
-
 
 class Progress:
     """Counts stored inputs, each shard file once, since shards never change."""
@@ -96,8 +79,7 @@ def planned(facts: dict[str, Any]) -> int:
     suite = parse_suite(work["suite"], "run.json", work["suite"]["name"])
     total = 0
     for entry in suite.entries:
-        kind = facts["models"].get(entry.model or work["model"], {}).get("kind", "causal")
-        answers = frozenset(ANSWERS.get(kind, set()) | ({"embed"} if entry.model else set()))
+        answers = frozenset(facts["models"][entry.model or work["model"]]["answers"])
         total += len(entry.probe.preview(answers, int(work["seed"])).requests)
     return total
 

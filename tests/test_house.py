@@ -1,0 +1,65 @@
+"""Instruments own what they know: nothing outside their folders is keyed by their name."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from evenhand import plugins
+from evenhand.probes.registry import probe_class, probe_names
+
+SOURCE = Path(__file__).resolve().parents[1] / "src" / "evenhand"
+ROOMS = ("charts", "exports", "report", "viewer")
+"""Rooms that ask a run's kind, and know no instrument by name."""
+KINDS = {".py", ".jinja", ".js"}
+DOORS = {"base", "registry", "reading"}
+"""Modules of the instruments' rooms that stand for all of them."""
+
+
+def instruments() -> set[str]:
+    return {
+        name for group in (plugins.PROBES, plugins.MITIGATIONS) for name in plugins.BUILT_IN[group]
+    }
+
+
+def metrics() -> set[str]:
+    return {card.metric for name in probe_names() for card in probe_class(name).cards}
+
+
+def named(text: str, names: set[str]) -> Iterator[str]:
+    """Names that stand in quotes, and modules of single instruments."""
+    listed = "|".join(sorted(map(re.escape, names)))
+    yield from (m[2] for m in re.finditer(rf"""(["'])({listed})\1""", text))
+    for found in re.finditer(r"evenhand\.(?:probes|mitigations)(?:\.(\w+)| import (\w+))", text):
+        if (found[1] or found[2]) not in DOORS:
+            yield found[0]
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_no_room_knows_an_instrument_or_a_metric_by_name(room: str) -> None:
+    names = instruments() | metrics()
+    files = [p for p in sorted((SOURCE / room).rglob("*")) if p.suffix in KINDS]
+    files = [p for p in files if "vendor" not in p.parts]
+    assert files
+    found = [f"{p.relative_to(SOURCE)}: {n}" for p in files for n in named(p.read_text(), names)]
+    assert not found, "\n".join(found)
+
+
+def test_a_planted_name_is_caught() -> None:
+    assert list(named('if kind == "bbq":', {"bbq"}))
+    assert list(named("from evenhand.probes.bbq.measure import score", set()))
+    assert list(named("from evenhand.mitigations import story", set()))
+    assert not list(named("from evenhand.probes.base import Probe", {"bbq"}))
+
+
+def test_every_probe_says_how_to_read_what_it_finds() -> None:
+    for name in probe_names():
+        cards = probe_class(name).cards
+        assert cards, name
+        for card in cards:
+            assert card.low <= card.ideal <= card.high, card
+            assert bool(card.margin_why) == (card.margin == card.margin), card
+            assert card.harm or card.margin != card.margin, card
