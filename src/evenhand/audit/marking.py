@@ -35,7 +35,11 @@ def harm_of(card: MetricCard, finding: Finding) -> str:
     >>> harm_of(card, Finding("a/x", "a", "gap", -0.2, "", groups=("women", "men"), detected=True))
     'men are refused more often than women'
     """
-    if not (card.harm and finding.detected and len(finding.groups) > 1):
+    if not (card.harm and finding.detected):
+        return ""
+    if "{first}" not in card.harm:  # about whoever a stereotype is about: one way alone harms
+        return card.harm if finding.value > finding.ideal else ""
+    if len(finding.groups) < 2:
         return ""
     first, second = finding.groups[:2]
     if finding.value < finding.ideal:

@@ -56,8 +56,8 @@ def export(run: Run, name: str) -> Files:
         raise SpecError(unknown("format", name, FORMATS, where="export"))
     if run.status != "finished":
         raise RunError(
-            f"{run.folder}: the run is {run.status!r}; only finished runs are exported. Go on "
-            f"with: evenhand resume {shlex.quote(str(run.folder))}"
+            f"{run.folder}: the run is {run.status!r}; only finished runs are exported. Resume "
+            f"it with: evenhand resume {shlex.quote(str(run.folder))}"
         )
     return FORMATS[name].make(run)
 

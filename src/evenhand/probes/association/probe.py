@@ -19,8 +19,8 @@ from pydantic import Field, field_validator
 from evenhand.metrics.association import unit_rows
 from evenhand.probes.association.cards import CARDS
 from evenhand.probes.association.measure import MISSING, SETS, choose_tests, measure, table_of
-from evenhand.probes.base import Asker, Measured, Preview, Probe
-from evenhand.probes.shared.word_tests import checks_method, lexicons_of
+from evenhand.probes.base import Asker, Measured, Preview
+from evenhand.probes.shared.word_tests import WordTests
 from evenhand.requests import Embed
 from evenhand.runs.finding import NAN, Finding
 from evenhand.words.lexicons import WordSets
@@ -29,7 +29,7 @@ BLEACHED = ("This is {}.", "That is {}.", "There is {}.", "Here is {}.")
 """Sentences that say next to nothing about the word in them."""
 
 
-class Association(Probe):
+class Association(WordTests):
     """Do the words of one group lie nearer to one attribute than those of the other?
 
     Sizes are effect sizes (Caliskan et al. 2017, ddof 0), p values come from all partitions of
@@ -41,15 +41,12 @@ class Association(Probe):
     paper: ClassVar[str] = (
         "Caliskan et al. 2017 (WEAT), Sweeney and Najafian 2019 (RNSB), May et al. 2019 (SEAT)"
     )
-    needs: ClassVar[tuple[str, ...]] = (Embed.kind,)
     detects: ClassVar[str] = "word vectors in which groups lie nearer to one attribute"
     cards: ClassVar = CARDS
 
     tests: tuple[str, ...] = tuple(f"weat{k}" for k in range(1, 11))
-    """Names of packaged tests, or one file with word lists x, y, a, b per test."""
     templates: tuple[str, ...] = ()
     """Sentences with {} for the word; ("bleached",) for the packaged ones. For encoders."""
-    max_missing: float = Field(0.2, ge=0, le=1)
     missing: str = "threshold"
     """threshold, keep or balanced: what to do about words without a vector."""
     raw_norms: bool = False
@@ -81,13 +78,6 @@ class Association(Probe):
         if len(self.tests) == 1:
             return choose_tests(self.tests[0])
         return choose_tests(self.tests)
-
-    @classmethod
-    def is_control(cls, finding: Finding) -> bool:
-        return super().is_control(finding) or checks_method(finding)
-
-    def lexicons(self) -> list[str]:
-        return lexicons_of(self.tests)
 
     def preview(self, answers: frozenset[str], seed: int) -> Preview:
         self.choose(answers)

@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
-import pyarrow as pa
+from evenhand.charts.builders import Ranked, in_turn
 
-from evenhand.charts.base import About, Drawn
-from evenhand.probes.shared.chart import ranked, rows_where
-
-
-def scores(table: pa.Table, about: About) -> list[Drawn]:
-    drawn: list[Drawn] = []
-    for metric, title, axis in (
-        ("bias_ambiguous", "BBQ: when the text does not tell", "bias score (−1 to 1)"),
-        ("bias_disambiguated", "BBQ: when the text tells", "bias score (−1 to 1)"),
-        ("accuracy_gap", "BBQ: right with and against the stereotype", "accuracy gap (−1 to 1)"),
-    ):
-        own = rows_where(table, lambda r, m=metric: r["metric"] == m)  # type: ignore[misc]
-        drawn += ranked(
-            own, about, lambda r: str(r["category"]), title=title, axis=axis,
-            caption="Right of the dashed line answers go with stereotypes, left of it against "
-            "them. Bars are 95 % intervals over question templates.",
-        )  # fmt: skip
-    return drawn
+CAPTION = (
+    "Right of the dashed line answers go with stereotypes, left of it against them. Bars are 95 % "
+    "intervals over question templates."
+)
 
 
-CHARTS = {"scores": scores}
+def of_metric(metric: str, title: str, axis: str) -> Ranked:
+    return Ranked(
+        title, axis, CAPTION, lambda r: str(r["category"]), lambda r: bool(r["metric"] == metric)
+    )
+
+
+CHARTS = {
+    "scores": in_turn(
+        of_metric("bias_ambiguous", "BBQ: when the text does not tell", "bias score (−1 to 1)"),
+        of_metric("bias_disambiguated", "BBQ: when the text tells", "bias score (−1 to 1)"),
+        of_metric("accuracy_gap", "BBQ: right with and against the stereotype",
+                  "accuracy gap (−1 to 1)"),
+    ),
+}  # fmt: skip

@@ -14,18 +14,18 @@ from pydantic import Field
 
 from evenhand.errors import DataError
 from evenhand.probes.association.measure import choose_tests
-from evenhand.probes.base import Asker, Measured, Preview, Probe
+from evenhand.probes.base import Asker, Measured, Preview
 from evenhand.probes.ceat.cards import CARDS
 from evenhand.probes.ceat.measure import SETS, find_contexts, read_lines, score_test
 from evenhand.probes.shared.claims import claim
-from evenhand.probes.shared.word_tests import checks_method, lexicons_of
+from evenhand.probes.shared.word_tests import WordTests
 from evenhand.requests import Embed
 from evenhand.runs.finding import Finding
 from evenhand.stats.clustered_means import find_data, with_q
 from evenhand.words.lexicons import WordSets
 
 
-class Ceat(Probe):
+class Ceat(WordTests):
     """Do words of a group, in their contexts, lie nearer to one attribute than to another?
 
     Args:
@@ -39,7 +39,6 @@ class Ceat(Probe):
     name: ClassVar[str] = "ceat"
     title: ClassVar[str] = "Do a group's words, in context, lie nearer to one attribute?"
     paper: ClassVar[str] = "Guo and Caliskan 2021 (CEAT)"
-    needs: ClassVar[tuple[str, ...]] = (Embed.kind,)
     detects: ClassVar[str] = "contexts in which groups' words lie nearer to one attribute"
     cards: ClassVar = CARDS
 
@@ -48,7 +47,6 @@ class Ceat(Probe):
     window: int = Field(9, ge=0)
     contexts: int = Field(50, ge=1)
     draws: int = Field(1_000, ge=10)
-    max_missing: float = Field(0.2, ge=0, le=1)
 
     def word_sets(self) -> list[WordSets]:
         return choose_tests(self.tests[0] if len(self.tests) == 1 else self.tests)
@@ -63,13 +61,6 @@ class Ceat(Probe):
                 "give a larger corpus with: --data FILE"
             )
         return there
-
-    @classmethod
-    def is_control(cls, finding: Finding) -> bool:
-        return super().is_control(finding) or checks_method(finding)
-
-    def lexicons(self) -> list[str]:
-        return lexicons_of(self.tests)
 
     def preview(self, answers: frozenset[str], seed: int) -> Preview:
         self.choose(answers)

@@ -8,8 +8,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from evenhand.charts.base import About, Chart, Drawn, Listing
-from evenhand.charts.marks import VERDICTS, dot_plot, finite, heatmap, scatter, volcano
+from evenhand.charts.base import About, Builder, Chart, Drawn
+from evenhand.charts.builders import Listed, Mapped
+from evenhand.charts.marks import VERDICTS, dot_plot, finite, heatmap, volcano
 
 WORDS = 40
 
@@ -77,40 +78,6 @@ def rates(table: pa.Table, about: About) -> list[Drawn]:
     ]
 
 
-def names(table: pa.Table, about: About) -> list[Drawn]:
-    rows = table.to_pylist()
-    if not rows or "x" not in rows[0]:
-        return []
-    return [
-        Chart(
-            "Map of names",
-            "Names with similar success rates stand close together (t-SNE; distances between far "
-            "points mean little). Groups that part on this map are treated differently.",
-            scatter(rows, "x", "y", ("", ""), label="name", group="group", axes=False),
-            columns=("name", "group", "x", "y"),
-        )
-    ]
-
-
-def pairs(table: pa.Table, about: About) -> list[Drawn]:
-    rows = sorted(table.to_pylist(), key=lambda r: -(r.get("kmeans_accuracy") or 0.0))
-    columns = ("pair", "kmeans_accuracy", "null_mean", "null_p95", "p", "q", "linear_accuracy",
-               "linear_p")  # fmt: skip
-    return [
-        Listing(
-            "Do two clusters of names recover the groups?",
-            "Accuracy of k-means beside what permuted labels give (mean and 95 % point), and of a "
-            "cross-validated linear classifier.",
-            columns,
-            tuple({c: r.get(c) for c in columns} for r in rows),
-        )
-    ]
-
-
-def distractors(table: pa.Table, about: About) -> list[Drawn]:
-    return []  # texts are looked at in the viewer and on the validity sheet
-
-
 def changed_words(part: Mapping[str, Any], rate: float) -> list[Drawn]:
     """Words whose difference persisted, shrank, grew, appeared or is gone, from a comparison."""
     told = [r for r in part["words"] if r["status"] != "not detected" and finite(r["change"])]
@@ -128,10 +95,21 @@ def changed_words(part: Mapping[str, Any], rate: float) -> list[Drawn]:
     return [Chart(f"Words of {part['label']}", caption, spec, columns)]
 
 
-CHARTS = {
+CHARTS: dict[str, Builder] = {
     "words": words,
     "rates": rates,
-    "names": names,
-    "pairs": pairs,
-    "distractors": distractors,
-}
+    "names": Mapped(
+        "Map of names",
+        "Names with similar success rates stand close together (t-SNE; distances between far "
+        "points mean little). Groups that part on this map are treated differently.",
+    ),
+    "pairs": Listed(
+        "Do two clusters of names recover the groups?",
+        "Accuracy of k-means beside what permuted labels give (mean and 95 % point), and of a "
+        "cross-validated linear classifier.",
+        ("pair", "kmeans_accuracy", "null_mean", "null_p95", "p", "q", "linear_accuracy",
+         "linear_p"),
+        by="kmeans_accuracy",
+    ),
+    "distractors": lambda table, about: [],  # read in the viewer and on the validity sheet
+}  # fmt: skip

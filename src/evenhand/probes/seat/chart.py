@@ -2,16 +2,8 @@
 
 from __future__ import annotations
 
-import pyarrow as pa
+from evenhand.charts.builders import NEARER, Ranked, sets_of
 
-from evenhand.charts.base import About, Drawn
-from evenhand.probes.shared.chart import word_tests
-
-
-def tests(table: pa.Table, about: About) -> list[Drawn]:
-    return word_tests(
-        table, about, title="Sentence association tests", axis="effect size d (from −2 to 2)"
-    )
-
-
-CHARTS = {"tests": tests}
+CHARTS = {
+    "tests": Ranked("Sentence association tests", "effect size d (from −2 to 2)", NEARER, sets_of),
+}

@@ -9,16 +9,16 @@ import pyarrow as pa
 from pydantic import Field
 
 from evenhand.probes.association.cards import CARDS
-from evenhand.probes.base import Asker, Measured, Preview, Probe
+from evenhand.probes.base import Asker, Measured, Preview
 from evenhand.probes.seat.measure import SeatTest, read_tests, score_test
 from evenhand.probes.shared.claims import claim
-from evenhand.probes.shared.word_tests import checks_method
+from evenhand.probes.shared.word_tests import WordTests
 from evenhand.requests import Embed
 from evenhand.runs.finding import Finding
 from evenhand.stats.clustered_means import find_data, with_q
 
 
-class Seat(Probe):
+class Seat(WordTests):
     """Do sentences about a group lie nearer to one attribute than to another?
 
     Args:
@@ -30,21 +30,14 @@ class Seat(Probe):
     name: ClassVar[str] = "seat"
     title: ClassVar[str] = "Do sentences about a group lie nearer to one attribute than to another?"
     paper: ClassVar[str] = "May et al. 2019 (SEAT)"
-    needs: ClassVar[tuple[str, ...]] = (Embed.kind,)
     detects: ClassVar[str] = "sentence vectors in which groups lie nearer to one attribute"
     cards: ClassVar = CARDS
 
     data: str = ""
-    tests: tuple[str, ...] = ()
-    max_missing: float = Field(0.2, ge=0, le=1)
     samples: int = Field(9_999, ge=99)
 
     def chosen(self) -> list[SeatTest]:
         return read_tests(find_data(self.data, "SEAT (its folder of tests)"), self.tests)
-
-    @classmethod
-    def is_control(cls, finding: Finding) -> bool:
-        return super().is_control(finding) or checks_method(finding)
 
     def preview(self, answers: frozenset[str], seed: int) -> Preview:
         self.choose(answers)

@@ -7,7 +7,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from evenhand.charts.base import About, Chart, Drawn, Listing, top
+from evenhand.charts.base import About, Builder, Chart, Drawn, Listing, top
+from evenhand.charts.builders import Listed
 from evenhand.charts.marks import VERDICTS, bars, dot_plot, finite, heatmap
 
 MOST_TERMS = 40
@@ -115,17 +116,6 @@ def by_region(table: pa.Table, about: About) -> list[Drawn]:
     return [Chart("Regions by attributes", caption, spec, wide=True)]
 
 
-def templates(table: pa.Table, about: About) -> list[Drawn]:
-    """How far each template agrees with all of them."""
-    rows = table.to_pylist()
-    columns = ("template", "correlation", "turned_round", "compared", "mu", "delta", "epsilon", "n")
-    caption = (
-        "Correlation of each template's leans with those over all templates, and how many leans "
-        "change sides in it. Low agreement means that findings hang on the wording."
-    )
-    return [Listing("Agreement of templates", caption, columns, tuple(rows))]
-
-
 def variance(table: pa.Table, about: About) -> list[Drawn]:
     """What the differences between leans go back to."""
     rows = [r for r in table.to_pylist() if finite(r["share"])]
@@ -139,14 +129,6 @@ def variance(table: pa.Table, about: About) -> list[Drawn]:
         f"of groups."
     )
     return [Chart("What the leans hang on", caption, spec)]
-
-
-def winners(table: pa.Table, about: About) -> list[Drawn]:
-    """The terms picked most often, per attribute."""
-    rows = table.to_pylist()
-    caption = "For each attribute the terms that win most of their comparisons."
-    columns = ("attribute", "term", "win_ratio")
-    return [Listing("Most often picked", caption, columns, tuple(rows[:200]))]
 
 
 def _extremes(rows: list[dict[str, object]], label: str) -> str:
@@ -199,13 +181,22 @@ def _ranks(ranks: list[dict[str, Any]], models: list[str]) -> list[Drawn]:
     return [Chart("Ranks of terms", caption, spec, ("term", "model", "rank")), table]
 
 
-CHARTS = {
+CHARTS: dict[str, Builder] = {
     "gamma_group": by_attribute,
     "gamma_term": by_term,
     "gamma": by_pair,
     "gamma_class": by_class,
     "gamma_region": by_region,
-    "by_template": templates,
+    "by_template": Listed(
+        "Agreement of templates",
+        "Correlation of each template's leans with those over all templates, and how many leans "
+        "change sides in it. Low agreement means that findings hang on the wording.",
+        ("template", "correlation", "turned_round", "compared", "mu", "delta", "epsilon", "n"),
+    ),
     "variance": variance,
-    "win_ratio": winners,
+    "win_ratio": Listed(
+        "Most often picked",
+        "For each attribute the terms that win most of their comparisons.",
+        ("attribute", "term", "win_ratio"),
+    ),
 }
