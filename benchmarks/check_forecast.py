@@ -34,10 +34,10 @@ scorer = "vader"
 FORECAST = """
 import json, sys
 from pathlib import Path
-from evenhand.audit.planning import forecast
-from evenhand.audit.suites import load_suite
-rows = forecast(load_suite(sys.argv[2]), sys.argv[1])
-print(json.dumps([{k: v for k, v in r.items() if k not in ("example", "notes")} for r in rows]))
+from evenhand.audit.planning import check
+rows = check(sys.argv[1], sys.argv[2])
+hidden = ("example", "notes")
+print(json.dumps([{k: v for k, v in r.as_dict().items() if k not in hidden} for r in rows]))
 """
 
 RUN = """

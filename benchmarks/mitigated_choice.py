@@ -113,7 +113,7 @@ def compared(arguments: argparse.Namespace, models: dict[str, str]) -> dict[str,
         seconds[name] = round(time.monotonic() - begun, 1)
         tasks.append(choice_accuracy(resolve(spec), Path(arguments.dev), arguments.task_limit))
         print(name, seconds[name], "s, accuracy", tasks[-1].mean, flush=True)
-    table = side_by_side(runs)
+    table = side_by_side(runs).as_dict()
     names = list(models)
     return {
         "models": names, "seconds_discovery": seconds,

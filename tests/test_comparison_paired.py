@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +34,7 @@ def written(
     writer = RunWriter(folder)
     for name, table in tables.items():
         writer.table(probe, name, table)
-    writer.findings(findings)
+    writer.findings([replace(f, model=folder.name) for f in findings])
     writer.facts({
         "status": "finished", "attempts": 1, "models": {},
         "probes": {probe: {"probe": probe, "settings": {}, "summary": {}}},

@@ -35,9 +35,7 @@ _HOMES = {
     "gate": "evenhand.audit.gate",
     "EvenhandError": "evenhand.errors",
 }
-_RENAMED = {
-    "load_model": "resolve", "compare": "side_by_side", "gate": "decide", "check": "forecast",
-}  # fmt: skip
+_RENAMED = {"load_model": "resolve"}
 
 __all__ = [
     "Ask",
@@ -62,9 +60,9 @@ __all__ = [
 
 if TYPE_CHECKING:
     from evenhand.audit.auditing import audit
-    from evenhand.audit.comparison import side_by_side as compare
-    from evenhand.audit.gate import decide as gate
-    from evenhand.audit.planning import forecast as check
+    from evenhand.audit.comparison import compare
+    from evenhand.audit.gate import gate
+    from evenhand.audit.planning import check
     from evenhand.audit.suites import load_suite
     from evenhand.errors import EvenhandError
     from evenhand.models.adapters.scripted import ScriptedModel

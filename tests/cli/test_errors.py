@@ -242,4 +242,4 @@ def test_a_time_limit_of_a_cluster_is_told_how_to_go_on(tmp_path: Path) -> None:
         [sys.executable, "-c", TERMINATED, str(tmp_path / "my run")],
         capture_output=True, text=True, timeout=60,
     )  # fmt: skip
-    assert f"Go on with: evenhand resume '{tmp_path}/my run'" in done.stderr
+    assert f"Resume with: evenhand resume '{tmp_path}/my run'" in done.stderr

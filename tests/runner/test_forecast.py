@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from evenhand.audit import planning
+from evenhand.audit import auditing, planning
 from evenhand.audit.auditing import Audit
 from evenhand.audit.calibration import Clock, Guesser, model_cost, pieces, rest_cost
-from evenhand.audit.suites import load_suite, parse_suite
+from evenhand.audit.suites import parse_suite
 from evenhand.errors import SpecError
 from evenhand.models.adapters.scripted import ScriptedModel
 from evenhand.models.loading.transformer import LoadOptions
@@ -73,20 +73,17 @@ def test_the_rest_of_a_probe_costs_time_too_and_a_share_is_scaled(
     assert Clock(1.0, 2.0) * 3 == Clock(3.0, 6.0)
 
 
-def test_a_forecast_counts_what_the_run_then_asks(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_forecast_counts_what_the_run_then_asks(tmp_path: Path) -> None:
     model = ScriptedModel({"option": slow}, whole=True, name="m")
-    monkeypatch.setattr(planning, "resolve", lambda spec, kind=None, options=None: model)
     suite = parse_suite({"name": "s", "probe": [SETTINGS]}, "test", "s")
-    (row,) = planning.forecast(suite, "m")
+    (row,) = planning.check(model, suite)
     begun = time.process_time()
     run = Audit(suite, "m", tmp_path / "run", loaded={"m": model}).run()
     counts = run.facts["probes"]["underspecified"]["counts"]
-    assert (row["rows"], row["distinct"]) == (counts["rows"], counts["distinct"])
-    assert row["items"] == run.facts["probes"]["underspecified"]["summary"]["cells"]
-    assert row["cpu_seconds"] <= 2 * (time.process_time() - begun)
-    assert row["memory_mib"] > 50
+    assert (row.rows, row.distinct) == (counts["rows"], counts["distinct"])
+    assert row.items == run.facts["probes"]["underspecified"]["summary"]["cells"]
+    assert row.cpu_seconds <= 2 * (time.process_time() - begun)
+    assert row.memory_mib > 50
 
 
 @pytest.mark.parametrize("text", ["", "0", "0s", "-5m", "5x", "1e3"])
@@ -104,7 +101,7 @@ def test_a_budget_is_measured_with_the_run_s_own_model_and_says_what_is_left(
         seen.append(options)
         return ScriptedModel({"option": slow}, whole=True, name="m")
 
-    monkeypatch.setattr(planning, "resolve", resolved)
+    monkeypatch.setattr(auditing, "resolve", resolved)
     suite = parse_suite({"name": "s", "probe": [{**SETTINGS, "pairs": 60}]}, "test", "s")
     job = Audit(suite, "m", tmp_path / "run", options=LoadOptions(dtype="float32"))
     (said,) = planning.fit_to_budget(job, 1e-3)
@@ -124,9 +121,7 @@ def test_every_probe_s_row_has_its_values_under_the_same_heads(
         'name = "odd"\n[[probe]]\nname = "association"\n[[probe]]\nname = "underspecified"\n'
         'pairs = 2\ntemplates = 1\nattributes = ["nurse"]\nresamples = 50\n'
     )
-    rows = planning.forecast(load_suite(suite), tiny("span"))
-    assert list(rows[0]) == list(rows[1])
-    check(tiny("span"), str(suite))
+    check(model=tiny("span"), suite=str(suite))
     shown = capsys.readouterr().out
     assert "a span model cannot answer embed" in shown
     heads = next(line for line in shown.splitlines() if line.startswith("probe"))

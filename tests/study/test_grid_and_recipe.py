@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from evenhand.audit.suites import load_suite, recipes
+from evenhand.audit.suites import load_suite, suite_names
 from evenhand.errors import DataError, SpecError
 from evenhand.study.grid import cells
 from evenhand.study.recipe import load_recipe, parse_recipe, place
@@ -53,7 +53,7 @@ def test_an_unknown_word_set_is_refused_with_the_nearest_names() -> None:
 
 def test_the_packaged_studies_load_and_are_no_suites() -> None:
     assert load_recipe("kato").name == "kato"
-    assert "kato" not in recipes()
+    assert "kato" not in suite_names()
     with pytest.raises(SpecError, match="evenhand study kato"):
         load_suite("kato")
 

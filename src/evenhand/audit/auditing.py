@@ -1,16 +1,17 @@
-"""Running a suite on a model into a run folder, and going on where it stopped."""
+"""Running a suite on a model into a run folder, and resuming it where it stopped."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from evenhand.audit.choosing import choose_suite, require_fit
 from evenhand.audit.marking import marked
-from evenhand.audit.suites import Entry, Suite, load_suite, parse_suite
-from evenhand.errors import ModelError, RunError, SpecError
+from evenhand.audit.suites import Entry, Suite, parse_suite
+from evenhand.errors import RunError, SpecError
 from evenhand.models.loading.resolver import DEFAULT_MODEL, resolve
 from evenhand.models.loading.transformer import LoadOptions
 from evenhand.models.protocol import Model
@@ -45,6 +46,7 @@ class Audit:
     suite: Suite
     model: str
     folder: Path
+    _: KW_ONLY
     seed: int = 0
     kind: str | None = None
     options: LoadOptions = field(default_factory=LoadOptions)
@@ -112,17 +114,10 @@ class Audit:
             require_writable(local_path(place))
 
     def _check_models(self) -> None:
-        """Load every model and make sure that at least one probe can ask its own."""
-        models = [self._load(entry) for entry in self.suite.entries]
-        fitting = [e for e, m in zip(self.suite.entries, models) if set(e.probe.needs) & m.answers]
-        if not fitting:
-            entry, model = self.suite.entries[0], models[0]
-            raise ModelError(
-                f"model {model.name!r} is a {model.kind} model and answers "
-                f"{', '.join(sorted(model.answers))}; probe {entry.probe.name!r} needs "
-                f"{' or '.join(entry.probe.needs)}. See which probes fit which models with: "
-                f"evenhand ls probes"
-            )
+        """Load the audited model, make sure that the suite asks it something, load the others."""
+        require_fit(self.suite, self.audited)
+        for entry in self.suite.entries:
+            self.model_for(entry)
 
     def _report(self, writer: RunWriter, run: Run) -> None:
         from evenhand.report.build import render
@@ -224,7 +219,7 @@ class Audit:
             model=model,
             detected=verdict,
         )
-        return marked(found, type(entry.probe), self._load_as(self.model, self.kind).name)
+        return marked(found, type(entry.probe), self.audited.name)
 
     def _ask(self, model: Model, entry: Entry, facts: dict[str, Any]) -> Ask:
         """The door to the entry's model, with doors to the helpers that its probe names."""
@@ -244,7 +239,7 @@ class Audit:
 
     def _model_of(self, entry: Entry, facts: dict[str, Any]) -> Model:
         """The entry's model, the same as in earlier attempts."""
-        return self._same(entry.model or self.model, self._load(entry), facts)
+        return self._same(entry.model or self.model, self.model_for(entry), facts)
 
     def _same(self, spec: str, model: Model, facts: dict[str, Any]) -> Model:
         """The model, refused when it is not the one of earlier attempts."""
@@ -261,10 +256,14 @@ class Audit:
         }  # fmt: skip
         return model
 
-    def _load(self, entry: Entry) -> Model:
-        """The entry's model, loaded once."""
-        kind = entry.kind if entry.model else self.kind
-        return self._load_as(entry.model or self.model, kind)
+    @property
+    def audited(self) -> Model:
+        """The audited model, loaded once."""
+        return self._load_as(self.model, self.kind)
+
+    def model_for(self, entry: Entry) -> Model:
+        """The entry's own model, or the audited one; loaded once."""
+        return self._load_as(entry.model, entry.kind) if entry.model else self.audited
 
     def _load_as(self, spec: str, kind: str | None) -> Model:
         if spec not in self.loaded:
@@ -285,7 +284,7 @@ def _short(value: Any) -> str:
 
 def audit(
     model: str | Model = DEFAULT_MODEL,
-    suite: str | Path | Suite = "quick",
+    suite: str | Path | Suite | None = None,
     *,
     out: str | Path | None = None,
     seed: int = 0,
@@ -299,46 +298,53 @@ def audit(
 
     Args:
         model: an alias, a folder, a file or a Hub id; or a model object.
-        suite: the name of a packaged suite, a TOML file, or a Suite.
-        out: the run folder; by default one below `runs/`. A folder that holds an unfinished run
-            of the same work is gone on with.
+        suite: the name of a suite, a TOML file, or a Suite; by default that of the model's kind.
+        out: the run folder; by default one below `runs/`. An unfinished run of the same work in
+            it is resumed.
         seed: of every draw; same seed, same bytes.
         kind: overrides the model kind read from its configuration.
         options: dtype, device and so on.
         progress: told how far the work is.
         executor: where shards are scored, e.g. `RayExecutor`; this process by default.
         store: keep score shards below this URL (s3://bucket/prefix) instead of in the folder.
+
+    Raises:
+        ModelError: nothing of the suite can be asked of the model, or no suite is for its kind.
     """
-    chosen = suite if isinstance(suite, Suite) else load_suite(suite)
-    name = model if isinstance(model, str) else model.name
-    loaded = {} if isinstance(model, str) else {name: model}
-    folder = Path(out) if out else default_folder(name, chosen.name)
-    job = Audit(
-        chosen,
-        name,
-        folder,
-        seed,
-        kind,
-        options or LoadOptions(),
-        progress or Silent(),
-        loaded,
-        executor,
-        store,
-        named=bool(out),
-    )
+    job = plan_audit(
+        model, suite, out=out, seed=seed, kind=kind, options=options or LoadOptions(),
+        progress=progress or Silent(), executor=executor, store=store,
+    )  # fmt: skip
     return job.run()
 
 
+def plan_audit(
+    model: str | Model,
+    suite: str | Path | Suite | None = None,
+    *,
+    out: str | Path | None = None,
+    store: str | None = None,
+    **options: Any,
+) -> Audit:
+    """An audit before it is run: the suite chosen, the folder named, nothing loaded."""
+    place = None if store is None else settled(store)
+    chosen = choose_suite(model, suite, options.get("kind"))
+    name = model if isinstance(model, str) else model.name
+    loaded = {} if isinstance(model, str) else {name: model}
+    folder = Path(out) if out else default_folder(name, chosen.name)
+    return Audit(chosen, name, folder, named=bool(out), loaded=loaded, store=place, **options)
+
+
 def resume(
-    folder: str | Path, *, progress: Progress | None = None, executor: Executor | None = None
+    folder: Path, *, progress: Progress | None = None, executor: Executor | None = None
 ) -> Run:
-    """Go on with a run that was interrupted or killed; finished work is not repeated."""
+    """Resume an audit; what it was asked is in its run.json."""
     run = Run.open(folder)
     work = run.facts["work"]
     if run.facts.get("object"):
         raise RunError(
-            f"{folder}: the model {work['model']!r} of this run was a Python object. Go on from "
-            f"Python with the same call: evenhand.audit(model, suite, out={str(folder)!r})"
+            f"{folder}: the model {work['model']!r} of this run was a Python object. Resume it "
+            f"from Python with the same call: evenhand.audit(model, suite, out={str(folder)!r})"
         )
     suite = parse_suite(work["suite"], f"{folder}/run.json", work["suite"]["name"])
     places = {m["device"] for m in run.facts["models"].values() if m.get("device")}
@@ -347,15 +353,7 @@ def resume(
         device="cpu" if places == {"cpu"} else None,
         compile=bool(work.get("compile")),
     )
-    job = Audit(
-        suite,
-        work["model"],
-        Path(folder),
-        int(work["seed"]),
-        work.get("as"),
-        options,
-        progress or Silent(),
-        executor=executor,
-        store=work.get("store"),
-    )
-    return job.run()
+    return audit(
+        work["model"], suite, out=folder, seed=int(work["seed"]), kind=work.get("as"),
+        options=options, progress=progress, executor=executor, store=work.get("store"),
+    )  # fmt: skip

@@ -38,11 +38,17 @@ def models() -> Rows:
 
 
 def suites() -> Rows:
-    from evenhand.audit.suites import load_suite, recipes
+    """Suites; those with kinds of model are chosen for these when none is given."""
+    from evenhand.audit.suites import load_suite, suite_names
 
-    found = [(name, load_suite(path)) for name, path in recipes().items()]
+    found = [(name, load_suite(name)) for name in suite_names()]
     return [
-        {"name": name, "title": suite.title, "probes": ", ".join(e.label for e in suite.entries)}
+        {
+            "name": name,
+            "title": suite.title,
+            "default for": ", ".join(suite.kinds),
+            "probes": ", ".join(e.label for e in suite.entries),
+        }
         for name, suite in found
     ]
 

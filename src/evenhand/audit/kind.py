@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evenhand.audit.marking import marked
-from evenhand.audit.suites import load_suite, recipes
+from evenhand.audit.suites import load_suite, suite_names
 from evenhand.audit.toml import suite_toml
 from evenhand.errors import EvenhandError, SpecError
 from evenhand.probes.base import Probe
@@ -95,5 +95,5 @@ def _lexicons(entry: Mapping[str, Any]) -> list[str]:
 
 def _packaged(suite: Mapping[str, Any]) -> bool:
     with contextlib.suppress(EvenhandError):
-        return suite["name"] in recipes() and load_suite(suite["name"]).as_dict() == suite
+        return suite["name"] in suite_names() and load_suite(suite["name"]).as_dict() == suite
     return False

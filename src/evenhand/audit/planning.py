@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
-from evenhand.audit.auditing import Audit
+from evenhand.audit.auditing import Audit, plan_audit
 from evenhand.audit.calibration import Clock, held_mib, model_cost, peak_mib, rest_cost
+from evenhand.audit.choosing import require_fit
 from evenhand.audit.suites import Entry, Suite
 from evenhand.errors import SpecError
-from evenhand.models.loading.resolver import resolve
+from evenhand.models.loading.resolver import DEFAULT_MODEL
 from evenhand.models.loading.transformer import LoadOptions
 from evenhand.models.protocol import Model
 from evenhand.probes.base import Preview
@@ -35,46 +37,76 @@ def seconds(text: str) -> float:
     return float(found[1]) * UNITS[found[2] or "s"]
 
 
-def forecast(
-    suite: Suite,
-    model: str,
+@dataclass(frozen=True)
+class Forecast:
+    """What one probe of a suite will ask and take; all zero where the model cannot answer it.
+
+    Attributes:
+        probe, model: the entry's label and the model that it asks.
+        items, rows, distinct, tokens: how much is asked; distinct rows are scored once.
+        seconds, cpu_seconds, load_s: time on this machine, and for loading the model.
+        memory_mib: the most memory that the run will have.
+        example: one question.
+        notes: what was sampled or cannot be foreseen.
+    """
+
+    probe: str
+    model: str
+    items: int
+    rows: int
+    distinct: int
+    tokens: int | None
+    seconds: float
+    cpu_seconds: float
+    load_s: float
+    memory_mib: int
+    example: str
+    notes: tuple[str, ...] = ()
+
+    def as_dict(self) -> dict[str, Any]:
+        return {**self.__dict__, "notes": list(self.notes)}
+
+
+def check(
+    model: str | Model = DEFAULT_MODEL,
+    suite: str | Path | Suite | None = None,
     *,
     seed: int = 0,
     kind: str | None = None,
     options: LoadOptions | None = None,
-    loaded: dict[str, Model] | None = None,
-) -> list[dict[str, Any]]:
+) -> list[Forecast]:
+    """What an audit would ask and how long it would take, by probe. Writes no run.
+
+    The arguments are those of `audit`; without a suite it is that of the model's kind.
+    """
+    job = plan_audit(model, suite, seed=seed, kind=kind, options=options or LoadOptions())
+    return forecast(job)
+
+
+def forecast(job: Audit) -> list[Forecast]:
     """Items, rows, distinct rows, tokens, seconds, memory and an example of every probe.
 
-    Models are loaded with `options`; those in `loaded` are taken from there, others put there.
-
-    Time and memory come from a short calibration with the probe's own requests on this machine
-    (`calibration`); `load_s` is what loading the model took. Within about a quarter of what then
-    happens on a quiet machine (docs/scale.md).
+    Models that are loaded for it stay loaded in the job. Time and memory come from a short
+    calibration with the probe's own requests on this machine (`calibration`); `load_s` is what
+    loading the model took. Within about a quarter of what then happens on a quiet machine
+    (docs/scale.md).
     """
-    loaded = {} if loaded is None else loaded
     rows = []
-    for entry in suite.entries:
-        spec = entry.model or model
+    for entry in job.suite.entries:
         begun = Clock.now()
-        if spec not in loaded:
-            kept = entry.kind if entry.model else kind
-            loaded[spec] = resolve(spec, kind=kept, options=options)
+        asked = job.model_for(entry)
         load = Clock.now() - begun
-        asked = loaded[spec]
-        row: dict[str, Any] = {"probe": entry.label, "model": asked.name}
-        if not set(entry.probe.needs) & asked.answers:
-            why = f"a {asked.kind} model cannot answer {' or '.join(entry.probe.needs)}"
-            row |= {"items": 0, "rows": 0, "distinct": 0, "tokens": 0, "seconds": 0.0}
-            row |= {"cpu_seconds": 0.0, "load_s": round(load.wall, 1), "memory_mib": peak_mib()}
-            rows.append({**row, "example": "not run", "notes": (why,)})
-            continue
-        rows.append(row | _expected(entry, asked, seed, round(load.wall, 1)))
+        rows.append(_expected(entry, asked, job.seed, round(load.wall, 1)))
+    require_fit(job.suite, job.audited)
     return rows
 
 
-def _expected(entry: Entry, model: Model, seed: int, load_s: float) -> dict[str, Any]:
+def _expected(entry: Entry, model: Model, seed: int, load_s: float) -> Forecast:
     """What one probe will take, from a calibration."""
+    if not set(entry.probe.needs) & model.answers:
+        why = f"a {model.kind} model cannot answer {' or '.join(entry.probe.needs)}"
+        nothing = 0, 0, 0, 0, 0.0, 0.0
+        return Forecast(entry.label, model.name, *nothing, load_s, peak_mib(), "not run", (why,))
     preview = entry.probe.preview(model.answers, seed)
     distinct = distinct_count(preview)
     cost = model_cost(model, preview.requests, distinct)
@@ -83,18 +115,20 @@ def _expected(entry: Entry, model: Model, seed: int, load_s: float) -> dict[str,
     if rest is None:
         notes += ("the time is the model's; statistics depend on the scores",)
     total = cost.time + (rest or Clock())
-    return {
-        "items": preview.items,
-        "rows": len(preview.requests),
-        "distinct": distinct,
-        "tokens": cost.tokens,
-        "seconds": round(total.wall, 1),
-        "cpu_seconds": round(total.cpu, 1),
-        "load_s": load_s,
-        "memory_mib": peak_mib() + held_mib(preview.requests),
-        "example": preview.example,
-        "notes": notes,
-    }
+    return Forecast(
+        probe=entry.label,
+        model=model.name,
+        items=preview.items,
+        rows=len(preview.requests),
+        distinct=distinct,
+        tokens=cost.tokens,
+        seconds=round(total.wall, 1),
+        cpu_seconds=round(total.cpu, 1),
+        load_s=load_s,
+        memory_mib=peak_mib() + held_mib(preview.requests),
+        example=preview.example,
+        notes=notes,
+    )
 
 
 def distinct_count(preview: Preview) -> int:
@@ -117,10 +151,8 @@ def fit_to_budget(job: Audit, budget: float) -> Iterator[str]:
     Every probe keeps the same share of its items. The sizes become part of the suite, so that a
     resumed run asks the same questions.
     """
-    rows = forecast(
-        job.suite, job.model, seed=job.seed, kind=job.kind, options=job.options, loaded=job.loaded
-    )
-    total = sum(row["seconds"] for row in rows)
+    rows = forecast(job)
+    total = sum(row.seconds for row in rows)
     share = min(1.0, SPARE * budget / total) if total else 1.0
     if share >= 1.0:
         yield f"everything fits (estimated {total:.0f} s)"
@@ -129,9 +161,8 @@ def fit_to_budget(job: Audit, budget: float) -> Iterator[str]:
     for entry, row in zip(job.suite.entries, rows):
         smaller = entry.probe.within(share)
         entries.append(replace(entry, probe=smaller))
-        if smaller != entry.probe and row["items"]:
-            answers = job.loaded[entry.model or job.model].answers
-            left = smaller.preview(answers, job.seed).items
-            least = ", the least it can do" if left > 1.5 * share * row["items"] else ""
-            yield f"{entry.label}: {left:,} of its {row['items']:,} items{least}"
+        if smaller != entry.probe and row.items:
+            left = smaller.preview(job.model_for(entry).answers, job.seed).items
+            least = ", the least it can do" if left > 1.5 * share * row.items else ""
+            yield f"{entry.label}: {left:,} of its {row.items:,} items{least}"
     job.suite = replace(job.suite, entries=tuple(entries))

@@ -9,18 +9,18 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
+from evenhand import plugins
 from evenhand.errors import SpecError, unknown
-from evenhand.probes.base import Probe
+from evenhand.probes.base import FDR, Probe
 from evenhand.probes.registry import make_probe
 
-FDR = 0.05
-SUITE_KEYS = {"name", "title", "false_discovery_rate", "probe"}
+SUITE_KEYS = {"name", "title", "kinds", "false_discovery_rate", "probe"}
 ENTRY_KEYS = {"name", "model", "as", "label"}
 
 
 @dataclass(frozen=True)
 class Entry:
-    """One probe of a suite, on the audited model or on one of its own."""
+    """One probe of a suite; on a model of its own its findings are context and never count."""
 
     label: str
     probe: Probe
@@ -41,11 +41,18 @@ class Suite:
     title: str
     entries: tuple[Entry, ...]
     false_discovery_rate: float = FDR
+    kinds: tuple[str, ...] = ()
+    """The kinds of model that are audited with it when no suite is given."""
+
+    def asks(self, answers: frozenset[str]) -> bool:
+        """Whether something of it can be asked of a model that answers these request kinds."""
+        return any(not e.model and set(e.probe.needs) & answers for e in self.entries)
 
     def as_dict(self) -> dict[str, Any]:
         return {
             "name": self.name,
             "title": self.title,
+            **({"kinds": list(self.kinds)} if self.kinds else {}),
             "false_discovery_rate": self.false_discovery_rate,
             "probe": [entry.as_dict() for entry in self.entries],
         }
@@ -66,26 +73,35 @@ def is_study(path: Path) -> bool:
         return False
 
 
-def recipes() -> dict[str, Path]:
-    """The packaged suites by name."""
-    return {name: path for name, path in recipe_files().items() if not is_study(path)}
+def suite_names() -> list[str]:
+    """The packaged suites, then those of other packages."""
+    own = [name for name, path in recipe_files().items() if not is_study(path)]
+    return [*own, *(name for name in plugins.places(plugins.SUITES) if name not in own)]
 
 
 def load_suite(name: str | Path) -> Suite:
-    """A packaged suite by name, or a TOML file.
+    """A suite by its name, or from a TOML file.
 
     Raises:
         SpecError: unknown name, malformed TOML (with its line), or a wrong setting.
     """
-    path = Path(name)
-    if not path.is_file():
-        known = recipes()
-        if str(name) not in known:
-            if str(name) in recipe_files():
-                raise SpecError(f"{name!r} is a study. Run it with: evenhand study {name}")
-            hint = "It is no file either. List suites with: evenhand ls suites"
-            raise SpecError(unknown("suite", str(name), known, hint=hint))
-        path = known[str(name)]
+    packaged, called = recipe_files(), str(name)
+    if Path(name).is_file():
+        return _read(Path(name))
+    if called not in suite_names():
+        if called in packaged:
+            raise SpecError(f"{called!r} is a study. Run it with: evenhand study {called}")
+        hint = "It is no file either. List suites with: evenhand ls suites"
+        raise SpecError(unknown("suite", called, suite_names(), hint=hint))
+    if called in packaged:
+        return _read(packaged[called])
+    found = plugins.load(plugins.SUITES, called, what="suite")
+    if isinstance(found, Mapping):
+        return parse_suite(found, f"suite {called!r}", called)
+    return _read(Path(found))
+
+
+def _read(path: Path) -> Suite:
     try:
         data = tomllib.loads(path.read_text(encoding="utf-8"))
     except tomllib.TOMLDecodeError as error:
@@ -117,6 +133,7 @@ def parse_suite(data: Mapping[str, Any], where: str, name: str) -> Suite:
         data.get("title", ""),
         tuple(entries),
         float(data.get("false_discovery_rate", FDR)),
+        tuple(map(str, data.get("kinds", ()))),
     )
 
 

@@ -55,10 +55,9 @@ def compare(
     json: Json = None,
 ) -> None:
     """Put the findings of several runs side by side. Refuses runs of different suites."""
-    from evenhand.audit.comparison import side_by_side
-    from evenhand.runs.record import Run
+    from evenhand.audit.comparison import compare as side_by_side
 
-    compared = side_by_side([Run.open(r) for r in runs])
+    compared = side_by_side(*runs)
     if html is not None:
         from evenhand.report.comparison_page import comparison_page
         from evenhand.runner.files import replace
@@ -76,30 +75,31 @@ def compare(
 
 def gate(
     run: RunFolder,
+    *,
     limit: Annotated[
         list[str] | None,
         typer.Option(help="ID=VALUE: the finding may be at most VALUE from its ideal."),
     ] = None,
-    allow: Annotated[int, typer.Option(help="Detected findings allowed without a limit.")] = 0,
+    allow: Annotated[int, typer.Option(help="Failing findings allowed without a limit.")] = 0,
     undecided: Annotated[
-        str, typer.Option(help="fail | pass: when the interval straddles the limit.")
-    ] = "fail",
+        str | None, typer.Option(help="fail | pass: when the interval straddles the limit.")
+    ] = None,
     json: Json = None,
 ) -> None:
-    """Decide whether a run passes: exit 0 when it does, 1 when it does not.
+    """Decide whether a run passes: exit 0 passed, 1 failed, 3 undecided or undefined.
 
-    Without --limit it fails on more than --allow detected findings. With limits, a finding fails
-    when its whole interval lies beyond the limit and is undecided when the interval straddles it.
+    Without --limit a finding that counts fails when it is detected and its interval reaches beyond
+    its margin. With limits, a finding fails when its whole interval lies beyond the limit and is
+    undecided when the interval straddles it.
     """
-    from evenhand.audit.gate import decide
-    from evenhand.runs.record import Run
+    from evenhand.audit.gate import EXIT
+    from evenhand.audit.gate import gate as decide
 
-    verdict = decide(Run.open(run), limit or [], allow=allow, undecided=undecided)
-    if not output.write_json(verdict, json):
-        output.print_table(verdict["checks"], "gate")
-        output.console().print("passed" if verdict["passed"] else "failed")
-    if not verdict["passed"]:
-        raise typer.Exit(1)
+    found = decide(run, limit or [], allow=allow, undecided=undecided)
+    if not output.write_json(found.as_dict(), json):
+        output.print_gate(found)
+    if not found.passed:
+        raise typer.Exit(EXIT[found.outcome])
 
 
 def report(

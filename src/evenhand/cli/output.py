@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from evenhand.audit.gate import Gate
     from evenhand.runs.record import Run
 
 
@@ -142,6 +143,21 @@ def print_run(run: Run, limit: int = 10) -> None:
     from evenhand.cli.first_screen import print_first_screen
 
     print_first_screen(run, console(), limit)
+
+
+def print_gate(gate: Gate) -> None:
+    """What stands in the way, each with its sentence, and the outcome."""
+    screen = console()
+    for check in gate.failing:
+        margin = "" if math.isnan(check.margin) else f", margin {number(check.margin)}"
+        needed = f", about {check.needed:,} comparisons would decide" if check.needed else ""
+        span = f"{number(check.value)} [{number(check.low)}, {number(check.high)}]"
+        screen.print(f"{check.outcome}: {clean(check.id)}  {span}{margin}{needed}", markup=False)
+        screen.print(f"  {clean(check.sentence)}", markup=False)
+    if not gate.checks:
+        screen.print("Nothing that counts could be tested on the audited model.")
+    good = len(gate.checks) - len(gate.failing)
+    screen.print(f"{gate.outcome}  ({good} of {len(gate.checks)} checks passed)")
 
 
 def print_table(rows: Sequence[Mapping[str, Any]], title: str = "") -> None:

@@ -17,13 +17,13 @@ from evenhand.cli import output
 from evenhand.cli.options import Json, Seed
 
 if TYPE_CHECKING:
-    from evenhand.audit.suites import Suite
+    from evenhand.audit.auditing import Audit
     from evenhand.models.loading.transformer import LoadOptions
     from evenhand.runner.job import Executor
 
 Out = Annotated[
     Path | None,
-    typer.Option(help="Run folder. One that holds the same work is gone on with."),
+    typer.Option(help="Run folder. One that holds the same work is resumed."),
 ]
 Kind = Annotated[
     str | None,
@@ -43,7 +43,10 @@ Model = Annotated[
     str,
     typer.Argument(help="Alias, folder, .gguf or vector file, or Hub id (evenhand ls models)."),
 ]
-SuiteName = Annotated[str, typer.Option(help="Packaged suite or TOML file (evenhand ls suites).")]
+SuiteName = Annotated[
+    str | None,
+    typer.Option(help="A suite or TOML file (evenhand ls suites); default: by kind of model."),
+]
 Budget = Annotated[
     str | None,
     typer.Option(help="Time for the run, after loading and sizing: 90s, 5m, 1h; samples to fit."),
@@ -68,8 +71,9 @@ Settings = Annotated[
 
 
 def audit(
+    *,
     model: Model = "smollm2-135m",
-    suite: SuiteName = "quick",
+    suite: SuiteName = None,
     out: Out = None,
     seed: Seed = 0,
     kind: Kind = None,
@@ -86,17 +90,21 @@ def audit(
 ) -> None:
     """Audit a model: run a suite of probes, write findings and a report.
 
-    Without a model it takes smollm2-135m, whose weights come from the package index.
-    Ctrl-C loses nothing: it prints the command that goes on.
+    Without a model it takes smollm2-135m, whose weights come from the package index; without a
+    suite the one of the model's kind. Ctrl-C loses nothing: it prints the command that resumes.
     """
-    from evenhand.audit.suites import load_suite
+    from evenhand.audit.auditing import plan_audit
 
     place = make_executor(executor, address, workers, devices)
-    loading = _loading(dtype, _first(devices, device), compiled)
-    _run(load_suite(suite), model, out, seed, kind, loading, place, budget, json, store)
+    options = _loading(dtype, _first(devices, device), compiled)
+    job = plan_audit(
+        model, suite, out=out, seed=seed, kind=kind, options=options, executor=place, store=store
+    )
+    _run(job, budget, json)
 
 
 def probe(
+    *,
     name: Annotated[str, typer.Argument(help="Which probe (evenhand ls probes).")],
     model: Model = "smollm2-135m",
     settings: Settings = None,
@@ -132,43 +140,46 @@ def probe(
 
     Example: evenhand probe underspecified smollm2-135m --set pairs=20 --set templates=1
     """
+    from evenhand.audit.auditing import plan_audit
     from evenhand.audit.suites import parse_suite
+    from evenhand.probes.registry import probe_class
 
+    read = "data" if "data" in probe_class(name).model_fields else "file"
+    files = {"file": pairs, "word_lists": word_lists, **({read: data} if data else {})}
     row = {"name": name, **parse_settings(settings or [])}
-    if as_published:
-        row["as_published"] = True
-    if pairs is not None:
-        row["file"] = str(pairs)
-    if word_lists is not None:
-        row["word_lists"] = str(word_lists)
-    if data is not None:
-        row["file" if name == "stereoset" else "data"] = str(data)
+    row |= {key: str(path) for key, path in files.items() if path is not None}
+    row |= {"as_published": True} if as_published else {}
     suite = parse_suite({"name": name, "probe": [row]}, f"probe {name}", name)
     place = make_executor(executor, address, workers, devices)
-    loading = _loading(dtype, _first(devices, device), compiled)
-    _run(suite, model, out, seed, kind, loading, place, budget, json, store)
+    options = _loading(dtype, _first(devices, device), compiled)
+    job = plan_audit(
+        model, suite, out=out, seed=seed, kind=kind, options=options, executor=place, store=store
+    )
+    _run(job, budget, json)
 
 
 def resume(
-    run: Annotated[Path, typer.Argument(help="The run folder.")],
+    *,
+    run: Annotated[Path, typer.Argument(help="The folder of an audit or a study.")],
     devices: Devices = None,
     executor: Where = "local",
     address: Address = None,
     workers: Workers = None,
     json: Json = None,
 ) -> None:
-    """Go on with a run that was interrupted or killed. Finished shards are not repeated."""
-    from evenhand.runs.kinds import resume as go_on
+    """Resume a run that was interrupted or killed. Finished work is not repeated."""
+    from evenhand.runs.kinds import resume as do_the_rest
 
     place = make_executor(executor, address, workers, devices)
     with interruptible(run), output.RichProgress() as progress:
-        finished = go_on(run, progress=progress, executor=place)
+        finished = do_the_rest(run, progress=progress, executor=place)
     output.give(finished, json)
 
 
 def check(
+    *,
     model: Model = "smollm2-135m",
-    suite: SuiteName = "quick",
+    suite: SuiteName = None,
     seed: Seed = 0,
     kind: Kind = None,
     dtype: Dtype = None,
@@ -180,17 +191,16 @@ def check(
 
     Time and memory come from a few questions of each probe, asked of the model for some seconds.
     """
-    from evenhand.audit.planning import forecast
-    from evenhand.audit.suites import load_suite
+    from evenhand.audit.planning import check as look_ahead
 
     options = _loading(dtype, device, compiled)
-    rows = forecast(load_suite(suite), model, seed=seed, kind=kind, options=options)
+    rows = [r.as_dict() for r in look_ahead(model, suite, seed=seed, kind=kind, options=options)]
     if output.write_json({"probes": rows}, json):
         return
     short = {"cpu_seconds": "cpu s", "seconds": "s", "load_s": "load s", "memory_mib": "MiB"}
     hidden = ("example", "notes")
     shown = [{short.get(k, k): v for k, v in row.items() if k not in hidden} for row in rows]
-    output.print_table(shown, f"{suite} on {model}")
+    output.print_table(shown, f"{suite or 'default suite'} on {model}")
     for row in rows:
         output.console().print(f"\n{row['probe']}: {row['example']}", markup=False)
         for note in row["notes"]:
@@ -246,26 +256,16 @@ def _loading(dtype: str | None, device: str | None, compiled: bool) -> LoadOptio
     return LoadOptions(dtype=dtype, device=device, compile=compiled)
 
 
-def _run(
-    suite: Suite, model: str, out: Path | None, seed: int, kind: str | None,
-    loading: LoadOptions, executor: Executor | None, budget: str | None,
-    json: str | None, store: str | None,
-) -> None:  # fmt: skip
+def _run(job: Audit, budget: str | None, json: str | None) -> None:
+    """Run an audit with a banner, progress and the way to resume it; give its result."""
     from evenhand import __version__
-    from evenhand.audit.auditing import Audit
     from evenhand.audit.planning import fit_to_budget, seconds
-    from evenhand.runs.room import default_folder
 
-    folder = out or default_folder(model, suite.name)
-    job = Audit(
-        suite, model, folder, seed, kind, loading, executor=executor, store=store,
-        named=out is not None,
-    )  # fmt: skip
     screen = output.console(stderr=True)
     if budget is not None:
         for note in fit_to_budget(job, seconds(budget)):
             screen.print(f"  budget {budget}: {note}", markup=False)
-    banner = f"evenhand {__version__}  {model}  suite {suite.name}  seed {seed}"
+    banner = f"evenhand {__version__}  {job.model}  suite {job.suite.name}  seed {job.seed}"
     with interruptible(lambda: job.folder), output.RichProgress(banner) as progress:
         job.progress = progress
         run = job.run()
@@ -274,7 +274,7 @@ def _run(
 
 @contextlib.contextmanager
 def interruptible(place: Path | Callable[[], Path]) -> Iterator[None]:
-    """On Ctrl-C or SIGTERM (a time limit of a cluster): say how to go on, exit 130.
+    """On Ctrl-C or SIGTERM (a time limit of a cluster): say how to resume, exit 130.
 
     In messages RUN becomes this run's folder.
     """
@@ -295,7 +295,7 @@ def interruptible(place: Path | Callable[[], Path]) -> Iterator[None]:
         raise type(error)(str(error).replace("evenhand resume RUN", again())) from error
     except KeyboardInterrupt as stop:
         output.console(stderr=True).print(
-            f"\nInterrupted; finished work is kept. Go on with: {again()}",
+            f"\nInterrupted; finished work is kept. Resume with: {again()}",
             markup=False,
             soft_wrap=True,
         )

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import shlex
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,16 +9,17 @@ import typer
 
 from evenhand.cli import output
 from evenhand.cli.options import Json
-from evenhand.cli.run import Address, Where, make_executor
+from evenhand.cli.run import Address, Where, interruptible, make_executor
 
 if TYPE_CHECKING:
     from evenhand.study.running import Study
 
 
 def study(
+    *,
     recipe: Annotated[str, typer.Argument(help="Packaged study or TOML file (e.g. kato).")],
     out: Annotated[
-        Path | None, typer.Option(help="Study folder. One with the same recipe is gone on with.")
+        Path | None, typer.Option(help="Study folder. One with the same recipe is resumed.")
     ] = None,
     data: Annotated[
         Path | None, typer.Option(help="What {data} in the recipe's paths stands for.")
@@ -49,7 +47,7 @@ def study(
     """Do intrinsic metrics predict behaviour? Train, change, measure and correlate embeddings.
 
     Every stage of every embedding is kept when it is finished: after Ctrl-C, or on another
-    machine with a copy of the folder, the same command goes on with what is missing.
+    machine with a copy of the folder, `evenhand resume` does what is missing.
 
     Example: evenhand study kato --data DIR --out runs/kato --jobs 2
     """
@@ -66,7 +64,7 @@ def study(
     folder = out or Path("runs") / f"study-{made.name}"
     make_executor(executor, address, workers)  # refuses what is none
     job = Study(
-        made, folder, data, jobs, chosen,
+        made, folder, data=data, jobs=jobs, stages=chosen,
         ray_address=address, on_ray=executor == "ray", workers=workers,
     )  # fmt: skip
     if plan:
@@ -82,7 +80,7 @@ def study(
         assert bring is not None
         taken = bring_back(folder, bring)
         output.console(stderr=True).print(f"{taken} results taken from {bring}", markup=False)
-    with _interruptible(recipe, folder, data), output.RichProgress() as progress:
+    with interruptible(folder), output.RichProgress() as progress:
         job.progress = progress
         run = job.run()
     output.give(run, json)
@@ -97,19 +95,3 @@ def _plan(job: Study, json: str | None) -> None:
     rows = job.plan()
     if not output.write_json({"stages": rows}, json):
         output.print_table(rows, f"study {job.recipe.name}")
-
-
-@contextlib.contextmanager
-def _interruptible(recipe: str, folder: Path, data: Path | None) -> Iterator[None]:
-    """On Ctrl-C: say how to go on, exit 130."""
-    try:
-        yield
-    except KeyboardInterrupt as stop:
-        words = [recipe, "--out", str(folder), *(["--data", str(data)] if data else [])]
-        again = f"evenhand study {shlex.join(words)}"
-        output.console(stderr=True).print(
-            f"\nInterrupted; finished stages are kept. Go on with: {again}",
-            markup=False,
-            soft_wrap=True,
-        )
-        raise typer.Exit(130) from stop

@@ -1,7 +1,7 @@
 """Reading run.json, which a full disk, an editor or a copy may have damaged.
 
-Everything that reads a run goes through `read_facts`, so damage is one message that says how to
-go on, and the rest of the code can rely on what it finds. Scores do not depend on run.json: their
+Everything that reads a run goes through `read_facts`, so damage is one message that says what
+to do, and the rest of the code can rely on what it finds. Scores do not depend on run.json: their
 files are named by what was asked of whom.
 """
 

@@ -88,8 +88,8 @@ class Run:
         if not path.is_file():
             what = "yet" if self.status != "finished" else "any more"
             raise RunError(
-                f"{self.folder}: the run is {self.status!r} and has no findings {what}. Go on "
-                f"with: evenhand resume {shlex.quote(str(self.folder))}"
+                f"{self.folder}: the run is {self.status!r} and has no findings {what}. Resume "
+                f"it with: evenhand resume {shlex.quote(str(self.folder))}"
             )
         try:
             found = from_json(path.read_bytes())

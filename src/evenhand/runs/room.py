@@ -1,7 +1,7 @@
 """Whether a folder has room for a run: free, left behind by a run of ours, or somebody's.
 
 Scores are worth hours and are named by their questions, so what a run left behind is used again
-and never written over by mistake: a run goes on where its scores are, or is refused with both
+and never written over by mistake: a run is resumed where its scores are, or is refused with both
 places named.
 """
 
@@ -96,8 +96,8 @@ def elsewhere(folder: Path, facts: Mapping[str, Any], store: str | None) -> str:
     here = place_of(store, folder) if store else str(folder / "scores")
     option = f"with --store {shlex.quote(theirs)}" if theirs else "without --store"
     return (
-        f"{folder}: holds a run that keeps its scores at {there!r}, not at {here!r}. Go on there "
-        f"with: evenhand resume {shlex.quote(str(folder))}   (or the same command {option}); "
+        f"{folder}: holds a run that keeps its scores at {there!r}, not at {here!r}. Resume it "
+        f"there with: evenhand resume {shlex.quote(str(folder))}   (or the same command {option}); "
         f"for a run of its own choose another folder with: --out DIR"
     )
 

@@ -6,7 +6,7 @@
     cells/<cell>/<stage>.json                one object of numbers per finished stage
 
 A stage is finished when its file is there; files are written whole or not at all, so a study
-that was stopped goes on with the first missing one, and several machines may share the folder.
+that was stopped is resumed at the first missing one, and several machines may share the folder.
 """
 
 from __future__ import annotations
@@ -76,5 +76,5 @@ class StudyFolder:
             return dict(json.loads(path.read_text(encoding="utf-8")))
         except json.JSONDecodeError as error:
             raise RunError(
-                f"{path}: damaged ({error}). Remove it and go on with the same command."
+                f"{path}: damaged ({error}). Remove it and give the same command again."
             ) from error

@@ -1,11 +1,11 @@
-"""Running a study into a folder, and going on where it stopped."""
+"""Running a study into a folder, and resuming it where it stopped."""
 
 from __future__ import annotations
 
 import os
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +40,7 @@ class Study:
     recipe: Recipe
     folder: Path
     data: Path | None = None
+    _: KW_ONLY
     jobs: int = 1
     stages: tuple[str, ...] = ()
     progress: Progress = field(default_factory=Silent)
@@ -238,11 +239,11 @@ def run_study(
     ray_address: str | None = None,
     workers: int | None = None,
 ) -> Run:
-    """Run a study, or go on with one, and give its run folder.
+    """Run a study, or resume one, and give its run folder.
 
     Args:
         recipe: what to do (`load_recipe`).
-        out: the folder; one that holds the same study is gone on with.
+        out: the folder; one that holds the same study is resumed.
         data: what `{data}` in the recipe's paths stands for.
         jobs: stages at a time, each in a process of its own; 0: one by one in this process.
         stages: only these (`corpus`, `vectors`, `intrinsic`, `hate_speech`, `coreference`).
@@ -252,7 +253,7 @@ def run_study(
     """
     place = Path(data) if data else None
     return Study(
-        recipe, Path(out), place, jobs, tuple(stages), progress or Silent(),
+        recipe, Path(out), place, jobs=jobs, stages=tuple(stages), progress=progress or Silent(),
         ray_address=ray_address, on_ray=on_ray, workers=workers,
     ).run()  # fmt: skip
 

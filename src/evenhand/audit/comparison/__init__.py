@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from evenhand.audit.comparison import items
@@ -11,19 +12,35 @@ from evenhand.errors import RunError
 from evenhand.probes.base import Probe
 from evenhand.probes.registry import probe_of
 from evenhand.runs.compared import Change, Comparison
+from evenhand.runs.kinds import kind_of
 from evenhand.runs.record import Run
 from evenhand.runs.story import rate_of
+
+
+def compare(*runs: Run | str | Path) -> Comparison:
+    """Runs or run folders side by side.
+
+    >>> compare("runs/before", "runs/after").findings  # doctest: +SKIP
+    """
+    return side_by_side([r if isinstance(r, Run) else Run.open(r) for r in runs])
 
 
 def side_by_side(runs: Sequence[Run]) -> Comparison:
     """The value and interval of each finding in every run, and each later run against the first.
 
+    Only findings about the audited models are compared, not those of a model that the suite
+    brought along.
+
     Raises:
-        RunError: fewer than two runs, or runs that did not ask the same.
+        RunError: fewer than two runs, runs that did not ask the same, or not audits.
     """
+    for run in runs:
+        instead = kind_of(run.facts).instead_of_comparing(run)
+        if instead:
+            raise RunError(f"compare: {instead}")
     _same_questions(runs)
     names = model_names(runs)
-    known = [{f.id: f for f in run.findings} for run in runs]
+    known = [items.own_findings(run) for run in runs]
     ids = list(dict.fromkeys(i for found in known for i in found))
     rows = []
     for place in ids:
@@ -62,13 +79,8 @@ def _change(
 
 
 def _asked(runs: Sequence[Run]) -> dict[str, type[Probe]]:
-    """The probes that every run has finished, by label."""
-    entries = [run.facts["probes"] for run in runs]
-    return {
-        label: probe_of(runs[0].facts, label)
-        for label in entries[0]
-        if all(e.get(label) and not e[label].get("skipped") for e in entries)
-    }
+    """The probes that every run has finished on its audited model, by label."""
+    return {label: probe_of(runs[0].facts, label) for label in items.shared_labels(*runs)}
 
 
 def _same_questions(runs: Sequence[Run]) -> None:

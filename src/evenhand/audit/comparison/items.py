@@ -17,22 +17,31 @@ import pyarrow.compute as pc
 
 from evenhand.errors import RunError
 from evenhand.probes.registry import probe_of
+from evenhand.runs.finding import Finding
 from evenhand.runs.record import Run
-from evenhand.runs.story import rate_of
+from evenhand.runs.story import audited_name, rate_of
 from evenhand.stats import bootstrap, permutation
 from evenhand.stats.multiple import benjamini_hochberg
 
 Floats = npt.NDArray[np.float64]
 
 
-def shared_labels(before: Run, after: Run) -> list[str]:
-    """Probes that both runs have asked."""
-    entries = [run.facts["probes"] for run in (before, after)]
-    return [
-        label
-        for label in entries[0]
-        if all(e.get(label) and not e[label].get("skipped") for e in entries)
-    ]
+def shared_labels(*runs: Run) -> list[str]:
+    """Probes that every run has asked of its audited model."""
+    asked = []
+    for facts in (run.facts for run in runs):
+        name = audited_name(facts)
+        entries = facts["probes"].items()
+        asked.append([
+            k for k, e in entries if not e.get("skipped") and e.get("model", name) == name
+        ])  # fmt: skip
+    return [label for label in asked[0] if all(label in labels for labels in asked)]
+
+
+def own_findings(run: Run) -> dict[str, Finding]:
+    """Findings about the audited model, by id."""
+    name = audited_name(run.facts)
+    return {f.id: f for f in run.findings if f.model == name}
 
 
 def matched(before: Run, after: Run, label: str) -> tuple[pa.Table, pa.Table]:
@@ -146,9 +155,9 @@ def finding_changes(before: Run, after: Run) -> list[dict[str, Any]]:
     `status`: persisted, gone, appeared, or nothing detected in both. A status compares two
     verdicts; whether the change itself is sure is the paired tests' business.
     """
-    known = {f.id: f for f in after.findings}
+    known = own_findings(after)
     rows = []
-    for old in before.findings:
+    for old in own_findings(before).values():
         new = known.pop(old.id, None)
         rows.append(_finding_row(old.id, old, new))
     rows += [_finding_row(place, None, new) for place, new in known.items()]

@@ -114,6 +114,22 @@ def _locate(spec: str) -> tuple[str, str]:
     return spec, spec
 
 
+def kind_of_spec(spec: str) -> str:
+    """The kind of a model, from its files and without loading it.
+
+    >>> kind_of_spec("smollm2-135m")
+    'causal'
+    """
+    if spec in PACKAGES:
+        return PACKAGES[spec].kind
+    name, source = _locate(spec)
+    if (Path(source) / MITIGATION).is_file():
+        from evenhand.models.loading.saved import read_facts
+
+        return str(read_facts(Path(source))["model"].get("kind", "causal"))
+    return "causal" if source.endswith(".gguf") else kind_of(source, name)
+
+
 def kind_of(source: str, name: str) -> str:
     """The kind that claims a file or folder, or that the checkpoint's architecture belongs to.
 

@@ -1,0 +1,78 @@
+"""Which suite asks a model: the one of its kind, and never one that has nothing to ask it."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
+
+from evenhand.audit.suites import Suite, load_suite, suite_names
+from evenhand.errors import EvenhandError, ModelError
+from evenhand.models.loading.resolver import adapter, kind_of_spec
+from evenhand.models.protocol import Model
+
+
+def choose_suite(
+    model: str | Model, suite: str | Path | Suite | None = None, kind: str | None = None
+) -> Suite:
+    """The suite that is asked for, else the one of the model's kind.
+
+    Args:
+        model: what a user typed, or a model object.
+        suite: a name, a TOML file or a suite.
+        kind: overrides the kind read from the model's files.
+
+    Raises:
+        ModelError: no suite is for this kind of model.
+    """
+    if suite is not None:
+        return suite if isinstance(suite, Suite) else load_suite(suite)
+    found = kind or kind_of_spec(model) if isinstance(model, str) else model.kind
+    for made in _readable():
+        if found in made.kinds:
+            return made
+    answers = adapter(found).answers if isinstance(model, str) else model.answers
+    raise ModelError(
+        f"no suite is for a model of kind {found!r}, which answers {_listed(answers)}. "
+        f"{_advice(answers)}"
+    )
+
+
+def require_fit(suite: Suite, model: Model) -> None:
+    """Refuse a suite of which nothing can be asked of the audited model.
+
+    Raises:
+        ModelError: naming the suites that fit.
+    """
+    if suite.asks(model.answers):
+        return
+    needs = dict.fromkeys(kind for e in suite.entries if not e.model for kind in e.probe.needs)
+    raise ModelError(
+        f"model {model.name!r} is a {model.kind} model and answers {_listed(model.answers)}; "
+        f"suite {suite.name!r} needs {' or '.join(needs) or 'models of its own'}, so nothing would "
+        f"be tested on it. {_advice(model.answers)}"
+    )
+
+
+def fitting(answers: frozenset[str]) -> list[str]:
+    """The suites that have something to ask a model that answers these request kinds."""
+    return [suite.name for suite in _readable() if suite.asks(answers)]
+
+
+def _readable() -> Iterator[Suite]:
+    """Every suite, but not one of another package that is broken."""
+    for name in suite_names():
+        with contextlib.suppress(EvenhandError):
+            yield load_suite(name)
+
+
+def _advice(answers: frozenset[str]) -> str:
+    names = fitting(answers)
+    see = "See which probes fit which models with: evenhand ls probes"
+    if not names:
+        return f"No suite fits it yet; scores of your own are read by: evenhand measure. {see}"
+    return f"Suites that fit: {', '.join(names)} (--suite {names[0]}). {see}"
+
+
+def _listed(answers: frozenset[str]) -> str:
+    return ", ".join(sorted(answers)) or "nothing"
