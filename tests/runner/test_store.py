@@ -7,6 +7,7 @@ import resource
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -96,6 +97,7 @@ def test_only_shards_that_were_asked_for_are_counted_and_each_once(tmp_path: Pat
 FULL_DISK = """
 import resource, signal, sys
 from pathlib import Path
+from typing import Any
 from evenhand.errors import RunError
 from evenhand.requests import Option
 from evenhand.runner.store import ShardStore
@@ -126,6 +128,18 @@ def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(RunError, match="cannot write"):
         ShardStore(tmp_path / "file" / "scores")
+
+
+@pytest.mark.parametrize("width", [np.float32, np.float64])
+def test_vectors_come_back_as_they_were_given(tmp_path: Path, width: Any) -> None:
+    """Whatever their precision; else a resumed run would differ in its last digits."""
+    given = np.random.default_rng(0).normal(size=(3, 5)).astype(width)
+    given[1, 2] = np.nan
+    store = ShardStore(tmp_path)
+    store.write("k", {"vector": given}, Embed)
+    found = ShardStore(tmp_path).read("k", Embed)
+    assert found is not None
+    assert np.array_equal(np.asarray(found["vector"]), given, equal_nan=True)
 
 
 def test_replacing_a_file_keeps_the_old_one_when_writing_fails(tmp_path: Path) -> None:

@@ -130,7 +130,7 @@ class Discovery(Probe):
     def compared(self) -> list[tuple[str, str]]:
         """The pairs of groups to compare."""
         if self.pairs is None:
-            return list(itertools.combinations(self.groups, 2))
+            return list(itertools.combinations(dict.fromkeys(self.groups), 2))
         found = []
         for pair in self.pairs:
             first, _, second = pair.partition(":")

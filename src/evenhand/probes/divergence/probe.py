@@ -71,7 +71,7 @@ class Divergence(Probe):
         text=("context_a", "context_b"), score=("hellinger2",), clusters=("prompt",)
     )
 
-    axes: tuple[str, ...] = ("gender", "religion", "race")
+    axes: tuple[str, ...] = Field(("gender", "religion", "race"), min_length=1)
     prompts: int = Field(24, ge=2)
     file: str | None = None
     lexicon: str = "contexts"
