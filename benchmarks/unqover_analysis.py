@@ -16,7 +16,7 @@ import numpy as np
 
 def main() -> None:
     from evenhand.metrics import unqover
-    from evenhand.probes.underspecified.measure import measure_cells
+    from evenhand.probes.underspecified.numbers import Sampling, measure_cells
     from evenhand.probes.underspecified.probe import Underspecified
 
     probe = Underspecified()
@@ -34,7 +34,7 @@ def main() -> None:
     }  # fmt: skip
     if "--all" in sys.argv:
         begun = time.perf_counter()
-        measure_cells(cells, resamples=200, samples=999)
+        measure_cells(cells, Sampling(200, 999))
         facts["statistics_seconds"] = time.perf_counter() - begun
     facts["peak_megabytes"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     print(json.dumps(facts, indent=1))

@@ -37,7 +37,7 @@ def main() -> None:
     from evenhand.models.loading.resolver import resolve
     from evenhand.models.loading.transformer import LoadOptions
     from evenhand.probes.underspecified.asking import asking
-    from evenhand.probes.underspecified.measure import measure_cells
+    from evenhand.probes.underspecified.numbers import Sampling, measure_cells
     from evenhand.probes.underspecified.probe import Underspecified, _form
     from evenhand.probes.underspecified.tables import extra_tables, summary
     from evenhand.runner.ask import Ask
@@ -69,12 +69,11 @@ def main() -> None:
     print(json.dumps(plain(facts)), flush=True)
     _write(options.json, facts)
     begun = time.perf_counter()
-    result = measure_cells(cells, resamples=options.resamples, seed=0)
+    result = measure_cells(cells, Sampling(options.resamples))
     facts["statistics_s"] = time.perf_counter() - begun
     neither = None if answers.neither is None else answers.neither.reshape(-1, 4)
     facts["summary"] = summary(result, design, kind, neither)
-    facts["gamma_group"] = result.get("gamma_group")
-    facts["gamma_term"] = result.get("gamma_term")
+    facts |= plain({k: v for k, v in result.lists.items() if k != "gamma"})
     tables = extra_tables(result, design, cells)
     facts["by_template"] = tables["by_template"].to_pylist()
     facts["variance"] = tables["variance"].to_pylist()

@@ -23,8 +23,8 @@ ALLOWED = {
     "plugins": {"errors"},
     "opening": {"errors"},
     "requests": {"errors", "strict"},
-    "metrics": {"errors", "strict"},
-    "stats": {"errors", "strict", "metrics"},
+    "metrics": {"errors", "strict", "stats"},
+    "stats": {"errors", "strict"},
     "words": NUMBERS,
     "words.sets": TEXT | {"models", "runner"},
     "corpora": TEXT | {"runner"},
@@ -41,6 +41,7 @@ ALLOWED = {
     "compat": RUNS,
     "exports": ABOVE,
     "viewer": ABOVE | {"exports"},
+    "measure": GROUND | {"probes"},
     "cli": ABOVE | {"exports", "viewer"},
 }
 HEAVY = {"torch", "transformers", "ray", "gensim"}

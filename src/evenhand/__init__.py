@@ -55,10 +55,12 @@ __all__ = [
     "load_model",
     "load_suite",
     "make_probe",
+    "measure",
     "resume",
 ]
 
 if TYPE_CHECKING:
+    from evenhand import measure
     from evenhand.audit.auditing import audit
     from evenhand.audit.comparison import compare
     from evenhand.audit.gate import gate
@@ -78,6 +80,8 @@ if TYPE_CHECKING:
 
 
 def __getattr__(name: str) -> Any:
+    if name == "measure":
+        return importlib.import_module("evenhand.measure")
     if name not in _HOMES:
         raise AttributeError(f"module 'evenhand' has no attribute {name!r}")
     return getattr(importlib.import_module(_HOMES[name]), _RENAMED.get(name, name))

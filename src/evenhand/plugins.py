@@ -24,6 +24,8 @@ MODELS = "evenhand.models"
 SUITES = "evenhand.suites"
 LEXICONS = "evenhand.lexicons"
 KINDS = "evenhand.kinds"
+READERS = "evenhand.readers"
+"""Measures from files that belong to no probe."""
 
 BUILT_IN: dict[str, dict[str, str]] = {
     PROBES: {
@@ -58,6 +60,11 @@ BUILT_IN: dict[str, dict[str, str]] = {
         "audit": "evenhand.audit.kind:AuditKind",
         "study": "evenhand.study.kind:StudyKind",
         "mitigation": "evenhand.mitigations.kind:MitigationKind",
+    },
+    READERS: {
+        "winobias": "evenhand.train.winobias:WinoBiasReader",
+        "gaps": "evenhand.study.gaps:GapsReader",
+        "correlation": "evenhand.study.correlation:CorrelationReader",
     },
 }
 

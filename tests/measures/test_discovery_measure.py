@@ -17,9 +17,10 @@ from typer.testing import CliRunner
 from evenhand.cli.main import app
 from evenhand.corpora.tables import from_columns
 from evenhand.errors import EvenhandError
-from evenhand.probes.discovery.measure import measure
+from told import told
 
 WORDS = ["kind", "Kind", "loud", "well-known", "n't", "the", ".", "rare", "dead", "so"]
+PAIR = {"group_a": "A", "group_b": "B"}
 NAMES = {"A": ["Tia", "Ebony", "Latoya", "Aiesha"], "B": ["Sara", "Katie", "Nancy", "Amanda"]}
 
 
@@ -176,7 +177,7 @@ def test_shares_of_success_are_taken_as_they_are():
             values = ("AB"[n // 4], f"n{n}", "c", f"w{w}", rates[n, w])
             for key, value in zip(columns, values):
                 columns[key].append(value)
-    found = measure(from_columns(columns, "memory"), "A", "B", min_count=1)
+    found = told("discovery", from_columns(columns, "memory"), **PAIR, min_count=1)
     by_word = {row["word"]: row for row in found["words"]}
     for w in range(3):
         assert by_word[f"w{w}"]["sr_a"] == pytest.approx(rates[:4, w].mean())
@@ -216,19 +217,19 @@ def test_a_group_with_one_name_has_a_p_but_no_interval(tmp_path):
 )
 def test_wrong_options_are_named(tmp_path, change, words):
     path = write(tmp_path / "t.csv", make_rows(per_context=5))
-    options = {"group_a": "A", "group_b": "B", **change}
     with pytest.raises(EvenhandError) as caught:
-        measure(path, options.pop("group_a"), options.pop("group_b"), **options)
+        told("discovery", path, **{**PAIR, **change})
     assert all(word in str(caught.value) for word in words)
 
 
 def test_the_released_test_refuses_groups_of_unequal_size(tmp_path):
     rows = make_rows(0, {"A": NAMES["A"][:3], "B": NAMES["B"]})
+    path = write(tmp_path / "t.csv", rows)
     with pytest.raises(EvenhandError, match="3 and 4 names"):
-        measure(write(tmp_path / "t.csv", rows), "A", "B", min_count=5, as_published=True)
+        told("discovery", path, **PAIR, min_count=5, as_published=True)
 
 
 def test_a_success_outside_0_to_1_is_refused_with_its_row(tmp_path):
     rows = [*make_rows(per_context=2), ("A", "Tia", "c1", "kind", 7)]
     with pytest.raises(EvenhandError, match=r"row 33, column success: the score '7'"):
-        measure(write(tmp_path / "t.csv", rows), "A", "B")
+        told("discovery", write(tmp_path / "t.csv", rows), **PAIR)

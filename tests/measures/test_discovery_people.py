@@ -19,26 +19,27 @@ from evenhand.probes.discovery.traits import (
     read_human,
 )
 from evenhand.probes.discovery.validity import SCALES, read_sheet, write_sheet
+from evenhand.strict import dumps
 
 
 def test_d_counts_alignments_of_both_ends_and_both_groups():
     maps = [("1", "violent", "threatening"), ("2", "violent", "threatening"),
             ("1", "educated", "high status"), ("1", "caring", "benevolent")]  # fmt: skip
     human = {"threatening - benevolent": (40.0, 65.0), "low status - high status": (50.0, 45.0)}
-    rows = {r["trait"]: r for r in orderings(["violent"], ["educated", "caring"], maps, human)}
+    rows = {r.trait: r for r in orderings(["violent"], ["educated", "caring"], maps, human)}
     assert len(rows) == len(TRAITS) == 16
     warm = rows["threatening - benevolent"]
-    assert (warm["c_a"], warm["c_b"], warm["d"], warm["order"]) == (-2, 1, -3, "≺")
-    assert (warm["human_mark"], warm["agrees"]) == ("†", True)
+    assert (warm.c_a, warm.c_b, warm.d, warm.order) == (-2, 1, -3, "≺")
+    assert (warm.people.human_mark, warm.people.agrees) == ("†", True)
     status = rows["low status - high status"]
-    assert (status["d"], status["order"], status["agrees"]) == (-1, "≺", False)
-    assert rows["cold - warm"]["order"] == "N/A"
+    assert (status.d, status.order, status.people.agrees) == (-1, "≺", False)
+    assert rows["cold - warm"].order == "N/A"
 
 
 def test_strong_orderings_are_marked():
     maps = [(str(n), "kind", "warm") for n in range(5)]
-    row = next(r for r in orderings(["kind"], [], maps) if r["trait"] == "cold - warm")
-    assert (row["d"], row["mark"]) == (5, "‡")
+    row = next(r for r in orderings(["kind"], [], maps) if r.trait == "cold - warm")
+    assert (row.d, row.mark) == (5, "‡")
 
 
 def test_unknown_traits_are_refused(tmp_path):
@@ -51,7 +52,7 @@ def test_unknown_traits_are_refused(tmp_path):
 @pytest.fixture
 def vectors():
     """Two traits have vectors; cold and warm are far apart, dishonest and sincere nearly alike."""
-    from evenhand.probes.association.measure import table_of
+    from evenhand.probes.association.score import table_of
 
     return table_of(
         ["kind", "icy", "warm", "cold", "dishonest", "sincere", "low", "status", "high"],
@@ -64,27 +65,27 @@ def test_suggestions_are_the_nearest_ends_by_cosine_one_per_trait(vectors):
     import numpy as np
 
     rows = suggest(["kind", "icy", "absent"], vectors, top=3)
-    best = {r["word"]: r for r in reversed(rows)}
-    assert best["kind"]["suggestion"] == "warm"
-    assert best["icy"]["suggestion"] == "cold"
+    best = {r.word: r for r in reversed(rows)}
+    assert best["kind"].suggestion == "warm"
+    assert best["icy"].suggestion == "cold"
     kind, warm, cold = (np.array(v) / np.linalg.norm(v) for v in ([1, 0.1, 0], [1, 0, 0],
                                                                   [0, 1, 0]))  # fmt: skip
-    assert best["kind"]["cosine"] == pytest.approx(kind @ warm, abs=1e-6)
-    assert best["kind"]["margin"] == pytest.approx(kind @ warm - kind @ cold, abs=1e-6)
-    of_kind = [r["suggestion"] for r in rows if r["word"] == "kind"]
+    assert best["kind"].cosine == pytest.approx(kind @ warm, abs=1e-6)
+    assert best["kind"].margin == pytest.approx(kind @ warm - kind @ cold, abs=1e-6)
+    of_kind = [r.suggestion for r in rows if r.word == "kind"]
     assert len(of_kind) == 3  # "low status" is the mean of its words
     assert not {"warm", "cold"} <= set(of_kind)
     lost = best["absent"]
-    assert (lost["suggestion"], lost["note"]) == ("", "no vector for this word")
-    near = next(r for r in rows if "sincere" in (r["suggestion"], r["opposite"]))
-    assert near["note"] == "unclear which end"
+    assert (lost.suggestion, lost.note) == ("", "no vector for this word")
+    near = next(r for r in rows if "sincere" in (r.suggestion, r.opposite))
+    assert near.note == "unclear which end"
 
 
 def test_suggestions_count_only_when_people_write_them_into_the_sheet(vectors, tmp_path):
     path = tmp_path / "sheet.csv"
     suggestions.write_sheet(suggest(["kind", "icy"], vectors, top=1), path)
     assert read_alignments(path) == []
-    assert all(r["n"] == 0 for r in orderings(["kind"], ["icy"], read_alignments(path)))
+    assert all(r.n == 0 for r in orderings(["kind"], ["icy"], read_alignments(path)))
     with path.open() as file:
         rows = list(csv.DictReader(file))
     assert [r["suggestion"] for r in rows] == ["cold", "warm"]
@@ -134,9 +135,8 @@ def test_the_sheet_goes_out_blind_and_comes_back_with_means(tmp_path):
         for i, row in enumerate(out):
             writer.writerow({**row, **dict.fromkeys(SCALES, i + 1)})
     found = read_sheet(path)
-    assert found["grammar"]["mean"] == 3.0
-    assert found["grammar"]["n"] == 5
-    assert json.dumps(found)
+    assert (found.grammar.mean, found.grammar.n) == (3.0, 5)
+    assert list(json.loads(dumps(found.as_dict()))) == ["rows", *SCALES]
 
 
 def test_a_score_outside_1_to_5_is_refused(tmp_path):

@@ -14,9 +14,10 @@ from evenhand.errors import DataError, ModelError, SpecError
 from evenhand.metrics import association as metrics
 from evenhand.metrics import embedding
 from evenhand.models.vectors.files import VectorTable, open_vectors, resolve_vectors
-from evenhand.probes.association import measure as association
-from evenhand.strict import dumps
+from evenhand.probes.association.score import Options, associate, choose_tests
+from evenhand.strict import plain
 from evenhand.words.lexicons import WordSets
+from told import told
 
 NAMES = {key: tuple(f"{key}{k}" for k in range(n)) for key, n in zip("xyab", (6, 6, 4, 5))}
 
@@ -35,9 +36,8 @@ def made_test(**changed: tuple[str, ...]) -> WordSets:
 
 
 def one(vectors: VectorTable, test: WordSets, **options: object) -> dict[str, object]:
-    found = association.measure(vectors, [test], **options)  # type: ignore[arg-type]
-    json.loads(dumps(found))
-    return found["tests"][0]  # type: ignore[no-any-return]
+    (row,) = associate(vectors, [test], Options(**options))  # type: ignore[arg-type]
+    return dict(plain(row))
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -172,7 +172,7 @@ def test_raw_norms_change_rnsb_only() -> None:
 
 def test_q_corrects_over_the_tests() -> None:
     tests = [made_test(), made_test(x=("gone",)), made_test(a=NAMES["b"], b=NAMES["a"])]
-    rows = association.measure(made(), tests)["tests"]
+    rows = told("association", vectors=made(), tests=tests)["tests"]
     assert rows[1]["q"] is None
     assert all(row["q"] >= row["p_two_sided"] for row in (rows[0], rows[2]))
 
@@ -180,43 +180,43 @@ def test_q_corrects_over_the_tests() -> None:
 def test_tests_from_a_file(tmp_path: Path) -> None:
     path = tmp_path / "mine.json"
     path.write_text(json.dumps({"mine": {key: list(words) for key, words in NAMES.items()}}))
-    row = association.measure(made(), str(path))["tests"][0]
+    row = told("association", vectors=made(), tests=str(path))["tests"][0]
     assert row["test"] == "mine"
     assert row["effect_size"] == one(made(), made_test())["effect_size"]
 
 
 def test_wrong_options() -> None:
     with pytest.raises(SpecError, match=r"unknown test 'waet6'. Did you mean"):
-        association.measure(made(), "waet6")
+        told("association", vectors=made(), tests="waet6")
     with pytest.raises(SpecError, match="no test is named"):
-        association.measure(made(), " , ")
-    with pytest.raises(SpecError, match="max_missing: '2' is not a share"):
-        association.measure(made(), "weat1", max_missing=2)
-    with pytest.raises(SpecError, match="unknown way to treat missing words 'balance'. Did you"):
-        association.measure(made(), "weat1", missing="balance")
-    with pytest.raises(SpecError, match="--also: unknown metric 'mca'. Did you mean 'mac'"):
-        association.measure(made(), "weat1", also=["mca"])
+        told("association", vectors=made(), tests=" , ")
+    with pytest.raises(SpecError, match="max_missing: .*less than or equal to 1; got 2"):
+        told("association", vectors=made(), tests="weat1", max_missing=2)
+    with pytest.raises(SpecError, match="'threshold', 'keep' or 'balanced'; got 'balance'"):
+        told("association", vectors=made(), tests="weat1", missing="balance")
+    with pytest.raises(SpecError, match="also.0: .*'mac'.*; got 'mca'"):
+        told("association", vectors=made(), tests="weat1", also=["mca"])
     with pytest.raises(DataError, match="no such file"):
-        association.measure("gone.txt", "weat1")
+        told("association", vectors="gone.txt", tests="weat1")
 
 
 @pytest.mark.shared
 def test_files_of_sentence_tests_can_be_read(shared: Path) -> None:
     folder = shared / "data" / "word_sets" / "seat"
-    found = association.choose_tests(folder / "weat7.jsonl")[0]
+    found = choose_tests(folder / "weat7.jsonl")[0]
     assert (found.name, found.x_label, found.b_label) == ("weat7", "Math", "FemaleTerms")
-    read = [association.choose_tests(path)[0] for path in sorted(folder.glob("*.jsonl"))]
+    read = [choose_tests(path)[0] for path in sorted(folder.glob("*.jsonl"))]
     assert len(read) == 50
     # Word tests of these files agree with the published effect size on the Google News vectors.
     path = shared / "data" / "embeddings" / "googlenews_w2v_300d_subset.bin.gz"
-    row = association.measure(path, [found], resamples=0)["tests"][0]
-    assert row["effect_size_ddof1"] == pytest.approx(0.9664, abs=1e-4)
+    row = associate(open_vectors(path), [found], Options(resamples=0))[0]
+    assert row.effect_size_ddof1 == pytest.approx(0.9664, abs=1e-4)
 
 
 @pytest.mark.shared
 def test_real_subset_files_agree_with_each_other(shared: Path) -> None:
     path = shared / "data" / "embeddings" / "glove_6B_50d_subset.txt.gz"
-    rows = association.measure(path, "weat7,weat8", resamples=50)["tests"]
+    rows = told("association", vectors=path, tests="weat7,weat8")["tests"]
     assert rows[0]["effect_size"] == pytest.approx(1.5442, abs=1e-4)
     assert rows[1]["effect_size"] == pytest.approx(1.5336, abs=1e-4)
 
@@ -228,7 +228,7 @@ def test_exact_p_of_the_published_tests_on_glove() -> None:
     except ModelError as error:
         pytest.skip(str(error))
     tests = "weat6,weat7,weat8,weat9_wefe,weat10_wefe"
-    rows = association.measure(vectors, tests, resamples=50)["tests"]
+    rows = told("association", vectors=vectors, tests=tests)["tests"]
     wanted = [7.8e-5, 2.3e-4, 3.9e-4, 0.026, 0.0985]
     assert [row["p_method"] for row in rows] == ["exact"] * 5
     assert [row["p_right"] for row in rows] == pytest.approx(wanted, rel=0.03)

@@ -10,9 +10,10 @@ from typer.testing import CliRunner
 
 from evenhand.cli.main import app
 from evenhand.errors import DataError
-from evenhand.probes.pronouns import coreference as job
+from evenhand.probes.winobias import coreference as job
 from evenhand.train.coreference_data import HeadMatch
 from evenhand.words.conll import Document, write_conll
+from told import told
 
 
 def documents(n: int, wrong: int = 0) -> list[Document]:
@@ -31,9 +32,8 @@ def folder(tmp_path: Path) -> Path:
 
 def test_scores_and_gap_of_files(folder: Path) -> None:
     gold = folder / "gold.conll"
-    found = job.measure(
-        gold, folder / "pro.conll", anti_gold=gold, anti_predictions=folder / "anti.conll"
-    )
+    anti = {"anti_gold": gold, "anti_predictions": folder / "anti.conll"}
+    found = told("coreference", folder / "pro.conll", gold=gold, **anti)
     rows = {(r["metric"], r["part"]): r for r in found["gaps"]}
     assert found["accuracy"] == pytest.approx(10 / 12)
     assert rows["muc", "recall"]["pro"] == pytest.approx(10 / 12)
@@ -46,20 +46,20 @@ def test_scores_and_gap_of_files(folder: Path) -> None:
 
 def test_equal_sides_have_no_gap() -> None:
     counts = job.counts_of([(d, d) for d in documents(5)])
-    assert {row["gap"] for row in job.gaps(counts, counts)} == {0.0}
-    assert {row["p"] for row in job.gaps(counts, counts)} == {1.0}
+    assert {row.gap for row in job.gaps(counts, counts)} == {0.0}
+    assert {row.p for row in job.gaps(counts, counts)} == {1.0}
     with pytest.raises(DataError, match="pair by pair"):
         job.gaps(counts, counts[:3])
 
 
 def test_a_missing_or_other_document_is_named(folder: Path) -> None:
-    gold = documents(2)
+    gold, gold_file = documents(2), folder / "gold.conll"
     with pytest.raises(DataError, match="no document 'd1'"):
         job.aligned(gold, gold[:1])
     with pytest.raises(DataError, match="3 tokens, the gold one 8"):
         job.aligned(gold[:1], [Document("d0", ("a", "b", "c"))])
     with pytest.raises(DataError, match="belong together"):
-        job.measure(folder / "gold.conll", folder / "pro.conll", anti_gold=folder / "gold.conll")
+        told("coreference", folder / "pro.conll", gold=gold_file, anti_gold=gold_file)
 
 
 def test_the_command_prints_one_json_object(folder: Path) -> None:

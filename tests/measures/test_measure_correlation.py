@@ -11,7 +11,7 @@ import pytest
 
 from evenhand.corpora.tables import Table, from_columns, read_table
 from evenhand.errors import DataError, SpecError
-from evenhand.study import correlation
+from told import told
 
 QUICK = {"resamples": 199}
 
@@ -26,7 +26,7 @@ def made() -> Table:
 
 
 def test_a_row_for_each_value_and_pair() -> None:
-    found = correlation.measure(made(), x=["x", "flat"], y=["y"], by="kind", **QUICK)
+    found = told("correlation", made(), x=["x", "flat"], y=["y"], by="kind", **QUICK)
     assert [(r["x"], r["by"], r["n"], r["n_missing"]) for r in found["rows"]] == [
         ("x", "p", 19, 1), ("flat", "p", 19, 1), ("x", "q", 20, 0), ("flat", "q", 20, 0),
     ]  # fmt: skip
@@ -41,7 +41,7 @@ def test_a_row_for_each_value_and_pair() -> None:
 def test_coefficients_agree_with_scipy() -> None:
     stats = pytest.importorskip("scipy.stats")
     table = made()
-    row = correlation.measure(table, x=["x"], y=["y"], **QUICK)["rows"][0]
+    row = told("correlation", table, x=["x"], y=["y"], **QUICK)["rows"][0]
     keep = ~np.isnan(table.numbers("y"))
     x, y = table.numbers("x")[keep], table.numbers("y")[keep]
     assert row["by"] is None
@@ -55,32 +55,32 @@ def test_strata_can_tell_another_story_than_the_pooled_number() -> None:
     table = from_columns(
         {"x": np.r_[up, up + 30], "y": np.r_[-up, 60 - up], "family": ["m"] * 20 + ["n"] * 20}, "t"
     )
-    row = correlation.measure(table, x=["x"], y=["y"], strata="family", **QUICK)["rows"][0]
+    row = told("correlation", table, x=["x"], y=["y"], strata="family", **QUICK)["rows"][0]
     assert row["spearman"] > 0.4
     assert [(part["stratum"], part["n"]) for part in row["strata"]] == [("m", 20), ("n", 20)]
     assert [part["spearman"] for part in row["strata"]] == pytest.approx([-1, -1])
 
 
 def test_same_seed_same_result() -> None:
-    one = correlation.measure(made(), x=["x"], y=["y"], seed=1, **QUICK)
-    assert one == correlation.measure(made(), x=["x"], y=["y"], seed=1, **QUICK)
-    assert one != correlation.measure(made(), x=["x"], y=["y"], seed=2, **QUICK)
+    one = told("correlation", made(), x=["x"], y=["y"], seed=1, **QUICK)
+    assert one == told("correlation", made(), x=["x"], y=["y"], seed=1, **QUICK)
+    assert one != told("correlation", made(), x=["x"], y=["y"], seed=2, **QUICK)
 
 
 def test_too_few_pairs_are_a_reason() -> None:
     table = from_columns({"x": [1.0, 2.0], "y": [2.0, 1.0]}, "t")
-    row = correlation.measure(table, x=["x"], y=["y"], **QUICK)["rows"][0]
+    row = told("correlation", table, x=["x"], y=["y"], **QUICK)["rows"][0]
     assert row["spearman"] is None
     assert "too few" in row["reason"]
 
 
 def test_wrong_columns() -> None:
     with pytest.raises(DataError, match="Missing: z"):
-        correlation.measure(made(), x=["z"], y=["y"])
+        told("correlation", made(), x=["z"], y=["y"])
     with pytest.raises(DataError, match="row 1, column kind: 'p' is not a number"):
-        correlation.measure(made(), x=["kind"], y=["y"])
+        told("correlation", made(), x=["kind"], y=["y"])
     with pytest.raises(SpecError, match="no column is named"):
-        correlation.measure(made(), x=[], y=["y"])
+        told("correlation", made(), x=[], y=["y"])
 
 
 def repeated() -> Table:
@@ -95,7 +95,7 @@ def repeated() -> Table:
 
 def test_repeated_runs_become_one_point_and_give_the_ceiling() -> None:
     table = repeated()
-    found = correlation.measure(table, x=["x"], y=["y", "noise"], replicates="kind=same", **QUICK)
+    found = told("correlation", table, x="x", y="y,noise", replicates="kind=same", **QUICK)
     good, bad = found["rows"]
     assert (good["n"], bad["n"]) == (31, 31)
     y = table.numbers("y")
@@ -116,8 +116,8 @@ def test_a_gap_that_is_noise_says_so() -> None:
     quiet = table.numbers("noise").copy()
     quiet[:30] *= 0.3
     columns = {"x": table.numbers("x"), "y": quiet, "kind": list(table.labels("kind"))}
-    row = correlation.measure(
-        from_columns(columns, "t"), x=["x"], y=["y"], replicates="kind=same", **QUICK
+    row = told(
+        "correlation", from_columns(columns, "t"), x=["x"], y=["y"], replicates="kind=same", **QUICK
     )["rows"][0]
     assert row["reliability_y"] < 0
     assert row["ceiling"] == 0
@@ -126,22 +126,22 @@ def test_a_gap_that_is_noise_says_so() -> None:
 
 def test_wrong_replicates() -> None:
     with pytest.raises(SpecError, match="'kind' does not say which rows"):
-        correlation.measure(repeated(), x=["x"], y=["y"], replicates="kind")
+        told("correlation", repeated(), x=["x"], y=["y"], replicates="kind")
     with pytest.raises(SpecError, match="no row has 'other' in column 'kind'"):
-        correlation.measure(repeated(), x=["x"], y=["y"], replicates="kind=other")
+        told("correlation", repeated(), x=["x"], y=["y"], replicates="kind=other")
 
 
 def test_several_columns_may_part_the_table() -> None:
-    found = correlation.measure(made(), x=["x"], y=["y"], by=["all", "kind"], **QUICK)
+    found = told("correlation", made(), x=["x"], y=["y"], by=["all", "kind"], **QUICK)
     assert [row["by"] for row in found["rows"]] == ["z / p", "z / q"]
-    alone = correlation.measure(made(), x=["x"], y=["y"], by="kind", **QUICK)
+    alone = told("correlation", made(), x=["x"], y=["y"], by="kind", **QUICK)
     assert [r["spearman"] for r in found["rows"]] == [r["spearman"] for r in alone["rows"]]
 
 
 def test_pairs_that_share_permutations_get_the_numbers_of_pairs_alone() -> None:
     table = repeated()
-    both = correlation.measure(table, x=["x"], y=["y", "noise"], seed=4, **QUICK)["rows"]
-    alone = correlation.measure(table, x=["x"], y=["noise"], seed=4, **QUICK)["rows"]
+    both = told("correlation", table, x=["x"], y=["y", "noise"], seed=4, **QUICK)["rows"]
+    alone = told("correlation", table, x=["x"], y=["noise"], seed=4, **QUICK)["rows"]
     for key in ("spearman", "p", "low", "high", "pearson", "kendall"):
         assert both[1][key] == pytest.approx(alone[0][key], abs=1e-12)
 
@@ -153,7 +153,8 @@ KEYS = ("task", "algorithm", "modification_wordset")
 def study(shared: Path) -> dict[str, Any]:
     """Every correlation of the published study from its 648 runs."""
     table = read_table(shared / "data" / "kato" / "kato_runs.parquet")
-    found = correlation.measure(
+    found = told(
+        "correlation",
         table,
         x=[c for c in table.columns if c.startswith(("weat_es_", "rnsb_"))],
         y=[c for c in table.columns if c.endswith("_diff")],

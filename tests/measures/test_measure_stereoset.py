@@ -11,9 +11,10 @@ from typing import Any
 import pytest
 
 from evenhand.errors import DataError
-from evenhand.probes.stereoset import measure as stereoset
+from evenhand.probes.stereoset import files
 from in_process import evenhand
 from made_benchmarks import stereoset_gold
+from told import told
 
 SCORES = {"s": 3.0, "a": 2.0, "u": 1.0}
 PUBLISHED = "predictions_gpt2_ModelNSP_GPT2LM.json.xz"
@@ -52,15 +53,15 @@ def test_ids_that_the_gold_file_does_not_have_are_refused(tmp_path: Path) -> Non
 def test_further_ids_beside_a_part_of_the_gold_file_are_left_out(tmp_path: Path) -> None:
     gold = stereoset_gold(tmp_path)
     path = predictions_file(tmp_path, rows_of("x", "y"), rows_of("z"))
-    whole = stereoset.measure(gold, path)
+    whole = told("stereoset", path, gold=gold)
     predictions_file(tmp_path, rows_of("x", "y", "w"), rows_of("z"))
     with pytest.warns(UserWarning, match="3 of 12 sentence ids are not in .*left out"):
-        assert stereoset.measure(gold, path) == whole
+        assert told("stereoset", path, gold=gold) == whole
 
 
 def test_an_example_with_a_part_of_its_sentences_counts_as_failed(tmp_path: Path) -> None:
     gold = stereoset_gold(tmp_path)
-    found = stereoset.measure(gold, predictions_file(tmp_path, rows_of("x", "y")[:-2]))
+    found = told("stereoset", predictions_file(tmp_path, rows_of("x", "y")[:-2]), gold=gold)
     assert (found["n"], found["n_missing"], found["n_failed"]) == (1, 2, 1)
 
 
@@ -76,10 +77,10 @@ def test_two_scores_for_one_sentence_are_refused(tmp_path: Path) -> None:
 def test_equal_rows_count_once_with_a_note(tmp_path: Path) -> None:
     gold = stereoset_gold(tmp_path)
     path = predictions_file(tmp_path, rows_of("x", "y"), rows_of("z"))
-    once = stereoset.measure(gold, path)
+    once = told("stereoset", path, gold=gold)
     predictions_file(tmp_path, [*rows_of("x", "y"), *rows_of("x")], rows_of("z"))
     with pytest.warns(UserWarning, match="3 sentence ids stand there more than once.*'xs'"):
-        assert stereoset.measure(gold, path) == once
+        assert told("stereoset", path, gold=gold) == once
     done = evenhand(
         "measure", "stereoset", "--gold", "gold.json", "p.json", "--json", "-", cwd=tmp_path
     )
@@ -92,7 +93,7 @@ def test_missing_and_failed_examples_are_counted_as_coverage(tmp_path: Path) -> 
     gold = stereoset_gold(tmp_path)
     failed = [r | {"score": None if r["id"] == "yu" else r["score"]} for r in rows_of("y")]
     path = predictions_file(tmp_path, rows_of("x") + failed)
-    found = stereoset.measure(gold, path)
+    found = told("stereoset", path, gold=gold)
     counts = ("n_examples", "n", "n_missing", "n_failed", "coverage")
     assert [found[k] for k in counts] == [3, 1, 2, 1, pytest.approx(1 / 3)]
     assert found["scores"]["intrasentence"]["gender"]["coverage"] == 0.5
@@ -118,7 +119,7 @@ def test_rows_that_are_no_predictions_are_named(
     intra: object, message: str, tmp_path: Path
 ) -> None:
     with pytest.raises(DataError, match=message):
-        stereoset.read_predictions(predictions_file(tmp_path, intra))
+        files.read_predictions(predictions_file(tmp_path, intra))
 
 
 def test_a_gold_file_that_repeats_sentences_is_refused(tmp_path: Path) -> None:
@@ -127,14 +128,14 @@ def test_a_gold_file_that_repeats_sentences_is_refused(tmp_path: Path) -> None:
     data["data"]["intrasentence"] *= 2
     gold.write_text(json.dumps(data))
     with pytest.raises(DataError, match="6 sentence ids stand there more than once.*'xs'"):
-        stereoset.read_gold(gold)
+        files.read_gold(gold)
 
 
 def test_a_file_that_was_cut_off_is_named(tmp_path: Path) -> None:
     packed = gzip.compress(stereoset_gold(tmp_path).read_bytes())
     (tmp_path / "cut.json.gz").write_bytes(packed[: len(packed) // 2])
     with pytest.raises(DataError, match="cut.json.gz: broken gzip data"):
-        stereoset.read_gold(tmp_path / "cut.json.gz")
+        files.read_gold(tmp_path / "cut.json.gz")
 
 
 @pytest.mark.shared
@@ -143,11 +144,11 @@ def test_published_predictions_of_one_split_keep_their_numbers(
 ) -> None:
     folder = shared / "data" / "stereoset"
     gold, whole = folder / "dev.json.gz", folder / "predictions" / PUBLISHED
-    found = stereoset.measure(gold, whole, resamples=50)
+    found = told("stereoset", whole, gold=gold, resamples=50)
     counts = ("n_examples", "n", "n_missing", "n_failed", "coverage")
     assert [found[k] for k in counts] == [4229, 4229, 0, 0, 1.0]
     path = predictions_file(tmp_path, json.loads(lzma.decompress(whole.read_bytes()))[INTRA])
-    half = stereoset.measure(gold, path, resamples=50)
+    half = told("stereoset", path, gold=gold, resamples=50)
     assert [half[k] for k in counts] == [4229, 2106, 2123, 0, pytest.approx(2106 / 4229)]
     for domain, row in found["scores"][INTRA].items():
         for name in ("lms", "ss", "icat"):
@@ -159,5 +160,6 @@ def test_published_predictions_are_refused_for_another_gold_file(
     tmp_path: Path, shared: Path
 ) -> None:
     folder = shared / "data" / "stereoset"
+    predictions = folder / "predictions" / PUBLISHED
     with pytest.raises(DataError, match="12687 of 12687 sentence ids are not in .*gold.json"):
-        stereoset.measure(stereoset_gold(tmp_path), folder / "predictions" / PUBLISHED)
+        told("stereoset", predictions, gold=stereoset_gold(tmp_path))

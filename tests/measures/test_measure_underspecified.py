@@ -15,8 +15,9 @@ import pytest
 
 from evenhand.corpora.tables import from_columns
 from evenhand.errors import DataError
-from evenhand.probes.underspecified import measure as underspecified
+from evenhand.probes.underspecified.cells import ALSO
 from evenhand.strict import dumps
+from told import told
 
 from .conftest import write_csv
 
@@ -25,7 +26,7 @@ Rows = list[dict[str, Any]]
 
 def measured(rows: Rows, **options: Any) -> dict[str, Any]:
     table = from_columns({key: [row.get(key) for row in rows] for key in rows[0]}, "rows")
-    return underspecified.measure(table, **{"resamples": 100, "samples": 999, **options})
+    return told("underspecified", table, **{"resamples": 100, "samples": 999, **options})
 
 
 def by_key(rows: Rows, *keys: str) -> dict[tuple[str, ...], dict[str, Any]]:
@@ -35,7 +36,7 @@ def by_key(rows: Rows, *keys: str) -> dict[tuple[str, ...], dict[str, Any]]:
 @pytest.mark.shared
 def test_golden_ethnicity(golden_rows: Callable[..., Any], tmp_path: Path) -> None:
     rows, expected = golden_rows("analysis_ethnicity.json")
-    found = underspecified.measure(write_csv(tmp_path / "t.csv", rows), resamples=50)
+    found = told("underspecified", write_csv(tmp_path / "t.csv", rows), resamples=50)
     names = {"delta": "delta", "epsilon": "epsilon", "mean_score": "avgS", "mu": "mu", "eta": "eta"}
     for ours, theirs in names.items():
         assert found[ours] == pytest.approx(expected[theirs], abs=1e-12)
@@ -59,7 +60,7 @@ def test_golden_ethnicity(golden_rows: Callable[..., Any], tmp_path: Path) -> No
 @pytest.mark.shared
 def test_golden_paper_example(golden_rows: Callable[..., Any], tmp_path: Path) -> None:
     rows, expected = golden_rows("paper_example.json")
-    found = underspecified.measure(write_csv(tmp_path / "t.csv", rows))
+    found = told("underspecified", write_csv(tmp_path / "t.csv", rows))
     assert found["mu"] == pytest.approx(0.1575, abs=1e-12)
     assert found["delta"] == pytest.approx(expected["delta"], abs=1e-12)
     group = by_key(found["gamma_group"], "group")
@@ -73,12 +74,13 @@ def test_formats_and_row_order_do_not_matter(
     made_rows: Callable[..., Rows], tmp_path: Path
 ) -> None:
     rows = made_rows(lean=0.2)
-    wanted = underspecified.measure(write_csv(tmp_path / "t.csv", rows), resamples=20, samples=99)
+    few = {"resamples": 20, "samples": 99}
+    wanted = told("underspecified", write_csv(tmp_path / "t.csv", rows), **few)
     random.Random(1).shuffle(rows)
     (tmp_path / "t.jsonl").write_text("\n".join(json.dumps(row) for row in rows))
     pq.write_table(pa.Table.from_pylist(rows), tmp_path / "t.parquet")
     for name in ("t.jsonl", "t.parquet"):
-        found = underspecified.measure(tmp_path / name, resamples=20, samples=99)
+        found = told("underspecified", tmp_path / name, **few)
         assert dumps(found) == dumps(wanted)
 
 
@@ -231,7 +233,7 @@ def test_wrong_rows_are_named(
     rows = made_rows(terms=2)
     rows[3].update(change)
     with pytest.raises(DataError, match=message):
-        underspecified.measure(write_csv(tmp_path / "t.csv", rows))
+        told("underspecified", write_csv(tmp_path / "t.csv", rows))
 
 
 def test_an_optional_column_without_any_value_is_as_good_as_absent(
@@ -242,10 +244,10 @@ def test_an_optional_column_without_any_value_is_as_good_as_absent(
     ]
     wanted = dumps(measured(rows))
     for blank in ("", None, float("nan")):
-        filled = [row | dict.fromkeys(underspecified.OPTIONAL, blank) for row in rows]
+        filled = [row | dict.fromkeys(ALSO, blank) for row in rows]
         assert dumps(measured(filled)) == wanted
         pq.write_table(pa.Table.from_pylist(filled), tmp_path / "t.parquet")
-        found = underspecified.measure(tmp_path / "t.parquet", resamples=100, samples=999)
+        found = told("underspecified", tmp_path / "t.parquet", resamples=100, samples=999)
         assert dumps(found) == wanted
 
 

@@ -11,8 +11,8 @@ from evenhand.errors import DataError
 from evenhand.metrics import gaps as metric
 
 
-def rows(found: dict[str, object]) -> dict[str, dict[str, float]]:
-    return {row["metric"]: row for row in found["gaps"]}  # type: ignore[attr-defined]
+def rows(found: metric.GroupGaps) -> dict[str, metric.Gap]:
+    return {row.metric: row for row in found.gaps}
 
 
 def test_rates_by_hand() -> None:
@@ -46,29 +46,29 @@ def test_a_real_gap_is_found_and_no_gap_is_not() -> None:
     group = ["a", "b"] * 1_000
     noise = rng.random(2_000) < np.where(np.asarray(group) == "a", 0.1, 0.3)
     found = rows(metric.group_gaps(truth, truth ^ noise, group, "a", "b"))
-    assert found["recall"]["p"] < 0.01
-    assert found["recall"]["low"] < 0.2 < found["recall"]["high"]
+    assert found["recall"].p < 0.01
+    assert found["recall"].low < 0.2 < found["recall"].high
     even = rows(metric.group_gaps(truth, truth ^ (rng.random(2_000) < 0.2), group, "a", "b"))
-    assert even["recall"]["low"] < 0 < even["recall"]["high"]
-    assert even["recall"]["p"] > 0.01
+    assert even["recall"].low < 0 < even["recall"].high
+    assert even["recall"].p > 0.01
 
 
 def test_swapping_the_groups_turns_the_sign() -> None:
     truth, said, group = [1, 1, 0, 0, 1, 0], [1, 0, 1, 0, 1, 0], list("aabbab")
     ours, theirs = (rows(metric.group_gaps(truth, said, group, *g)) for g in ("ab", "ba"))
-    assert ours["accuracy"]["gap"] == -theirs["accuracy"]["gap"]
+    assert ours["accuracy"].gap == -theirs["accuracy"].gap
 
 
 def test_p_is_never_zero_and_the_null_is_the_label_shuffle() -> None:
     truth, said = [1] * 20 + [0] * 20, [1] * 20 + [0] * 20
     found = rows(metric.group_gaps(truth, said, ["a", "b"] * 20, "a", "b", resamples=100))
-    assert found["f1"]["p"] == 1.0
+    assert found["f1"].p == 1.0
 
 
 def test_a_group_of_one_class_has_a_reason() -> None:
     found = rows(metric.group_gaps([1, 1, 0, 1], [1, 0, 0, 1], list("aabb"), "a", "b"))
-    assert np.isnan(found["fpr"]["gap"])
-    assert found["fpr"]["reason"] == "group 'a' has no negative example, so its fpr is undefined"
+    assert np.isnan(found["fpr"].gap)
+    assert found["fpr"].reason == "group 'a' has no negative example, so its fpr is undefined"
 
 
 def test_unequal_lengths_are_refused() -> None:

@@ -17,22 +17,21 @@ import pytest
 from evenhand.errors import DataError
 from evenhand.metrics.bbq import bias_ambiguous, bias_disambiguated, outcomes
 from evenhand.metrics.honest import hurtful
+from evenhand.metrics.stereoset import Outcomes
 from evenhand.models.adapters.scripted import ScriptedModel
-from evenhand.probes.association import measure as association
+from evenhand.probes.association.score import table_of
 from evenhand.probes.bbq import files as bbq
 from evenhand.probes.bbq import measure as bbq_scores
 from evenhand.probes.bbq.probe import Bbq
-from evenhand.probes.crows_pairs import measure as crows_pairs
 from evenhand.probes.crows_pairs.probe import CrowsPairs
-from evenhand.probes.honest import measure as honest
-from evenhand.probes.stereoset import measure as stereoset
 from evenhand.requests import MASK
 from evenhand.runner.ask import Ask
-from evenhand.stats.clustered_means import mean_row
+from evenhand.stats.clustered_means import clustered_mean
 from evenhand.stats.multiple import benjamini_hochberg
 from evenhand.stats.permutation import two_sample
 from evenhand.words.lexicons import WordSets, groups
 from evenhand.words.swaps import swap
+from told import told
 
 QUESTION = {
     "question_index": "1", "category": "Age",
@@ -72,8 +71,8 @@ def answered(items: list[bbq.Item], how: str) -> list[int]:
             "right": [i.label for i in items]}[how]  # fmt: skip
 
 
-def value(rows: list[dict[str, object]], metric: str) -> float:
-    return float(next(r["value"] for r in rows if r["metric"] == metric))  # type: ignore[arg-type]
+def value(rows: list[bbq_scores.BbqRow], metric: str) -> float:
+    return next(r.mean.value for r in rows if r.metric == metric)
 
 
 def test_d1_a_permutation_test_splits_without_replacement_and_is_exact_and_repeatable() -> None:
@@ -92,8 +91,8 @@ def test_d1_a_permutation_test_splits_without_replacement_and_is_exact_and_repea
 
 def test_d2_a_test_with_missing_words_keeps_all_its_keys_and_says_why() -> None:
     sets = WordSets("t", ("a", "b"), ("c", "d"), ("e", "f"), ("g", "h"))
-    table = association.table_of(["a", "c", "e"], np.eye(3))
-    row = association.measure(table, [sets])["tests"][0]
+    table = table_of(["a", "c", "e"], np.eye(3))
+    row = told("association", vectors=table, tests=[sets])["tests"][0]
     assert row["p_two_sided"] is None
     assert row["q"] is None
     assert "have no vector" in row["reason"] or "has a vector" in row["reason"]
@@ -134,7 +133,7 @@ def test_d6_the_direction_of_a_likelihood_difference_is_kept_and_fifty_is_ideal(
         "sent_more_score,sent_less_score,stereo_antistereo,bias_type\n"
         + "-1,-3,stereo,age\n-3,-1,stereo,age\n-5,-1,antistereo,age\n"
     )
-    row = crows_pairs.measure(table)["scores"]["overall"]["both"]
+    row = told("crows_pairs", table)["scores"]["overall"]["both"]
     assert row["difference"] == pytest.approx((2 - 2 - 4) / 3)
     assert row["value"] == pytest.approx(100 / 3)
     assert row["low"] <= row["value"] <= row["high"]
@@ -159,20 +158,20 @@ def test_d8_the_ambiguous_score_uses_ambiguous_accuracy_and_leaves_unread_answer
     for k in ambiguous[3:6]:
         chosen[k] = bbq.parse_answer("I would rather not say who it was", items[k])
     rows = bbq_scores.score(items, chosen, resamples=100)
-    row = next(r for r in rows if r["metric"] == "bias_ambiguous")
+    row = next(r for r in rows if r.metric == "bias_ambiguous")
     accuracy, score = 6 / 9, 1.0  # 9 readable answers: 3 biased, 6 unknown
-    assert row["value"] == pytest.approx((1 - accuracy) * score)
-    assert (row["n"], row["n_missing"], row["n_unread"]) == (9, 3, 3)
+    assert row.mean.value == pytest.approx((1 - accuracy) * score)
+    assert (row.mean.n, row.n_missing, row.n_unread) == (9, 3, 3)
 
 
 def test_d8_nothing_to_divide_is_undefined_with_a_reason_not_zero(tmp_path: Path) -> None:
     items = bbq.read_items(bbq_file(tmp_path))
     rows = bbq_scores.score(items, answered(items, "unknown"), resamples=100)
-    row = next(r for r in rows if r["metric"] == "bias_disambiguated")
-    assert np.isnan(row["value"])
-    assert "no item could be scored" in row["reason"] or "unknown" in row["reason"]
+    row = next(r.mean for r in rows if r.metric == "bias_disambiguated")
+    assert np.isnan(row.value)
+    assert "no item could be scored" in row.reason or "unknown" in row.reason
     nothing = bbq_scores.score(items, [-1] * len(items), resamples=100)
-    assert all(np.isnan(r["value"]) and r["reason"] for r in nothing)
+    assert all(np.isnan(r.mean.value) and r.mean.reason for r in nothing)
     assert np.isnan(bias_ambiguous([np.nan]))
 
 
@@ -184,8 +183,8 @@ def test_d9_hurtful_words_are_found_in_words_and_in_sentences(tmp_path: Path) ->
         "completion,identity,category\nShe was a liar.,the woman,female\n"
         "kind,the girl,female\nHe left.,the man,male\nliar,the boy,male\n"
     )
-    assert honest.measure(table)["honest"] == 0.5
-    assert honest.measure(table, as_published=True)["honest"] == 0.25
+    assert told("honest", table)["honest"] == 0.5
+    assert told("honest", table, as_published=True)["honest"] == 0.25
 
 
 def test_d10_bbq_reports_bias_scores_beside_accuracy(tmp_path: Path) -> None:
@@ -203,12 +202,12 @@ def test_d11_a_run_in_which_nothing_could_be_scored_is_undefined_never_fifty(
     table.write_text(
         "sent_more_score,sent_less_score,stereo_antistereo,bias_type\n,,stereo,age\n,,stereo,age\n"
     )
-    row = crows_pairs.measure(table)["scores"]["overall"]["both"]
+    row = told("crows_pairs", table)["scores"]["overall"]["both"]
     assert row["value"] is None
     assert (row["n"], row["n_missing"]) == (0, 2)
     assert row["reason"] == "no item could be scored"
     with pytest.raises(DataError, match="never counted as the ideal 50"):
-        stereoset.Outcomes.of([np.nan], [1.0], [0.0])
+        Outcomes.of([np.nan], [1.0], [0.0])
 
 
 def test_d12_benjamini_hochberg_ranks_by_size() -> None:
@@ -257,12 +256,12 @@ def test_d17_the_interval_is_of_the_printed_number(tmp_path: Path) -> None:
     rng = np.random.default_rng(1)
     rows = bbq_scores.score(items, rng.integers(0, 3, len(items)).tolist(), resamples=500)
     for row in rows:
-        assert row["low"] <= row["value"] <= row["high"]
+        assert row.mean.low <= row.mean.value <= row.mean.high
     # two groups of unlike size: the printed number is the mean of their means, and so its ends
     values = [1.0] * 90 + [0.0, 1.0] * 5
-    row = mean_row(values, range(100), strata=["a"] * 90 + ["b"] * 10, bounds=(0.0, 1.0))
-    assert row["value"] == 0.75
-    assert row["low"] <= 0.75 <= row["high"] < np.mean(values)
+    row = clustered_mean(values, range(100), strata=["a"] * 90 + ["b"] * 10, bounds=(0.0, 1.0))
+    assert row.value == 0.75
+    assert row.low <= 0.75 <= row.high < np.mean(values)
 
 
 def test_outcomes_follow_the_papers_definition_for_every_answer() -> None:

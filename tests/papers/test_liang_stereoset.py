@@ -11,10 +11,11 @@ import pytest
 from evenhand.errors import DataError, SpecError
 from evenhand.metrics.stereoset import Outcomes, icat, intervals, scores
 from evenhand.models.adapters.scripted import ScriptedModel
-from evenhand.probes.stereoset import measure as stereoset
+from evenhand.probes.stereoset import files
 from evenhand.probes.stereoset.probe import StereoSet
 from evenhand.runner.ask import Ask
 from made_benchmarks import stereoset_gold
+from told import told
 
 FILES = {
     "gpt2": "predictions_gpt2_ModelNSP_GPT2LM.json.xz",
@@ -29,9 +30,9 @@ NAMES = {"lms": "LM Score", "ss": "SS Score", "icat": "ICAT Score"}
 def test_published_predictions_score_to_the_published_numbers(model: str, shared: Path) -> None:
     folder = shared / "data" / "stereoset"
     published = json.loads((folder / "predictions" / "published_scores.json").read_text())[model]
-    found = stereoset.measure(
-        folder / "dev.json.gz", folder / "predictions" / FILES[model], resamples=50
-    )["scores"]
+    predictions = folder / "predictions" / FILES[model]
+    gold = folder / "dev.json.gz"
+    found = told("stereoset", predictions, gold=gold, resamples=50)["scores"]
     compared = 0
     for split in ("intrasentence", "intersentence"):
         for domain, row in published[split].items():
@@ -69,12 +70,12 @@ def test_a_failed_score_is_refused_or_left_out_never_fifty(tmp_path: Path) -> No
     rows = [{"id": f"{e}{k}", "score": s} for e, scores in (("x", "321"),) for k, s in
             zip("sau", map(float, scores))]  # fmt: skip
     predictions.write_text(json.dumps({"intrasentence": rows}))
-    result = stereoset.measure(gold, predictions)
+    result = told("stereoset", predictions, gold=gold)
     row = result["scores"]["intrasentence"]["gender"]
     assert (row["n"], row["n_missing"], row["ss"]) == (1, 1, 100.0)
     failed = tmp_path / "failed.json"
     failed.write_text(json.dumps({"intrasentence": [r | {"score": None} for r in rows]}))
-    row = stereoset.measure(gold, failed)["scores"]["intrasentence"]["gender"]
+    row = told("stereoset", failed, gold=gold)["scores"]["intrasentence"]["gender"]
     assert row["ss"] is None
     assert row["reason"] == "no example has all three scores"
 
@@ -98,10 +99,10 @@ def test_the_probe_scores_sentences_given_their_context(tmp_path: Path) -> None:
 
     model = ScriptedModel({"continuation": likelihood})
     probe = StereoSet(file=str(stereoset_gold(tmp_path)), examples=None)
-    measured = probe.run(Ask(model), seed=0)
+    made = probe.run(Ask(model), seed=0)
     assert ("Ann came.", " She left.") in asked
     assert ("", "Ann is kind.") in asked
-    row = next(f for f in measured.findings if f.id == "stereoset/intersentence/gender")
+    row = next(f for f in made.findings if f.id == "stereoset/intersentence/gender")
     assert row.n == 1
     assert row.value in (0.0, 100.0)
     with pytest.raises(SpecError, match="measure stereoset"):
@@ -112,9 +113,9 @@ def test_wrong_files_are_named(tmp_path: Path) -> None:
     bad = tmp_path / "bad.json"
     bad.write_text("[]")
     with pytest.raises(DataError, match="expected a JSON object"):
-        stereoset.read_gold(bad)
+        files.read_gold(bad)
     bad.write_text('{"data": {"intrasentence": [{"id": "x"}]}}')
     with pytest.raises(DataError, match="lacks 'sentences'"):
-        stereoset.read_gold(bad)
+        files.read_gold(bad)
     with pytest.raises(DataError, match="no such file"):
-        stereoset.read_predictions(tmp_path / "none.json")
+        files.read_predictions(tmp_path / "none.json")

@@ -7,8 +7,8 @@ import json
 import numpy as np
 import pytest
 
+from evenhand import measure
 from evenhand.corpora.tables import from_columns
-from evenhand.probes.discovery.measure import measure
 from evenhand.stats.clustering import kmeans_separation
 from evenhand.words.social_iqa import prompt_of, read_contexts
 
@@ -49,9 +49,12 @@ def table_of(rates: np.ndarray, groups: list[str]):
 def test_the_released_test_runs_443_words_and_a_million_permutations():
     rates = np.random.default_rng(0).random((50, 443)).round(4)
     groups = ["A"] * 25 + ["B"] * 25
-    found = measure(table_of(rates, groups), "A", "B", min_count=1, as_published=True, resamples=2)
-    assert found["n_partitions"] == 1_000_000
-    assert len(found["words"]) == 443
+    found = measure.discovery(
+        table_of(rates, groups), group_a="A", group_b="B", min_count=1, as_published=True,
+        resamples=2,
+    )  # fmt: skip
+    assert found.n_partitions == 1_000_000
+    assert len(found.words) == 443
 
 
 @pytest.mark.shared

@@ -13,8 +13,10 @@ import pytest
 from evenhand.errors import DataError
 from evenhand.metrics import unqover
 from evenhand.models.batching.spans import extended_ends, find_span, published_spans, token_span
-from evenhand.probes.underspecified.measure import Cells, measure_cells
+from evenhand.probes.underspecified.cells import Cells
+from evenhand.probes.underspecified.numbers import Sampling, measure_cells
 from evenhand.stats import ranks
+from evenhand.strict import plain
 from evenhand.words.lexicons.questions import Subject
 from evenhand.words.list_formats import PublishedTemplate
 
@@ -138,7 +140,7 @@ def cells_of(data: dict[str, Any]) -> Cells:
 def test_the_ethnicity_analysis_is_reproduced(golden: Any) -> None:
     data = golden("analysis_ethnicity")
     expected = data["expected"]
-    result = measure_cells(cells_of(data), resamples=50, samples=99)
+    result = plain(measure_cells(cells_of(data), Sampling(50, 99)))
     for mine, theirs in (("delta", "delta"), ("epsilon", "epsilon"), ("mean_score", "avgS"),
                          ("mu", "mu"), ("eta", "eta"), ("n_cells", "example_pairs")):  # fmt: skip
         assert result[mine] == pytest.approx(expected[theirs], abs=1e-12)

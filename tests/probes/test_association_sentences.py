@@ -124,7 +124,7 @@ def test_missing_words_and_ways_to_treat_them() -> None:
 def test_wrong_settings() -> None:
     with pytest.raises(ValidationError, match="needs {} once"):
         Association(templates=("This is it.",))
-    with pytest.raises(ValidationError, match="'some' is unknown. Accepted: threshold, keep"):
+    with pytest.raises(ValidationError, match="'threshold', 'keep' or 'balanced'"):
         Association(missing="some")
 
 

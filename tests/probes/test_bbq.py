@@ -14,6 +14,7 @@ from evenhand.probes.bbq import files as bbq
 from evenhand.probes.bbq import measure as bbq_scores
 from evenhand.probes.bbq.probe import Bbq
 from evenhand.runner.ask import Ask
+from told import told
 
 
 @pytest.mark.shared
@@ -71,7 +72,7 @@ def test_bbq_input_that_is_wrong_is_named_with_its_line(tmp_path: Path) -> None:
     predictions = tmp_path / "p.csv"
     predictions.write_text("example_id,answer\n0,A\n")
     with pytest.raises(DataError, match="Missing: category, prediction"):
-        bbq_scores.measure(path, predictions)
+        told("bbq", predictions, data=path)
 
 
 @pytest.mark.model

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from evenhand.stats.clustered_means import mean_row
+from evenhand.stats.clustered_means import clustered_mean
 
 
 def test_the_interval_of_a_mean_covers_the_truth_about_as_often_as_it_says() -> None:
@@ -13,6 +13,6 @@ def test_the_interval_of_a_mean_covers_the_truth_about_as_often_as_it_says() -> 
     for _ in range(200):
         effects = rng.normal(0, 1, 12)
         values = (effects[:, None] + rng.normal(0, 0.3, (12, 5))).ravel()
-        row = mean_row(values, np.repeat(np.arange(12), 5), resamples=200, samples=99)
-        hits += row["low"] <= 0 <= row["high"]
+        row = clustered_mean(values, np.repeat(np.arange(12), 5), resamples=200, samples=99)
+        hits += row.low <= 0 <= row.high
     assert 0.90 <= hits / 200 <= 0.99

@@ -59,4 +59,4 @@ def test_ceat_combines_contexts_and_names_words_without_any(tmp_path: Path) -> N
     many = [ceat.score_test(probe.word_sets()[0], {w: [np.asarray(vector(t)) for t in row]
             for w, row in probe.found(probe.word_sets()).items()}, draws=d, as_published=True)
             for d in (20, 400)]  # fmt: skip
-    assert many[1]["high"] - many[1]["low"] < many[0]["high"] - many[0]["low"]
+    assert many[1].high - many[1].low < many[0].high - many[0].low

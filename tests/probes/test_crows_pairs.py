@@ -7,13 +7,14 @@ from typing import Any
 
 import pytest
 
+from evenhand.corpora.tables import find_data
 from evenhand.errors import DataError, SpecError
 from evenhand.models.adapters.scripted import ScriptedModel
 from evenhand.probes.crows_pairs import measure as crows_pairs
 from evenhand.probes.crows_pairs.probe import CrowsPairs
 from evenhand.runner.ask import Ask
-from evenhand.stats.clustered_means import find_data
 from made_benchmarks import PAIRS, pairs_file
+from told import told
 
 
 def test_a_model_that_likes_old_and_boy_prefers_exactly_those_pairs(tmp_path: Path) -> None:
@@ -95,8 +96,8 @@ def test_as_published_counts_ties_against_and_rounds_to_three_digits(tmp_path: P
         "sent_more_score,sent_less_score,stereo_antistereo,bias_type\n"
         "-1.0001,-1.0002,stereo,age\n-1,-2,stereo,age\n-2,-1,antistereo,age\n-2,-2,antistereo,age\n"
     )
-    sound = crows_pairs.measure(table)
-    official = crows_pairs.measure(table, as_published=True)
+    sound = told("crows_pairs", table)
+    official = told("crows_pairs", table, as_published=True)
     assert sound["metric_score"] == 62.5
     assert official["metric_score"] == 25.0
     assert official["stereotype_score"] == 50.0

@@ -344,4 +344,4 @@ def test_compare_takes_any_two_groups_of_the_counts():
                   np.zeros(3, int), np.zeros(3, int), np.array([1.0, 0.0, 0.5]))  # fmt: skip
     counts = count_words(shown, min_count=1)
     found = compare(counts, "A", "C", Settings(resamples=2))
-    assert found["words"][0]["d"] == 0.5
+    assert found.words[0].d == 0.5

@@ -17,9 +17,9 @@ from evenhand.audit.suites import load_suite, parse_suite
 from evenhand.errors import DataError, RunError
 from evenhand.models.adapters.scripted import ScriptedModel
 from evenhand.probes.underspecified.compare import preferences
-from evenhand.probes.underspecified.measure import measure
 from evenhand.report.comparison_page import comparison_page
 from evenhand.runs.record import Run
+from told import told
 
 WOMEN = ("Mary", "Patricia", "Linda", "Barbara", "Elizabeth", "Jennifer")
 SUITE = {
@@ -162,7 +162,7 @@ def test_released_predictions_are_scored(shared: Path, tmp_path: Path) -> None:
         data = json.loads((shared / "golden" / "unqover" / f"{name}.json").read_text())
         file = tmp_path / f"{name}.output.json"
         file.write_text(json.dumps(released(data["rows"]), indent=4))
-        result = measure(file, resamples=50, samples=99)
+        result = told("underspecified", file, resamples=50, samples=99)
         for mine, theirs in (("mu", "mu"), ("delta", "delta"), ("epsilon", "epsilon"),
                              ("mean_score", "avgS"), ("eta", "eta")):  # fmt: skip
             assert result[mine] == pytest.approx(data["expected"][theirs], abs=1e-12)
@@ -175,7 +175,7 @@ def test_predictions_that_were_never_made_are_refused(tmp_path: Path) -> None:
     file = tmp_path / "p.json"
     file.write_text(json.dumps(released(rows)))
     with pytest.raises(DataError, match="has no start and end probability"):
-        measure(file)
+        told("underspecified", file)
 
 
 def predicted(ends: list[Any]) -> dict[str, Any]:
@@ -196,7 +196,7 @@ def test_predictions_that_are_no_probabilities_are_refused(
 ) -> None:
     (tmp_path / "p.json").write_text(json.dumps(predicted(ends)))
     with pytest.raises(DataError, match=r"ans0: (2.0|-0.5|nan) is no probability"):
-        measure(tmp_path / "p.json")
+        told("underspecified", tmp_path / "p.json")
 
 
 def test_predictions_are_known_by_what_is_in_them_not_by_the_name(tmp_path: Path) -> None:
@@ -204,7 +204,7 @@ def test_predictions_are_known_by_what_is_in_them_not_by_the_name(tmp_path: Path
     (tmp_path / "p.output").write_text(text)
     (tmp_path / "p.json.gz").write_bytes(gzip.compress(text.encode()))
     for name in ("p.output", "p.json.gz"):
-        found = measure(tmp_path / name, resamples=50)
+        found = told("underspecified", tmp_path / name, resamples=50)
         assert found["delta"] == pytest.approx((0.45 - 0.25) / 4)
         assert found["gamma"][0]["term"] == '"A"'
 
@@ -215,16 +215,16 @@ def test_one_template_only_gives_numbers_and_no_false_interval(tmp_path: Path) -
         lines += [f"t,x,{first},{second},{n},0.6,0.3" for n in (0, 1)]
     file = tmp_path / "one.csv"
     file.write_text("\n".join(lines))
-    result = measure(file, resamples=50)
+    result = told("underspecified", file, resamples=50)
     assert result["delta"] == pytest.approx(0.3)
     assert result["mu_low"] is None
     assert "no interval" in result["reason"]
     file.write_text("\n".join(lines[:-1]))
-    partial = measure(file, resamples=50)
+    partial = told("underspecified", file, resamples=50)
     assert partial["n_cells"] == 0
     assert partial["mu"] is None
     assert partial["coverage"]["n_missing"] == 1
     file.write_text("\n".join([*lines[:-1], "t,x,B,A,1,1.6,0.3"]))
     with pytest.raises(DataError, match="outside 0 to 1"):
-        measure(file)
+        told("underspecified", file)
     assert math.isfinite(result["mu"])

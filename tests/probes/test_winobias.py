@@ -8,7 +8,7 @@ import pytest
 
 from evenhand.errors import DataError
 from evenhand.models.adapters.scripted import ScriptedModel
-from evenhand.probes.pronouns import measure as pronouns
+from evenhand.probes.pronouns import sentences as pronouns
 from evenhand.probes.winobias.probe import WinoBias
 from evenhand.runner.ask import Ask
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from evenhand.models.adapters.scripted import ScriptedModel
-from evenhand.probes.pronouns import measure as pronouns
+from evenhand.probes.pronouns import sentences as pronouns
 from evenhand.probes.winogender.probe import Winogender
 from evenhand.runner.ask import Ask
 

@@ -66,8 +66,8 @@ def test_a_planted_relation_is_found_with_scipys_coefficient(tmp_path: Path) -> 
     y = points.column(columns.extrinsic[0]).to_numpy()
     assert pair.spearman == pytest.approx(spearmanr(x, y).statistic, abs=1e-12)
     assert pair.q < 0.01
-    assert {s["stratum"]: s["n"] for s in pair.strata} == {"balancing": 8, "attract_repel": 8}
-    assert all(s["spearman"] > 0.9 for s in pair.strata)
+    assert {s.stratum: s.n for s in pair.strata} == {"balancing": 8, "attract_repel": 8}
+    assert all(s.spearman > 0.9 for s in pair.strata)
     assert pair.ceiling > 0.99
 
 

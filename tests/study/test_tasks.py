@@ -64,8 +64,8 @@ def test_detectors_of_a_study_are_those_of_the_training_function(tmp_path: Path)
     gaps = []
     for seed in (0, tasks.REPEAT):
         model = hate.train_hate_speech(table, train, dev, seed, recipe=settings)
-        rows = hate.hate_speech_gaps(model, test, gender_groups(test), resamples=2)["gaps"]
-        gaps.append({row["metric"]: row["gap"] for row in rows})
+        rows = hate.hate_speech_gaps(model, test, gender_groups(test), resamples=2).gaps
+        gaps.append({row.metric: row.gap for row in rows})
     for metric in ("precision", "recall", "f1"):
         expected = np.mean([row[metric] for row in gaps])
         assert found["metrics"][f"gender {metric} gap"] == pytest.approx(expected, abs=1e-12)

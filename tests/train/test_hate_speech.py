@@ -126,9 +126,9 @@ def test_one_class_is_refused(vectors: VectorTable, tmp_path: Path) -> None:
 
 def test_an_absent_group_has_no_gap_but_a_reason(model: Any) -> None:
     found = job.hate_speech_gaps(model, texts(6, 40), None, "a", "zz")
-    assert found["gaps"][0]["gap"] is None
-    assert found["gaps"][0]["reason"] == "no example of group 'zz'"
-    assert found["rates"]["a"]["n"] == 20
+    assert np.isnan(found.gaps[0].gap)
+    assert found.gaps[0].reason == "no example of group 'zz'"
+    assert found.rates["a"].n == 20
 
 
 def test_gender_groups_and_split_keep_repeats_together() -> None:

@@ -88,6 +88,8 @@ def _parameter(name: str, field: FieldInfo, argument: bool, given_only: bool) ->
     default: Any = inspect.Parameter.empty
     more = field.json_schema_extra if isinstance(field.json_schema_extra, dict) else {}
     facts: dict[str, Any] = {"help": field.description, "metavar": more.get("metavar")}
+    if kind == list[str] and not argument:
+        facts["metavar"] = facts["metavar"] or "<str,...>"
     if kind in (int, float):
         facts |= {"min": _limit(field, "ge"), "max": _limit(field, "le")}
     flag = f"--{name.replace('_', '-')}"

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from evenhand.cli import extrinsic, output, train_masked, words
+from evenhand.cli import output, train_masked, train_tasks, words
 from evenhand.cli.options import Json
 
 app = typer.Typer(help="Train small models on open data.", no_args_is_help=True)
@@ -140,5 +140,5 @@ def regard(
 app.command()(train_masked.masked)
 # Further kinds of training go here, one command each, in the same shape.
 app.command("words")(words.train)
-app.command("hate-speech")(extrinsic.train_hate_speech)
-app.command("coreference")(extrinsic.train_coreference)
+app.command("hate-speech")(train_tasks.train_hate_speech)
+app.command("coreference")(train_tasks.train_coreference)

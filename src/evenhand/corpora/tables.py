@@ -11,6 +11,7 @@ import gzip
 import json
 import lzma
 import math
+import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,7 +25,33 @@ from evenhand.errors import DataError, unknown
 Floats = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.int64]
 
+DATA_FOLDER = "EVENHAND_DATA"
+"""Environment variable: where relative paths of benchmark files are looked for too."""
 FLAGS = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
+
+
+def find_data(path: str | Path, what: str) -> Path:
+    """The benchmark file or folder meant: as given, or below the folder in EVENHAND_DATA.
+
+    Args:
+        path: absolute, relative to here, or relative to EVENHAND_DATA.
+        what: what the file is, for the message when it is not there.
+    """
+    if not str(path):
+        raise DataError(
+            f"{what}: no file is given, and the benchmark is not part of this package. Name your "
+            f"copy, for example: --data FILE (or --set data=FILE)"
+        )
+    given = Path(path).expanduser()
+    folder = os.environ.get(DATA_FOLDER)
+    for place in (given, *([Path(folder).expanduser() / given] if folder else [])):
+        if place.exists():
+            return place
+    also = f", nor below {folder}" if folder else f"; {DATA_FOLDER} is not set"
+    raise DataError(
+        f"{what}: {str(path)!r} is not here{also}. The benchmark is not part of this package: name "
+        f"your copy with --data, or set {DATA_FOLDER} to the folder that holds it."
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,14 +206,17 @@ def _arrow(values: Any) -> Any:
         return pa.array([None if value is None else str(value) for value in values])
 
 
-def read_table(path: str | Path, text: Sequence[str] = ()) -> Table:
+def read_table(path: str | Path | Table, text: Sequence[str] = ()) -> Table:
     """Read a table; the format follows from the name, else from the first bytes.
 
     Args:
-        path: .csv or .tsv, .jsonl, .ndjson or .json, or .parquet; .gz and .xz are unpacked.
+        path: .csv or .tsv, .jsonl, .ndjson or .json, or .parquet; .gz and .xz are unpacked. A
+            table that is in memory already stays as it is.
         text: columns that are text whatever they look like, so that a name such as "NA" or "007"
             stays what it is. In CSV, every column that is not a number is text anyway.
     """
+    if isinstance(path, Table):
+        return path
     path = Path(path).expanduser()
     if path.is_dir() or not path.exists():
         what = "is a folder" if path.is_dir() else "no such file"

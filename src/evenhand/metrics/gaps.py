@@ -11,17 +11,69 @@ multivariate hypergeometric draw: both cost nothing at any size.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from evenhand.errors import DataError
+from evenhand.strict import INLINE
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 RATES = ("precision", "recall", "f1", "fpr", "fnr", "accuracy", "positive_rate")
+
+
+@dataclass(frozen=True)
+class Rates:
+    """Rates of a set of examples; NaN where undefined."""
+
+    precision: float
+    recall: float
+    f1: float
+    fpr: float
+    fnr: float
+    accuracy: float
+    positive_rate: float
+
+    @classmethod
+    def of(cls, counts: ArrayLike) -> Rates:
+        """From counts of TP, FP, FN, TN."""
+        return cls(*map(float, rates(counts)))
+
+
+@dataclass(frozen=True)
+class GroupRates:
+    """Rates of one group."""
+
+    n: int
+    n_positive: int
+    rates: Rates = field(metadata=INLINE)
+
+
+@dataclass(frozen=True)
+class Gap:
+    """rate(first) - rate(second), with a 95 % interval and a two-sided p."""
+
+    metric: str
+    gap: float
+    low: float
+    high: float
+    p: float
+    reason: str | None
+
+
+@dataclass(frozen=True)
+class GroupGaps:
+    """Rates of everything and of two groups, and the gaps between the two."""
+
+    n: int
+    all: Rates
+    first: str
+    second: str
+    rates: Mapping[str, GroupRates]
+    gaps: Sequence[Gap]
 
 
 def confusion(truth: ArrayLike, predicted: ArrayLike) -> Ints:
@@ -61,22 +113,20 @@ def group_gaps(
     *,
     resamples: int = 2_000,
     seed: int = 0,
-) -> dict[str, Any]:
+) -> GroupGaps:
     """Rates of two groups and their gaps with 95 % intervals and permutation p.
 
     Args:
         truth: 1 for the positive class (hateful), 0 otherwise.
         predicted: the classifier's 0/1.
-        groups: the group of each example; other values than the two named are left out.
+        groups: the group of each example; others than the two named count in `all` only.
         first: group A of the gap rate(A) - rate(B).
         second: group B.
         resamples: bootstrap samples and label permutations.
         seed: seed of both.
 
-    Returns:
-        `rates: {group: {n, n_positive, precision, ...}}` and `gaps: [{metric, gap, low, high, p,
-        reason}]`. A rate without a bottom (a group that is absent or has one class only) is NaN
-        with a reason. p is two-sided, (b + 1) / (m + 1); undefined replicates are left out.
+    A rate without a bottom (a group that is absent or has one class only) is NaN with a reason. p
+    is (b + 1) / (m + 1); undefined replicates are left out.
     """
     names = np.asarray(groups, dtype=object)
     right, said = np.asarray(truth), np.asarray(predicted)
@@ -89,15 +139,15 @@ def group_gaps(
     null = _permuted(rng, counts, resamples)
     gaps = []
     for k, metric in enumerate(RATES):
-        gap = values[0, k] - values[1, k]
-        row = {"metric": metric, "gap": float(gap), **_spread(gap, drawn[:, k], null[:, k])}
-        row["reason"] = _reason(counts, values[:, k], (first, second), metric)
-        gaps.append(row)
+        gap = float(values[0, k] - values[1, k])
+        reason = _reason(counts, values[:, k], (first, second), metric)
+        gaps.append(Gap(metric, gap, *_spread(gap, drawn[:, k], null[:, k]), reason))
     described = {
-        name: {"n": int(c.sum()), "n_positive": int(c[0] + c[2]), **dict(zip(RATES, map(float, v)))}
-        for name, c, v in zip((first, second), counts, values)
+        name: GroupRates(int(c.sum()), int(c[0] + c[2]), Rates.of(c))
+        for name, c in zip((first, second), counts)
     }
-    return {"first": first, "second": second, "rates": described, "gaps": gaps}
+    whole = Rates.of(confusion(right, said))
+    return GroupGaps(len(right), whole, first, second, described, gaps)
 
 
 def _bootstrap(rng: np.random.Generator, counts: Ints, resamples: int) -> Floats:
@@ -116,13 +166,14 @@ def _permuted(rng: np.random.Generator, counts: Ints, resamples: int) -> Floats:
     return np.asarray(rates(ours) - rates(total - ours), np.float64)
 
 
-def _spread(gap: float, drawn: Floats, null: Floats) -> dict[str, float]:
+def _spread(gap: float, drawn: Floats, null: Floats) -> tuple[float, float, float]:
+    """Low, high and p of a gap."""
     drawn, null = drawn[np.isfinite(drawn)], null[np.isfinite(null)]
     if not np.isfinite(gap) or len(drawn) < 2 or not len(null):
-        return {"low": np.nan, "high": np.nan, "p": np.nan}
+        return np.nan, np.nan, np.nan
     low, high = np.quantile(drawn, [0.025, 0.975])
     beyond = (np.abs(null) >= abs(gap) - 1e-12).sum()
-    return {"low": float(low), "high": float(high), "p": float((beyond + 1) / (len(null) + 1))}
+    return float(low), float(high), float((beyond + 1) / (len(null) + 1))
 
 
 def _reason(counts: Ints, values: Floats, names: tuple[str, str], metric: str) -> str | None:

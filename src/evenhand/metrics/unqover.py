@@ -21,6 +21,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from evenhand.stats.pair_network import Leans, leans
+
 Floats = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.integer[Any]]
 
@@ -187,13 +189,8 @@ def flips(scores: npt.ArrayLike) -> Flips:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Preferences:
-    """gamma, eta and the number of cells behind them; NaN where there is no cell."""
-
-    gamma: Floats
-    eta: Floats
-    n: npt.NDArray[np.int64]
+Preferences = Leans
+"""gamma, eta and the number of cells behind them; NaN where there is no cell."""
 
 
 def preferences(
@@ -224,22 +221,7 @@ def preferences(
     >>> preferences([0.1575], [0], [1], n_terms=2).gamma.tolist()
     [0.1575, -0.1575]
     """
-    c = np.asarray(values, np.float64)
-    used = ~np.isnan(c)
-    ends = [np.asarray(first, np.int64), np.asarray(second, np.int64)]
-    shape: tuple[int, ...] = (n_terms,)
-    if attribute is not None:
-        shape = (n_terms, n_attributes)
-        ends = [end * n_attributes + np.asarray(attribute, np.int64) for end in ends]
-    if not used.all():
-        c, ends = c[used], [end[used] for end in ends]
-    size = int(np.prod(shape))
-    n = sum((np.bincount(end, minlength=size) for end in ends), np.zeros(size, np.int64))
-    means = []
-    for weights in (c, preference_sign(c)):
-        plus, minus = (np.bincount(end, weights, minlength=size) for end in ends)
-        means.append(np.divide(plus - minus, n, out=np.full(size, np.nan), where=n > 0))
-    return Preferences(means[0].reshape(shape), means[1].reshape(shape), n.reshape(shape))
+    return leans(values, first, second, attribute, n_nodes=n_terms, n_layers=n_attributes)
 
 
 def intensity(gamma: npt.ArrayLike) -> float:

@@ -172,12 +172,17 @@ class Probe(BaseModel):
 
     @classmethod
     def charts(cls) -> Mapping[str, Builder]:
-        """Chart builders by table name, in the order of the page."""
-        beside = f"{cls.__module__.rpartition('.')[0]}.chart"
-        if beside == ".chart" or not importlib.util.find_spec(beside):
-            return {}
-        found: Mapping[str, Builder] = importlib.import_module(beside).CHARTS
+        """Chart builders by table name, in the order of the page: CHARTS of its chart.py."""
+        found: Mapping[str, Builder] = cls._beside("chart", "CHARTS") or {}
         return found
+
+    @classmethod
+    def _beside(cls, module: str, name: str) -> Any:
+        """What a file of the probe's own folder defines under a name; None when there is none."""
+        place = f"{cls.__module__.rpartition('.')[0]}.{module}"
+        if place.startswith(".") or not importlib.util.find_spec(place):
+            return None
+        return getattr(importlib.import_module(place), name, None)
 
     @classmethod
     def card(cls, metric: str) -> MetricCard:
@@ -186,8 +191,8 @@ class Probe(BaseModel):
 
     @classmethod
     def readers(cls) -> Mapping[str, type[Reader]]:
-        """What `evenhand measure NAME` reads from files made elsewhere, by NAME."""
-        return {}
+        """What `evenhand measure NAME` reads from files made elsewhere: READERS of measure.py."""
+        return {reader.name: reader for reader in cls._beside("measure", "READERS") or ()}
 
     @classmethod
     def is_control(cls, finding: Finding) -> bool:

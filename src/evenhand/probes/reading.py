@@ -1,26 +1,43 @@
 """Measures from files: settings that check themselves, and one call that gives a result.
 
-A probe offers readers under the names of `evenhand measure NAME`. The command line makes its
-options from the settings, so a reader is all that a new measure needs.
+A probe offers readers under the names of `evenhand measure NAME` (`Probe.readers`); those of no
+probe are listed in `plugins.READERS`. The command line makes its options from the settings, and
+`evenhand.measure` its functions, so a reader is all that a new measure needs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import warnings
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, TypeVar
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BeforeValidator, Field, InstanceOf
+
+from evenhand import plugins
+from evenhand.corpora.tables import Table
+from evenhand.errors import SpecError
+from evenhand.settings import Settings
+from evenhand.strict import record
 
 
-class Result(Protocol):
-    """What a reader gives: a frozen object that can be printed and written as JSON."""
+def _split(value: Any) -> Any:
+    if not isinstance(value, str):
+        return value
+    return tuple(v.strip() for v in value.split(",") if v.strip())
 
-    def as_dict(self) -> dict[str, Any]:
-        """The JSON contract; undefined numbers are NaN here and null in the file."""
 
-    def shown(self) -> Iterable[Shown]:
-        """Tables and notes for people."""
+Input = Annotated[
+    Path | InstanceOf[Table],
+    Field(description="A CSV, JSON lines or Parquet file.", json_schema_extra={"metavar": "INPUT"}),
+]
+T = TypeVar("T")
+Names = Annotated[tuple[T, ...], BeforeValidator(_split)]
+"""Several texts; one text with commas is split."""
+Seed = Annotated[int, Field(ge=0, description="Seed of every draw: same seed, same bytes.")]
+Resamples = Annotated[int, Field(ge=2, description="Replicates of an interval.")]
+Published = Annotated[bool, Field(description="Count as the benchmark's released code does.")]
 
 
 @dataclass(frozen=True)
@@ -32,7 +49,37 @@ class Shown:
     rows: Sequence[Sequence[str]] = ()
 
 
-class Reader(BaseModel):
+class Result:
+    """What a reader gives: a frozen dataclass that can be printed and written as JSON."""
+
+    measure: ClassVar[str] = ""
+
+    def as_dict(self) -> dict[str, Any]:
+        """The JSON contract; undefined numbers are NaN here and null in the file."""
+        named = {"measure": self.measure} if self.measure else {}
+        return named | dict(record(self))
+
+    def shown(self) -> Iterable[Shown]:
+        """Tables and notes for people."""
+        raise NotImplementedError
+
+
+class RowsResult(Result):
+    """A result whose `rows` are told apart by two columns; JSON has them by these, too."""
+
+    keys: ClassVar[tuple[str, str]]
+
+    def as_dict(self) -> dict[str, Any]:
+        """`scores[first][second]` beside the flat `rows`."""
+        told = super().as_dict()
+        scores: dict[str, dict[str, Any]] = {}
+        for row in told["rows"]:
+            rest = {k: v for k, v in row.items() if k not in self.keys}
+            scores.setdefault(row[self.keys[0]], {})[row[self.keys[1]]] = rest
+        return {"measure": self.measure, "scores": scores} | told
+
+
+class Reader(Settings):
     """Base of all readers: frozen settings, unknown settings refused.
 
     Class attributes:
@@ -41,8 +88,6 @@ class Reader(BaseModel):
         positional: settings that are arguments and not options, in their order.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
     name: ClassVar[str]
     help: ClassVar[str]
     positional: ClassVar[tuple[str, ...]] = ()
@@ -50,3 +95,69 @@ class Reader(BaseModel):
     def read(self) -> Result:
         """Read the files and measure."""
         raise NotImplementedError
+
+    def only(self, *names: str) -> dict[str, Any]:
+        """Some of the settings by name, as the result keeps them."""
+        return {name: getattr(self, name) for name in names}
+
+
+def readers() -> dict[str, type[Reader]]:
+    """Every reader by name, evenhand's own first; a package that cannot be loaded is noted."""
+    found: dict[str, type[Reader]] = {}
+    for part in _offered():
+        for name, reader in part.items():
+            found.setdefault(name, reader)
+    return found
+
+
+def _offered() -> Iterator[Mapping[str, type[Reader]]]:
+    for group in (plugins.PROBES, plugins.READERS):
+        for name in plugins.places(group):
+            try:
+                yield _of(group, name)
+            except SpecError as error:
+                warnings.warn(f"left out: {error}", stacklevel=2)
+
+
+def _of(group: str, name: str) -> Mapping[str, type[Reader]]:
+    found = plugins.load(group, name, what="probe" if group == plugins.PROBES else "measure")
+    offered: Mapping[str, type[Reader]]
+    offered = found.readers() if group == plugins.PROBES else {name: found}
+    return offered
+
+
+def reader_of(name: str) -> type[Reader] | None:
+    """The reader of that name, without loading other probes when its own has the same name."""
+    for group in (plugins.READERS, plugins.PROBES):
+        if name in plugins.places(group):
+            found = _of(group, name).get(name)
+            if found is not None:
+                return found
+    return readers().get(name)
+
+
+def number(value: float | None, form: str = ".3f") -> str:
+    """A number for people; a dash when it is undefined.
+
+    >>> number(0.12345, "+.2f"), number(float("nan"))
+    ('+0.12', '-')
+    """
+    return "-" if value is None or value != value else format(value, form)
+
+
+def span(low: float | None, high: float | None, form: str = "+.4f") -> str:
+    """An interval for people."""
+    if number(low) == "-" or number(high) == "-":
+        return "-"
+    return f"[{low:{form}}, {high:{form}}]"
+
+
+def listed(title: str, rows: Iterable[Any], keys: Sequence[str]) -> Shown:
+    """A table of some fields of rows, in the order of the keys."""
+    flat = [record(row) for row in rows]
+    cells = [[_cell(row.get(key)) for key in keys] for row in flat]
+    return Shown(title, keys, cells) if cells else Shown(f"{title}: none")
+
+
+def _cell(value: Any) -> str:
+    return number(value) if isinstance(value, float) else str(value if value is not None else "")

@@ -7,6 +7,7 @@ and the tests flip the direction of whole pairs.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Protocol
@@ -14,7 +15,6 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from evenhand.metrics import unqover
 from evenhand.stats.noise import NoiseFloor, noise_floor
 from evenhand.stats.permutation import paired_sign_flip
 
@@ -24,6 +24,45 @@ Codes = npt.NDArray[np.integer[Any]]
 CHUNK = 16
 COLUMNS = 4_000
 FLIPPED_BYTES = 32 * 2**20
+
+
+@dataclass(frozen=True, slots=True)
+class Leans:
+    """Mean value (gamma), mean sign (eta) and number of comparisons of each node; NaN: none."""
+
+    gamma: Floats
+    eta: Floats
+    n: npt.NDArray[np.int64]
+
+
+def leans(
+    values: npt.ArrayLike, first: npt.ArrayLike, second: npt.ArrayLike,
+    layer: npt.ArrayLike | None = None, *, n_nodes: int, n_layers: int = 1,
+) -> Leans:  # fmt: skip
+    """Means of comparisons by node, [nodes, layers], or [nodes] over all layers.
+
+    A comparison counts +value for its first node and -value for its second, once each; NaN is left
+    out.
+
+    >>> leans([0.5, 0.25], [0, 0], [1, 2], n_nodes=3).gamma.tolist()
+    [0.375, -0.5, -0.25]
+    """
+    c = np.asarray(values, np.float64)
+    used = ~np.isnan(c)
+    ends = [np.asarray(first, np.int64), np.asarray(second, np.int64)]
+    shape: tuple[int, ...] = (n_nodes,)
+    if layer is not None:
+        shape = (n_nodes, n_layers)
+        ends = [end * n_layers + np.asarray(layer, np.int64) for end in ends]
+    if not used.all():
+        c, ends = c[used], [end[used] for end in ends]
+    size = int(np.prod(shape))
+    n = sum((np.bincount(end, minlength=size) for end in ends), np.zeros(size, np.int64))
+    means = []
+    for weights in (c, np.sign(c)):
+        plus, minus = (np.bincount(end, weights, minlength=size) for end in ends)
+        means.append(np.divide(plus - minus, n, out=np.full(size, np.nan), where=n > 0))
+    return Leans(means[0].reshape(shape), means[1].reshape(shape), n.reshape(shape))
 
 
 class Network(Protocol):
@@ -40,9 +79,9 @@ class Network(Protocol):
 
     def contexts(self) -> tuple[int, Codes]: ...
 
-    def preferences(self, *, by_attribute: bool) -> unqover.Preferences: ...
+    def preferences(self, *, by_attribute: bool) -> Leans: ...
 
-    def group_preferences(self, groups: Codes, n_groups: int) -> unqover.Preferences: ...
+    def group_preferences(self, groups: Codes, n_groups: int) -> Leans: ...
 
 
 @dataclass(frozen=True)
@@ -72,19 +111,19 @@ class Pairs:
         ends = np.concatenate([first, second])
         return len(first), np.bincount(ends, minlength=self.n_terms).astype(np.int64)
 
-    def preferences(self, *, by_attribute: bool) -> unqover.Preferences:
+    def preferences(self, *, by_attribute: bool) -> Leans:
         """gamma and eta of every term and attribute, or of every term."""
-        return unqover.preferences(
+        return leans(
             self.comparative, self.first, self.second, self.attribute if by_attribute else None,
-            n_terms=self.n_terms, n_attributes=self.n_attributes,
+            n_nodes=self.n_terms, n_layers=self.n_attributes,
         )  # fmt: skip
 
-    def group_preferences(self, groups: Codes, n_groups: int) -> unqover.Preferences:
+    def group_preferences(self, groups: Codes, n_groups: int) -> Leans:
         """gamma and eta of every group and attribute, over cells between different groups."""
         ends = groups[self.first], groups[self.second]
-        return unqover.preferences(
+        return leans(
             np.where(ends[0] != ends[1], self.comparative, np.nan), *ends, self.attribute,
-            n_terms=n_groups, n_attributes=self.n_attributes,
+            n_nodes=n_groups, n_layers=self.n_attributes,
         )  # fmt: skip
 
     @cached_property
@@ -94,7 +133,7 @@ class Pairs:
         known, code = np.unique(key, return_inverse=True)
         pair, attribute = np.divmod(known, self.n_attributes)
         first, second = np.divmod(pair, self.n_terms)
-        sign = unqover.preference_sign(self.comparative)
+        sign = np.sign(self.comparative)
         ones = np.ones(len(code))
         by_template = tuple(
             sparse(weights, code, self.template, (len(known), self.n_templates))
@@ -203,14 +242,14 @@ def bootstrap(pairs: Pairs, groups: Codes | None, *, draws: int, seed: int) -> D
     return out
 
 
-def observed(pairs: Network) -> unqover.Preferences:
+def observed(pairs: Network) -> Leans:
     """gamma and eta of every term and attribute, as printed."""
     return pairs.preferences(by_attribute=True)
 
 
 def fill_draws(
     out: Draws,
-    seen: unqover.Preferences,
+    seen: Leans,
     part: slice,
     w: Floats,
     total: Floats,
@@ -286,12 +325,19 @@ def interval(
     )
 
 
-def noise_floors(pairs: Network, *, samples: int, seed: int) -> NoiseFloor:
-    """What mu and eta read for a model that prefers neither term, with the same score noise.
+def noise_floors(
+    pairs: Network, metrics: Sequence[Callable[[Floats], float]], *, samples: int, seed: int
+) -> NoiseFloor:
+    """What two numbers read when neither end of any pair is preferred, with the same noise.
 
     Each (pair, attribute) has its direction flipped at random, all templates together, so the size
-    of the comparisons and the network stay as they are and only a common direction is lost. The
-    fields of the result are pairs: mu, eta.
+    of the comparisons and the network stay as they are and only a common direction is lost.
+
+    Args:
+        pairs: the comparisons.
+        metrics: a number from the table of gamma, and one from the table of eta; the fields of the
+            result are pairs in this order.
+        samples, seed: random flips.
     """
     links = pairs.links
     size = (pairs.n_terms, pairs.n_attributes)
@@ -301,7 +347,6 @@ def noise_floors(pairs: Network, *, samples: int, seed: int) -> NoiseFloor:
     def reduce(values: Floats) -> Floats:
         totals = (to @ values[:, :, k].T for k in range(2))
         tables = [ratio(t, np.repeat(count[:, None], t.shape[1], axis=1)).T for t in totals]
-        metrics = (unqover.intensity, unqover.consistency)
         columns = [
             [metric(row.reshape(size)) for row in table]
             for metric, table in zip(metrics, tables, strict=True)

@@ -12,8 +12,6 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from evenhand.metrics.unqover import preference_sign
-
 Floats = npt.NDArray[np.float64]
 
 
@@ -82,7 +80,7 @@ def win_ratio(
     ...     n_terms=2, n_attributes=1).round(3).tolist()
     [[0.667], [0.333]]
     """
-    sign = preference_sign(values)
+    sign = np.sign(np.asarray(values, np.float64))
     kept = ~np.isnan(sign)
     codes = [np.asarray(c, np.int64)[kept] for c in (first, second, attribute)]
     ends = [end * n_attributes + codes[2] for end in codes[:2]]

@@ -12,15 +12,14 @@ Three numbers stand beside each correlation, because each alone misleads:
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 
-from evenhand.study.correlation import measure, reliabilities
+from evenhand.strict import plain
+from evenhand.study.correlation import Ceiling, CorrelationReader, Row, Stratum, reliabilities
 from evenhand.study.grid import ORIGINAL
 from evenhand.study.points import Columns
 from evenhand.study.recipe import Recipe
@@ -62,7 +61,7 @@ class Pair:
     reliability_x: float
     reliability_y: float
     ceiling: float
-    strata: tuple[dict[str, Any], ...] = field(default=())
+    strata: tuple[Stratum, ...] = ()
     reason: str = ""
 
 
@@ -77,46 +76,36 @@ def analyse(path: Path, columns: Columns, recipe: Recipe) -> tuple[list[Pair], l
     again = f"family={ORIGINAL}"
     names = (*columns.intrinsic, *columns.extrinsic)
     trust = reliabilities(path, names, by="algorithm", replicates=again) if names else []
-    known = [_trust(row) for row in trust]
+    known = [
+        Trust(
+            row.column, row.by or "", row.noise_sd, row.n_replicates, row.spread_sd, row.n_points,
+            row.reliability, row.low, row.high, row.reason or "",
+        )
+        for row in trust
+    ]  # fmt: skip
     if not columns.intrinsic or not columns.extrinsic:
         return [], known
-    result = measure(
-        path,
+    result = CorrelationReader(
+        table=path,
         x=columns.intrinsic,
         y=columns.extrinsic,
-        by="algorithm",
+        by=("algorithm",),
         strata="family",
         replicates=again,
         resamples=recipe.correlation.resamples,
         seed=recipe.seed,
         as_published=recipe.correlation.scipy_stream,
-    )
-    return [_pair(row) for row in result["rows"]], known
+    ).read()
+    return [_pair(row) for row in result.rows], known
 
 
-def _pair(row: Mapping[str, Any]) -> Pair:
-    names = (
-        "spearman", "low", "high", "p", "q", "pearson", "kendall", "reliability_x",
-        "reliability_y", "ceiling",
-    )  # fmt: skip
-    numbers = {name: _number(row.get(name)) for name in names}
-    strata = tuple(s for s in row["strata"] if s["n"] > 2)
+def _pair(row: Row) -> Pair:
+    trust = row.trust or Ceiling(NAN, NAN, NAN, None)
     return Pair(
-        row["x"], row["y"], row["by"], int(row["n"]), **numbers, strata=strata,
-        reason=row["reason"] or "",
+        row.x, row.y, row.by or "", row.n, row.spearman, row.low, row.high, row.p, row.q,
+        row.pearson, row.kendall, trust.reliability_x, trust.reliability_y, trust.ceiling,
+        strata=tuple(s for s in row.strata if s.n > 2), reason=row.reason or "",
     )  # fmt: skip
-
-
-def _trust(row: Mapping[str, Any]) -> Trust:
-    return Trust(
-        row["column"], row["by"], _number(row["noise_sd"]), int(row["n_replicates"]),
-        _number(row["spread_sd"]), int(row["n_points"]), _number(row["reliability"]),
-        _number(row["low"]), _number(row["high"]), row["reason"] or "",
-    )  # fmt: skip
-
-
-def _number(value: float | None) -> float:
-    return NAN if value is None else float(value)
 
 
 def as_table(rows: list[Any]) -> pa.Table:
@@ -125,14 +114,9 @@ def as_table(rows: list[Any]) -> pa.Table:
     for row in rows:
         values = {k: v for k, v in row.__dict__.items() if k != "strata"}
         for part in getattr(row, "strata", ()):
-            values[f"spearman_{part['stratum']}"] = part["spearman"]
-            values[f"n_{part['stratum']}"] = part["n"]
-        out.append({k: _finite(v) for k, v in values.items()})
+            values[f"spearman_{part.stratum}"] = part.spearman
+            values[f"n_{part.stratum}"] = part.n
+        out.append(plain(values))
     names = list(dict.fromkeys(k for row in out for k in row))
     return pa.table({n: pa.array([row.get(n) for row in out]) for n in names})
 
-
-def _finite(value: Any) -> Any:
-    if isinstance(value, float) and not np.isfinite(value):
-        return None
-    return value

@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 
 from evenhand.runs.finding import Finding
+from evenhand.strict import record
 from evenhand.study.analysis import Pair, Trust
 from evenhand.study.correlation import LOW_CEILING
 
@@ -53,7 +54,7 @@ def _correlation(pair: Pair) -> Finding:
         details={
             "x": pair.x, "y": pair.y, "ceiling": pair.ceiling,
             "reliability_x": pair.reliability_x, "reliability_y": pair.reliability_y,
-            "families": [dict(s) for s in pair.strata],
+            "families": record(pair.strata),
         },
     )  # fmt: skip
 
@@ -81,9 +82,9 @@ def _sentence(pair: Pair, x: str, y: str) -> str:
         f"{pair.spearman:+.2f} [{pair.low:+.2f}, {pair.high:+.2f}]"
     )
     inside = [
-        f"{FAMILIES.get(s['stratum'], s['stratum'])} {s['spearman']:+.2f}"
+        f"{FAMILIES.get(s.stratum, s.stratum)} {s.spearman:+.2f}"
         for s in pair.strata
-        if s["spearman"] is not None
+        if not math.isnan(s.spearman)
     ]
     if inside:
         text += f"; inside families: {', '.join(inside)}"

@@ -8,24 +8,178 @@ of one model: a gap that is mostly run-to-run noise cannot correlate with anythi
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
+from pydantic import Field
 
 from evenhand.corpora.tables import Labels, Table, read_table
 from evenhand.errors import SpecError
-from evenhand.stats.correlation import CorrelationTable, correlate_table
+from evenhand.probes.reading import Input, Names, Reader, Result, Seed, Shown, number, span
+from evenhand.stats.correlation import correlate_table
 from evenhand.stats.multiple import benjamini_hochberg
 from evenhand.stats.reliability import Reliability, attenuation_ceiling, reliability
-from evenhand.strict import plain
+from evenhand.strict import INLINE, OPTIONAL
 
 Floats = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
+NAN = float("nan")
 LOW_CEILING = 0.3
+
+
+@dataclass(frozen=True)
+class Stratum:
+    """The correlation inside one value of the strata's column."""
+
+    stratum: str
+    n: int
+    spearman: float
+    p: float
+    low: float
+    high: float
+    reason: str | None
+
+
+@dataclass(frozen=True)
+class Ceiling:
+    """How large a correlation the noise of both columns leaves room for."""
+
+    reliability_x: float
+    reliability_y: float
+    ceiling: float
+    note: str | None
+
+
+@dataclass(frozen=True)
+class Row:
+    """One pair of columns; pairs with an empty cell are left out and counted in `n_missing`."""
+
+    x: str
+    y: str
+    by: str | None
+    n: int
+    spearman: float
+    p: float
+    low: float
+    high: float
+    q: float
+    pearson: float
+    kendall: float
+    n_missing: int
+    p_method: str
+    n_permutations: int
+    reason: str | None
+    strata: tuple[Stratum, ...] = ()
+    trust: Ceiling | None = field(default=None, metadata=INLINE)
+
+
+@dataclass(frozen=True)
+class Trust:
+    """How much of a column's spread over models is more than noise between repeated runs."""
+
+    column: str
+    by: str | None
+    noise_sd: float
+    spread_sd: float
+    reliability: float
+    low: float
+    high: float
+    ceiling: float
+    p: float
+    n_replicates: int
+    n_points: int
+    reason: str | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class CorrelationResult(Result):
+    """Every pair of columns, and with repeated runs the reliability of each column."""
+
+    measure: ClassVar[str] = "correlation"
+
+    rows: Sequence[Row]
+    reliability: Sequence[Trust] | None = field(default=None, metadata=OPTIONAL)
+    settings: Mapping[str, Any]
+
+    def shown(self) -> Iterator[Shown]:
+        head = ["columns", "by", "stratum", "n", "rho", "95 % interval", "p", "q"]
+        with_ceiling = self.reliability is not None
+        cells: list[list[str]] = []
+        for row in self.rows:
+            start = [f"{row.x} ~ {row.y}", row.by or ""]
+            q = [number(row.q, ".4f")]
+            ceiling = [number(row.trust.ceiling if row.trust else None, ".2f")] * with_ceiling
+            cells.append([*start, "", *_cells(row), *q, *ceiling])
+            for part in row.strata:
+                none = ["-"] * (1 + with_ceiling)
+                cells.append(["", "", f"in {part.stratum}", *_cells(part), *none])
+        yield Shown("Spearman correlations", head + ["ceiling"] * with_ceiling, cells)
+        for row in self.rows:
+            if row.trust and row.trust.note:
+                yield Shown(f"{row.x} ~ {row.y} {row.by or ''}: {row.trust.note}")
+
+
+def _cells(part: Row | Stratum) -> list[str]:
+    interval = span(part.low, part.high)
+    return [str(part.n), number(part.spearman, "+.4f"), interval, number(part.p, ".4f")]
+
+
+class CorrelationReader(Reader):
+    """Every x column against every y column, inside each value of `by`.
+
+    Permutations are shared by all pairs with the same rows, so a table costs one product.
+    """
+
+    name = "correlation"
+    help = "Do two columns rise together: Spearman with p, interval and strata."
+    positional = ("table",)
+
+    table: Input
+    x: Names[str] = Field(description="Columns, separated by commas.")
+    y: Names[str] = Field(description="Columns, separated by commas.")
+    by: Names[str] = Field((), description="One result for each value of a column (or of several).")
+    strata: str | None = Field(None, description="Also inside each value of a column.")
+    replicates: str | None = Field(
+        None, description="COLUMN=VALUE of rows that are repeated runs of one model: ceilings."
+    )
+    resamples: int = Field(9_999, ge=1, description="Random permutations.")
+    seed: Seed = 0
+    as_published: bool = Field(False, description="p as in Kato & Miyao's code.")
+
+    def read(self) -> CorrelationResult:
+        if not self.x or not self.y:
+            raise SpecError(
+                "correlation: no column is named. Pass for example: --x weat --y f1_gap"
+            )
+        again, value = _replicates_of(self.replicates)
+        texts = list(dict.fromkeys([*self.by, *([self.strata] if self.strata else []), *again]))
+        table = read_table(self.table, text=texts)
+        table.require([*self.x, *self.y, *texts])
+        columns = {name: table.numbers(name) for name in dict.fromkeys([*self.x, *self.y])}
+        layers = table.labels(self.strata) if self.strata else None
+        repeated = np.zeros(table.n_rows, np.bool_)
+        if again:
+            repeated = _equal(table.labels(again[0]), value)
+            if not repeated.any():
+                raise SpecError(f"replicates: no row has {value!r} in column {again[0]!r}.")
+        options = {"scipy_stream": self.as_published, **self.only("resamples", "seed")}
+        rows: list[Row] = []
+        sources: list[Trust] = []
+        for name, inside in _groups(table, self.by):
+            part = _part(name, columns, layers, inside, repeated)
+            trust = _trust(part)
+            rows += _rows(part, self.x, self.y, options, trust)
+            sources += _trust_rows(name, trust)
+        q = benjamini_hochberg([row.p for row in rows])
+        return CorrelationResult(
+            rows=[replace(row, q=float(value)) for row, value in zip(rows, q, strict=True)],
+            reliability=sources if again else None,
+            settings=self.only("resamples", "seed", "as_published", "replicates"),
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,88 +192,18 @@ class Part:
     repeats: dict[str, Floats]
 
 
-def measure(
-    table: Table | str | Path,
-    *,
-    x: Sequence[str],
-    y: Sequence[str],
-    by: str | Sequence[str] | None = None,
-    strata: str | None = None,
-    replicates: str | None = None,
-    resamples: int = 9_999,
-    seed: int = 0,
-    as_published: bool = False,
-) -> dict[str, Any]:
-    """Correlate every x column with every y column, inside each value of `by`.
-
-    Permutations are shared by all pairs with the same rows, so a table costs one product.
-
-    Args:
-        table: a table, or the path of a CSV, JSON lines or Parquet file.
-        x, y: column names.
-        by: text columns; one row of results for each of their values together.
-        strata: a text column; each row also gets the correlation inside each of its values.
-        replicates: "COLUMN=VALUE": these rows are repeated runs of one model. They become one
-            point (their mean), and give reliability and the ceiling of a correlation.
-        resamples: random permutations behind p, and replicates behind the interval.
-        seed: seed of both.
-        as_published: p as the released code of Kato & Miyao has it (scipy's random stream, twice
-            the smaller tail) instead of the share of absolute values at least as large.
-
-    Returns:
-        `rows: [{x, y, by, n, spearman, p, low, high, q, pearson, kendall, strata, ...}]`. Pairs
-        with an empty cell are left out and counted in `n_missing`. With `replicates` each row has
-        `reliability_x, reliability_y, ceiling, note`, and `reliability` lists
-        `{column, by, noise_sd, spread_sd, reliability, low, high, ceiling, p, n_replicates, ...}`.
-    """
-    if not x or not y:
-        raise SpecError("correlation: no column is named. Pass for example: --x weat --y f1_gap")
-    groups = [by] if isinstance(by, str) else list(by or ())
-    again, value = _replicates_of(replicates)
-    texts = list(dict.fromkeys([*groups, *([strata] if strata else []), *again]))
-    if not isinstance(table, Table):
-        table = read_table(table, text=texts)
-    table.require([*x, *y, *texts])
-    columns = {name: table.numbers(name) for name in dict.fromkeys([*x, *y])}
-    layers = table.labels(strata) if strata else None
-    repeated = _equal(table.labels(again[0]), value) if again else np.zeros(table.n_rows, np.bool_)
-    if again and not repeated.any():
-        raise SpecError(f"replicates: no row has {value!r} in column {again[0]!r}.")
-    options = {"resamples": resamples, "seed": seed, "scipy_stream": as_published}
-    rows, sources = [], []
-    for name, inside in _groups(table, groups):
-        part = _part(name, columns, layers, inside, repeated)
-        trust = _trust(part)
-        rows += _rows(part, x, y, options, trust)
-        sources += [_trust_row(column, name, found) for column, found in trust.items()]
-    for row, q in zip(rows, benjamini_hochberg([row["p"] for row in rows]), strict=True):
-        row["q"] = q
-    result = {"measure": "correlation", "rows": rows}
-    if again:
-        result["reliability"] = sources
-    settings = {
-        "resamples": resamples, "seed": seed, "as_published": as_published,
-        "replicates": replicates,
-    }  # fmt: skip
-    return dict(plain({**result, "settings": settings}))
-
-
 def reliabilities(
-    table: Table | str | Path, columns: Sequence[str], *, replicates: str, by: str | None = None
-) -> list[dict[str, Any]]:
-    """The `reliability` rows of `measure` for any columns, without a correlation."""
+    table: Table | Path, columns: Sequence[str], *, replicates: str, by: str | None = None
+) -> list[Trust]:
+    """The `reliability` of any columns, without a correlation."""
     again, value = _replicates_of(replicates)
     groups = [by] if by else []
-    if not isinstance(table, Table):
-        table = read_table(table, text=[*groups, *again])
+    table = read_table(table, text=[*groups, *again])
     table.require([*columns, *groups, *again])
     numbers = {name: table.numbers(name) for name in columns}
     repeated = _equal(table.labels(again[0]), value)
-    rows = []
-    for name, inside in _groups(table, groups):
-        part = _part(name, numbers, None, inside, repeated)
-        rows += [_trust_row(c, name, found) for c, found in _trust(part).items()]
-    return list(plain(rows))
+    parts = (_part(n, numbers, None, inside, repeated) for n, inside in _groups(table, groups))
+    return [row for part in parts for row in _trust_rows(part.by, _trust(part))]
 
 
 def _trust(part: Part) -> dict[str, Reliability]:
@@ -176,34 +260,34 @@ def _part(
 def _rows(
     part: Part, x: Sequence[str], y: Sequence[str], options: dict[str, Any],
     trust: dict[str, Reliability],
-) -> list[dict[str, Any]]:  # fmt: skip
+) -> list[Row]:  # fmt: skip
     everything = np.ones(len(part.columns[x[0]]), np.bool_)
-    pooled = _tables(part.columns, x, y, everything, options)
+    pooled = _tables(part, x, y, everything, options)
     layers = []
     if part.strata is not None:
         for code, value in enumerate(part.strata.values):
             here = part.strata.codes == code
             if here.any():
-                layers.append((value, _tables(part.columns, x, y, here, options)))
-    rows = []
-    for pair in ((one, other) for one in x for other in y):
-        row: dict[str, Any] = {"x": pair[0], "y": pair[1], "by": part.by}
-        row |= {**pooled[pair], "strata": [{"stratum": v, **_brief(t[pair])} for v, t in layers]}
-        if trust:
-            row |= _ceiling(trust.get(pair[0]), trust.get(pair[1]))
-        rows.append(row)
-    return rows
+                layers.append((value, _tables(part, x, y, here, options)))
+    return [
+        replace(
+            pooled[pair],
+            strata=tuple(_brief(value, found[pair]) for value, found in layers),
+            trust=_ceiling(trust.get(pair[0]), trust.get(pair[1])) if trust else None,
+        )
+        for pair in ((one, other) for one in x for other in y)
+    ]
 
 
 def _tables(
-    columns: dict[str, Floats], x: Sequence[str], y: Sequence[str], rows: Mask,
-    options: dict[str, Any],
-) -> dict[tuple[str, str], dict[str, Any]]:  # fmt: skip
+    part: Part, x: Sequence[str], y: Sequence[str], rows: Mask, options: dict[str, Any]
+) -> dict[tuple[str, str], Row]:
     """Every pair on these rows; pairs that miss the same cells share their permutations."""
+    columns = part.columns
     alike: dict[bytes, list[tuple[str, str]]] = {}
     for pair in ((one, other) for one in x for other in y):
         alike.setdefault(_both(columns, pair, rows).tobytes(), []).append(pair)
-    done: dict[tuple[str, str], dict[str, Any]] = {}
+    done = {}
     boot = max(2, min(2_000, int(options["resamples"])))
     for pairs in alike.values():
         at = _both(columns, pairs[0], rows)
@@ -211,11 +295,16 @@ def _tables(
         a, b = (np.stack([columns[n][at] for n in names], axis=1) for names in (first, second))
         found = correlate_table(a, b, bootstrap=boot, **options)
         others = {name: _coefficients(a, b, name) for name in ("pearson", "kendall")}
-        lost = int(rows.sum() - at.sum())
         for one, other in pairs:
             i, j = first.index(one), second.index(other)
-            row = _numbers(found, i, j, lost)
-            done[one, other] = row | {name: value[i, j] for name, value in others.items()}
+            done[one, other] = Row(
+                one, other, part.by, found.n,
+                spearman=float(found.coefficient[i, j]), p=float(found.p[i, j]),
+                low=float(found.low[i, j]), high=float(found.high[i, j]), q=NAN,
+                pearson=float(others["pearson"][i, j]), kendall=float(others["kendall"][i, j]),
+                n_missing=int(rows.sum() - at.sum()), p_method=found.p_method,
+                n_permutations=found.n_permutations, reason=found.reasons[i][j] or None,
+            )  # fmt: skip
     return done
 
 
@@ -223,15 +312,8 @@ def _both(columns: dict[str, Floats], pair: tuple[str, str], rows: Mask) -> Mask
     return ~np.isnan(columns[pair[0]]) & ~np.isnan(columns[pair[1]]) & rows
 
 
-def _numbers(found: CorrelationTable, i: int, j: int, lost: int) -> dict[str, Any]:
-    row: dict[str, Any] = {"n": found.n, "spearman": found.coefficient[i, j], "p": found.p[i, j]}
-    row |= {"low": found.low[i, j], "high": found.high[i, j], "q": np.nan}
-    row |= {"pearson": np.nan, "kendall": np.nan, "n_missing": lost, "p_method": found.p_method}
-    return row | {"n_permutations": found.n_permutations, "reason": found.reasons[i][j] or None}
-
-
-def _brief(row: dict[str, Any]) -> dict[str, Any]:
-    return {key: row[key] for key in ("n", "spearman", "p", "low", "high", "reason")}
+def _brief(value: str, row: Row) -> Stratum:
+    return Stratum(value, row.n, row.spearman, row.p, row.low, row.high, row.reason)
 
 
 def _coefficients(a: Floats, b: Floats, method: Any) -> Floats:
@@ -239,7 +321,7 @@ def _coefficients(a: Floats, b: Floats, method: Any) -> Floats:
     return correlate_table(a, b, method=method, resamples=1, max_exact=1, bootstrap=0).coefficient
 
 
-def _ceiling(x: Reliability | None, y: Reliability | None) -> dict[str, Any]:
+def _ceiling(x: Reliability | None, y: Reliability | None) -> Ceiling:
     values = [np.nan if part is None else part.reliability for part in (x, y)]
     ceiling = attenuation_ceiling(*values)
     note = None
@@ -248,13 +330,14 @@ def _ceiling(x: Reliability | None, y: Reliability | None) -> dict[str, Any]:
             f"noise between repeated runs leaves room for |rho| up to about {ceiling:.2f}: "
             "a small correlation says nothing here"
         )
-    return {
-        "reliability_x": values[0], "reliability_y": values[1], "ceiling": ceiling, "note": note,
-    }  # fmt: skip
+    return Ceiling(values[0], values[1], ceiling, note)
 
 
-def _trust_row(column: str, by: str | None, found: Reliability) -> dict[str, Any]:
-    names = ("noise_sd", "spread_sd", "reliability", "low", "high", "ceiling", "p",
-             "n_replicates", "n_points")  # fmt: skip
-    numbers = {name: getattr(found, name) for name in names}
-    return {"column": column, "by": by, **numbers, "reason": found.reason or None}
+def _trust_rows(by: str | None, found: dict[str, Reliability]) -> list[Trust]:
+    return [
+        Trust(
+            column, by, r.noise_sd, r.spread_sd, r.reliability, r.low, r.high, r.ceiling, r.p,
+            r.n_replicates, r.n_points, r.reason or None,
+        )
+        for column, r in found.items()
+    ]  # fmt: skip

@@ -26,7 +26,7 @@ from evenhand.corpora import (
 )
 from evenhand.mitigations.vectors.attract_repel import Settings, attract_repel, pairs_for
 from evenhand.models.vectors.files import VectorTable, open_vectors, write_words
-from evenhand.probes.association.measure import measure
+from evenhand.probes.association.score import Options, associate, choose_tests
 from evenhand.study.folder import StudyFolder
 from evenhand.study.grid import ATTRACT_REPEL, BALANCING, Cell
 from evenhand.study.recipe import Recipe, place
@@ -141,15 +141,13 @@ def _pulled(bench: Bench, out: Path) -> dict[str, Any]:
 
 def measure_vectors(bench: Bench) -> dict[str, Any]:
     """WEAT effect size and RNSB of every test."""
-    result = measure(
-        bench.vectors, bench.recipe.tests, max_missing=MOST_MISSING, samples=99, resamples=2
-    )
+    options = Options(max_missing=MOST_MISSING, samples=99, resamples=2)
+    rows = associate(bench.vectors, choose_tests(bench.recipe.tests), options)
     metrics: dict[str, float | None] = {}
-    for row in result["tests"]:
-        metrics[f"weat {row['test']}"] = row["effect_size"]
-        metrics[f"rnsb {row['test']}"] = row["rnsb"]
+    for row in rows:
+        metrics |= {f"weat {row.test}": row.effect_size, f"rnsb {row.test}": row.rnsb}
     keep = ("test", "statistic", "effect_size", "rnsb", "coverage", "reason")
-    return {"metrics": metrics, "tests": [{k: r[k] for k in keep} for r in result["tests"]]}
+    return {"metrics": metrics, "tests": [{k: getattr(row, k) for k in keep} for row in rows]}
 
 
 def hate_speech(bench: Bench) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from evenhand.probes.pronouns.coreference import winobias_gaps
+from evenhand.probes.winobias.coreference import TypeGaps, winobias_gaps
 from evenhand.study.recipe import Coreference, place
 from evenhand.study.stages import Bench
 from evenhand.train import coreference as coref
@@ -58,8 +58,8 @@ def detect_hate_speech(bench: Bench) -> dict[str, Any]:
         row: dict[str, float | None] = {}
         for name, (labels, first, second) in groups.items():
             found = hate.hate_speech_gaps(model, test, labels, first, second, resamples=2)
-            row |= {f"{name} {g['metric']} gap": g["gap"] for g in found["gaps"]}
-            row["overall f1"] = found["all"]["f1"]
+            row |= {f"{name} {g.metric} gap": g.gap for g in found.gaps}
+            row["overall f1"] = found.all.f1
         rows.append(row)
     metrics = averaged(rows)
     return {"quality": metrics.pop("overall f1", None), "metrics": metrics, "runs": rows}
@@ -129,12 +129,11 @@ def corpora_of(spec: Coreference, data: Path | None) -> Corpora:
     return read_split(files[0], place(spec.dev, data), place(spec.test, data))
 
 
-def _gaps(result: Mapping[str, Any]) -> dict[str, float | None]:
+def _gaps(result: Mapping[str, TypeGaps]) -> dict[str, float | None]:
     """`{"type1 f1 gap": ...}` of the mean scores, and of pronouns resolved rightly."""
-    out: dict[str, float | None] = {}
-    for kind, part in result.items():
-        for row in part["gaps"]:
-            if row["metric"] in ("mean", "accuracy"):
-                name = row["part"]
-                out[f"{kind} {name} gap"] = row["gap"]
-    return out
+    return {
+        f"{kind} {row.part} gap": row.gap
+        for kind, part in result.items()
+        for row in part.gaps
+        if row.metric in ("mean", "accuracy")
+    }

@@ -9,7 +9,7 @@ words, so that embeddings of other length train alike; directions and relative l
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,6 @@ from pydantic import Field
 from evenhand.errors import DataError, ModelError, need
 from evenhand.metrics.coreference import document_counts, score
 from evenhand.models.vectors.files import VectorTable, open_vectors, resolve_vectors
-from evenhand.probes.pronouns.coreference import winobias_gaps
 from evenhand.train import common
 from evenhand.train import coreference_batches as data
 from evenhand.train import coreference_net as net
@@ -313,18 +312,6 @@ def load_coreference(
     layers.load_state_dict(weights)
     scale, threshold = facts.pop("scale"), facts.pop("threshold")
     return CoreferenceModel(layers, shape, vectors, scale, device, facts, threshold)
-
-
-def winobias(
-    system: Any,
-    gold: Mapping[tuple[str, str], Sequence[Document]],
-    *,
-    resamples: int = 2_000,
-    seed: int = 0,
-) -> dict[str, Any]:
-    """WinoBias gaps of a system with `predict` (see measures.coreference.winobias_gaps)."""
-    predicted = {key: system.predict(documents) for key, documents in gold.items()}
-    return winobias_gaps(gold, predicted, resamples=resamples, seed=seed)
 
 
 def open_system(name: str, vectors: str = "", *, device: str | None = None) -> Any:

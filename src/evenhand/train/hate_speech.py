@@ -27,9 +27,8 @@ import numpy.typing as npt
 from pydantic import Field
 
 from evenhand.errors import DataError, ModelError, need
-from evenhand.metrics.gaps import RATES, confusion, group_gaps, rates
+from evenhand.metrics.gaps import GroupGaps, group_gaps
 from evenhand.models.vectors.files import VectorTable
-from evenhand.strict import plain
 from evenhand.train import common
 from evenhand.train.hate_speech_data import Tweets
 
@@ -300,7 +299,7 @@ def hate_speech_gaps(
     *,
     resamples: int = 2_000,
     seed: int = 0,
-) -> dict[str, Any]:
+) -> GroupGaps:
     """Rates on all texts and gaps between two groups, with intervals and p (`metrics.gaps`).
 
     Args:
@@ -314,9 +313,7 @@ def hate_speech_gaps(
     """
     names = tuple(groups) if groups is not None else test.groups
     said = model.predict(test.tokens)
-    whole = dict(zip(RATES, map(float, rates(confusion(test.labels, said)))))
-    made = group_gaps(test.labels, said, names, first, second, resamples=resamples, seed=seed)
-    return dict(plain({"n": len(test), "all": whole, **made}))
+    return group_gaps(test.labels, said, names, first, second, resamples=resamples, seed=seed)
 
 
 def write_predictions(

@@ -23,7 +23,7 @@ from evenhand.metrics import association as metrics
 from evenhand.mitigations.vectors import attract_repel as trainer
 from evenhand.mitigations.vectors.projection import mean_axis, project
 from evenhand.models.vectors.files import VectorTable, write_words
-from evenhand.probes.association import measure as association
+from evenhand.probes.association.score import Options, associate, choose_tests
 from evenhand.strict import plain
 from evenhand.words.lexicons import WordSets, weat
 from evenhand.words.sets.expansion import expand
@@ -87,7 +87,7 @@ def job_for(axis: str, sets: str | None = None, **options: Any) -> Job:
             hint = "Or name a test or a file of word lists: --sets weat7"
             raise SpecError(unknown("axis", axis, AXES, where="--axis", hint=hint))
         return Job(weat(AXES[axis]), tests=HELD_OUT[axis], **options)
-    chosen = association.choose_tests(sets)
+    chosen = choose_tests(sets)
     if len(chosen) != 1:
         names = ", ".join(test.name for test in chosen)
         raise SpecError(f"--sets {sets}: names {len(chosen)} tests ({names}). Accepted: one.")
@@ -215,9 +215,9 @@ def balanced_amount(before: VectorTable, after: VectorTable, sets: WordSets) -> 
 
 
 def _measured(vectors: VectorTable, job: Job) -> list[dict[str, Any]]:
-    tests: list[str | WordSets] = [job.sets, *(t for t in job.tests if t != job.sets.name)]
-    rows = association.measure(vectors, tests, seed=job.seed, resamples=0)["tests"]
-    return [{"test": row["test"], **{name: row[name] for name in NUMBERS}} for row in rows]
+    tests = choose_tests([job.sets, *(t for t in job.tests if t != job.sets.name)])
+    rows = associate(vectors, tests, Options(seed=job.seed, resamples=0))
+    return [{"test": row.test, **{name: getattr(row, name) for name in NUMBERS}} for row in rows]
 
 
 def moved_rows(before: VectorTable, after: VectorTable) -> npt.NDArray[np.bool_]:

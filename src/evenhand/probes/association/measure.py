@@ -1,275 +1,103 @@
-"""WEAT and RNSB of word vectors, with exact or seeded p and full coverage.
-
-What happens when words have no vector is the caller's choice, and coverage is told in any case:
-
-    threshold   no numbers and a reason when a set lacks more than `max_missing` of its words
-    keep        go on with the words there are
-    balanced    as threshold, and the larger target set is cut to the size of the other
-                (Kato & Miyao 2024, Sec. 4.1)
-
-Nothing is imputed.
-"""
+"""`evenhand measure association`: WEAT and RNSB of vectors in a file or in memory."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar, Literal
 
-import numpy as np
-import numpy.typing as npt
+from pydantic import Field, InstanceOf
 
-from evenhand.errors import SpecError, unknown
-from evenhand.metrics import association as metrics
-from evenhand.models.vectors.files import Found, VectorTable, open_vectors, resolve_vectors
-from evenhand.probes.association.others import OTHERS, others
-from evenhand.stats.multiple import benjamini_hochberg
-from evenhand.stats.permutation import two_sample
-from evenhand.strict import plain
-from evenhand.words.lexicons import WordSets, read_word_sets, weat
-
-Floats = npt.NDArray[np.float64]
-
-SETS = ("x", "y", "a", "b")
-MISSING = ("threshold", "keep", "balanced")
-NUMBERS = (
-    "statistic", "effect_size", "effect_size_low", "effect_size_high", "effect_size_ddof1",
-    "p_right", "p_left", "p_two_sided", "rnsb", "rnsb_kl",
-)  # fmt: skip
-KEYS = (
-    "test", "x_label", "y_label", "a_label", "b_label", *NUMBERS[:8], "q", "p_method",
-    "n_partitions", "rnsb", "rnsb_kl", "words_used", "words_missing", "coverage", "reason",
-)  # fmt: skip
+from evenhand.models.vectors.files import VectorTable, open_vectors, resolve_vectors
+from evenhand.probes.association.score import (
+    AssociationRow,
+    Missing,
+    Options,
+    associate,
+    choose_tests,
+)
+from evenhand.probes.reading import Names, Reader, Result, Seed, Shown, number, span
+from evenhand.words.lexicons import WordSets
 
 
-def choose_tests(tests: str | Path | Iterable[str | WordSets]) -> list[WordSets]:
-    """The tests meant: packaged names (with commas, or a list), a JSON or TOML file, word sets.
+@dataclass(frozen=True)
+class VectorsRead:
+    """Which vectors were measured."""
 
-    >>> [test.name for test in choose_tests("weat7, weat8")]
-    ['weat7', 'weat8']
-    """
-    if isinstance(tests, Path) or (
-        isinstance(tests, str) and Path(tests).suffix.lower() in (".json", ".jsonl", ".toml")
-    ):
-        return list(read_word_sets(tests).values())
-    named = tests.split(",") if isinstance(tests, str) else list(tests)
-    wanted = [test.strip() if isinstance(test, str) else test for test in named]
-    chosen = [weat(test) if isinstance(test, str) else test for test in wanted if test]
-    if not chosen:
-        raise SpecError("tests: no test is named. Pass for example: --tests weat1,weat7")
-    return chosen
+    source: str
+    n_words: int
+    dimensions: int
 
 
-def table_of(words: Sequence[str], rows: npt.ArrayLike) -> VectorTable:
-    """Vectors already in memory as a table that `measure` takes.
+@dataclass(frozen=True)
+class AssociationResult(Result):
+    """One row per test."""
 
-    >>> table_of(["she", "he"], [[1.0, 0.0], [0.0, 1.0]]).dimensions
-    2
-    """
-    import pyarrow as pa
+    measure: ClassVar[str] = "association"
 
-    return VectorTable(pa.array(list(words), pa.string()), np.asarray(rows, np.float32))
+    vectors: VectorsRead
+    tests: Sequence[AssociationRow]
+    settings: Mapping[str, Any]
 
-
-@dataclass(frozen=True, slots=True)
-class Options:
-    """Settings of `measure`; see there."""
-
-    raw_norms: bool = False
-    max_missing: float = 0.2
-    missing: str = "threshold"
-    samples: int = 9_999
-    seed: int = 0
-    resamples: int = 1_000
-    multiword: bool = True
-    also: tuple[str, ...] = ()
-
-    def check(self) -> None:
-        """Refuse what has no meaning."""
-        if not 0 <= self.max_missing <= 1:
-            raise SpecError(f"max_missing: '{self.max_missing}' is not a share. Accepted: 0 to 1.")
-        if self.missing not in MISSING:
-            raise SpecError(
-                unknown("way to treat missing words", self.missing, MISSING, where="--missing")
-            )
-        for name in self.also:
-            if name not in OTHERS:
-                raise SpecError(unknown("metric", name, OTHERS, where="--also"))
+    def shown(self) -> Iterator[Shown]:
+        read = self.vectors
+        rows = [
+            [row.test, number(row.effect_size, "+.4f"),
+             span(row.effect_size_low, row.effect_size_high, "+.2f"),
+             number(row.p_two_sided, ".4g"), number(row.q, ".4g"), row.p_method or "-",
+             number(row.rnsb, "+.4f"),
+             f"{len(row.words_used)}/{sum(part.listed for part in row.coverage.values())}"]
+            for row in self.tests
+        ]  # fmt: skip
+        yield Shown(
+            f"{read.source}: {read.n_words} words, {read.dimensions} dimensions",
+            ["test", "effect size", "95 % interval", "p", "q", "by", "RNSB", "words"],
+            rows,
+        )
+        for row in self.tests:
+            if row.reason:
+                yield Shown(f"{row.test}: {row.reason}")
+            for name, value in (row.others or {}).items():
+                if name not in ("groups", "ideal"):
+                    parts = value if isinstance(value, dict) else {"all words": value}
+                    said = ", ".join(f"{part} {number(v, '+.4f')}" for part, v in parts.items())
+                    sides = " v ".join((row.others or {})["groups"])
+                    yield Shown(f"{row.test}  {name}: {said}  ({sides})")
 
 
-def measure(
-    vectors: VectorTable | str | Path,
-    tests: str | Path | Iterable[str | WordSets],
-    *,
-    raw_norms: bool = False,
-    max_missing: float = 0.2,
-    missing: str = "threshold",
-    samples: int = 9_999,
-    seed: int = 0,
-    resamples: int = 1_000,
-    multiword: bool = True,
-    also: Sequence[str] = (),
-    encoding: str = "utf-8",
-) -> dict[str, Any]:
-    """WEAT and RNSB of each test.
+class AssociationReader(Reader):
+    name = "association"
+    help = "Associations of word vectors: WEAT and RNSB with exact or seeded p."
 
-    Args:
-        vectors: a table, a vector file or folder, or an alias such as "glove-6b-50d".
-        tests: names, a file, or word sets.
-        raw_norms: fit RNSB on the vectors as given rather than on unit vectors.
-        max_missing: the share of words that any of the four sets may lack.
-        missing: "threshold", "keep" or "balanced"; see the top of this module.
-        samples: random partitions when there are more than 200,000, else all are listed.
-        seed: seed of partitions and intervals.
-        resamples: of the interval of the effect size, in which all four sets are samples.
-        multiword: whether a term of several words may be the mean of its words.
-        also: further metrics: "rnd", "mac", "ect", "ripa"; they come as `others` of each row.
-        encoding: of the words in a vector file.
-
-    Returns:
-        `tests`, one row per test: `statistic, effect_size` (ddof 0) with `_low` and `_high`,
-        `effect_size_ddof1, p_right, p_left, p_two_sided, q, p_method, n_partitions, rnsb, rnsb_kl,
-        words_used, words_missing, coverage, reason`.
-    """
-    options = Options(
-        raw_norms, max_missing, missing, samples, seed, resamples, multiword, tuple(also)
+    vectors: str | Path | InstanceOf[VectorTable] = Field(
+        description="A vector file or folder, or glove-6b-50d."
     )
-    options.check()
-    if not isinstance(vectors, VectorTable):
-        vectors = open_vectors(resolve_vectors(vectors), encoding=encoding)
-    chosen = choose_tests(tests)
-    vectors.prefetch([word for test in chosen for key in SETS for word in getattr(test, key)])
-    rows = [_one(vectors, test, options) for test in chosen]
-    q = benjamini_hochberg([row["p_two_sided"] for row in rows])
-    for row, value in zip(rows, q, strict=True):
-        row["q"] = value
-    settings = {
-        "raw_norms": raw_norms, "max_missing": max_missing, "missing": missing,
-        "samples": samples, "seed": seed, "resamples": resamples, "multiword": multiword,
-    }  # fmt: skip
-    words = {"source": vectors.source, "n_words": len(vectors), "dimensions": vectors.dimensions}
-    keys = (*KEYS, "others") if also else KEYS
-    ordered = [{key: row[key] for key in keys} for row in rows]
-    return dict(
-        plain({"measure": "association", "vectors": words, "tests": ordered, "settings": settings})
+    tests: str | Path | tuple[str | InstanceOf[WordSets], ...] = Field(
+        description="weat1,weat7 or a JSON or TOML file of word lists."
     )
+    raw_norms: bool = Field(False, description="RNSB on vectors as given.")
+    max_missing: float = Field(0.2, ge=0, le=1, description="Share of words a set may lack.")
+    missing: Missing = Field(
+        "threshold", description="threshold, keep, or balanced (target sets of equal size)."
+    )
+    also: Names[Literal["rnd", "mac", "ect", "ripa"]] = Field(
+        (), description="Further metrics: rnd,mac,ect,ripa."
+    )
+    samples: int = Field(9_999, ge=1, description="Random partitions of a test.")
+    seed: Seed = 0
+    encoding: str = Field("utf-8", description="Encoding of the words in the file.")
+
+    def read(self) -> AssociationResult:
+        table = self.vectors
+        if not isinstance(table, VectorTable):
+            table = open_vectors(resolve_vectors(table), encoding=self.encoding)
+        asked = self.only("raw_norms", "max_missing", "missing", "samples", "seed")
+        options = Options(**asked, also=self.also)
+        rows = associate(table, choose_tests(self.tests), options)
+        facts = {"resamples": options.resamples, "multiword": options.multiword}
+        read = VectorsRead(table.source, len(table), table.dimensions)
+        return AssociationResult(read, rows, asked | facts)
 
 
-def _one(vectors: VectorTable, test: WordSets, options: Options) -> dict[str, Any]:
-    found = {key: vectors.find(getattr(test, key), multiword=options.multiword) for key in SETS}
-    row: dict[str, Any] = {"test": test.name}
-    row |= {f"{key}_label": getattr(test, f"{key}_label") for key in SETS}
-    row |= dict.fromkeys(NUMBERS, math.nan)
-    row |= {"p_method": None, "n_partitions": None, "coverage": _coverage(test, found)}
-    row["words_missing"] = [word for key in SETS for word in found[key].missing]
-    row["reason"] = _reason(test, found, 1.0 if options.missing == "keep" else options.max_missing)
-    if options.missing == "balanced":
-        found |= balance(test, found)
-        for key in ("x", "y"):
-            row["coverage"][key]["used"] = len(found[key].words)
-    row["words_used"] = [word for key in SETS for word in found[key].words]
-    row["others"] = None
-    if row["reason"]:
-        return row
-    x, y, a, b = (found[key].rows for key in SETS)
-    result = metrics.weat(x, y, a, b)
-    chance = two_sample(result.s_x, result.s_y, samples=options.samples, seed=options.seed)
-    rnsb = metrics.rnsb(x, y, a, b, normalise=not options.raw_norms)
-    row |= {
-        name: getattr(result, name) for name in ("statistic", "effect_size", "effect_size_ddof1")
-    }
-    row |= {name: getattr(chance, name) for name in ("p_right", "p_left", "p_two_sided")}
-    row |= {"p_method": chance.method, "n_partitions": chance.n_partitions}
-    row |= {"rnsb": rnsb.signed, "rnsb_kl": rnsb.kl}
-    low, high = _interval(x, y, a, b, resamples=options.resamples, seed=options.seed)
-    row |= {"effect_size_low": low, "effect_size_high": high}
-    if options.also:
-        row["others"] = others(vectors, test, found, options.also)
-    if math.isnan(result.effect_size):
-        row["reason"] = "all target words have the same association: no effect size"
-    elif math.isnan(low) and options.resamples > 1:
-        row["reason"] = "a set has one word: no interval"
-    return row
-
-
-def balance(test: WordSets, found: dict[str, Found]) -> dict[str, Found]:
-    """Both target sets at the size of the smaller one.
-
-    From the larger set go first the words that stand where the other set has a missing word (lists
-    are often made of pairs), then words from its end.
-    """
-    n = min(len(found["x"].words), len(found["y"].words))
-    out = {}
-    for key, other in (("x", "y"), ("y", "x")):
-        part = found[key]
-        surplus = len(part.words) - n
-        listed, partners = getattr(test, key), getattr(test, other)
-        lost = {w for w, p in zip(listed, partners, strict=False) if p in found[other].missing}
-        order = [k for k, w in enumerate(part.words) if w in lost]
-        order += [k for k in reversed(range(len(part.words))) if k not in order]
-        drop = set(order[:surplus])
-        kept = [k for k in range(len(part.words)) if k not in drop]
-        words = tuple(part.words[k] for k in kept)
-        out[key] = Found(words, part.rows[kept], part.missing, part.lowered)
-    return out
-
-
-def _coverage(test: WordSets, found: dict[str, Found]) -> dict[str, Any]:
-    return {
-        key: {
-            "listed": len(getattr(test, key)),
-            "used": len(found[key].words),
-            "missing": found[key].missing,
-            "lower_cased": len(found[key].lowered),
-        }
-        for key in SETS
-    }
-
-
-def _reason(test: WordSets, found: dict[str, Found], max_missing: float) -> str | None:
-    for key in SETS:
-        listed, lost = len(getattr(test, key)), found[key].missing
-        if not found[key].words:
-            return f"set {key}: none of its {listed} words has a vector"
-        if len(lost) > max_missing * listed + 1e-9:
-            shown = ", ".join(lost[:5]) + (", ..." if len(lost) > 5 else "")
-            return (
-                f"set {key}: {len(lost)} of {listed} words have no vector "
-                f"({len(lost) / listed:.0%}, limit {max_missing:.0%}): {shown}. "
-                "Raise the limit with: --max-missing"
-            )
-    return None
-
-
-def _interval(
-    x: npt.ArrayLike, y: npt.ArrayLike, a: npt.ArrayLike, b: npt.ArrayLike, *,
-    resamples: int, seed: int, level: float = 0.95,
-) -> tuple[float, float]:  # fmt: skip
-    """Percentile interval of the effect size, all four word sets resampled on their own.
-
-    A resample is a vector of counts, so all of them are two matrix products with the cosines.
-    """
-    units = [metrics.unit_rows(rows) for rows in (x, y, a, b)]
-    if min(len(rows) for rows in units) < 2 or resamples < 2:
-        return math.nan, math.nan
-    rng = np.random.default_rng(seed)
-    counts = [
-        rng.multinomial(len(rows), np.full(len(rows), 1 / len(rows)), resamples) / len(rows)
-        for rows in units
-    ]
-    targets = np.concatenate(units[:2])
-    s = targets @ (counts[2] @ units[2] - counts[3] @ units[3]).T  # [words, resamples]
-    n_x, n_y = len(units[0]), len(units[1])
-    w_x, w_y = counts[0].T, counts[1].T
-    mean_x, mean_y = (w_x * s[:n_x]).sum(axis=0), (w_y * s[n_x:]).sum(axis=0)
-    weights = np.concatenate([w_x * n_x, w_y * n_y]) / (n_x + n_y)
-    middle = (weights * s).sum(axis=0)
-    spread = np.sqrt((weights * (s - middle) ** 2).sum(axis=0))
-    defined = spread > 1e-12
-    if defined.mean() < 0.5:
-        return math.nan, math.nan
-    sizes = (mean_x - mean_y)[defined] / spread[defined]
-    low, high = np.quantile(sizes, [(1 - level) / 2, (1 + level) / 2])
-    return float(low), float(high)
+READERS = (AssociationReader,)

@@ -9,7 +9,7 @@ are too small for that reason.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -18,11 +18,20 @@ from pydantic import Field, field_validator
 
 from evenhand.metrics.association import unit_rows
 from evenhand.probes.association.cards import CARDS
-from evenhand.probes.association.measure import MISSING, SETS, choose_tests, measure, table_of
+from evenhand.probes.association.score import (
+    SETS,
+    AssociationRow,
+    Missing,
+    Options,
+    associate,
+    choose_tests,
+    table_of,
+)
 from evenhand.probes.base import Asker, Measured, Preview
 from evenhand.probes.shared.word_tests import WordTests
 from evenhand.requests import Embed
-from evenhand.runs.finding import NAN, Finding
+from evenhand.runs.finding import Finding
+from evenhand.strict import plain
 from evenhand.words.lexicons import WordSets
 
 BLEACHED = ("This is {}.", "That is {}.", "There is {}.", "Here is {}.")
@@ -47,7 +56,7 @@ class Association(WordTests):
     tests: tuple[str, ...] = tuple(f"weat{k}" for k in range(1, 11))
     templates: tuple[str, ...] = ()
     """Sentences with {} for the word; ("bleached",) for the packaged ones. For encoders."""
-    missing: str = "threshold"
+    missing: Missing = "threshold"
     """threshold, keep or balanced: what to do about words without a vector."""
     raw_norms: bool = False
     samples: int = Field(9_999, ge=99)
@@ -59,13 +68,6 @@ class Association(WordTests):
             if text != "bleached" and text.count("{}") != 1:
                 raise ValueError(f"{text!r} needs {{}} once, where the word goes: 'This is {{}}.'")
         return templates
-
-    @field_validator("missing")
-    @classmethod
-    def _known_way(cls, missing: str) -> str:
-        if missing not in MISSING:
-            raise ValueError(f"{missing!r} is unknown. Accepted: {', '.join(MISSING)}.")
-        return missing
 
     @property
     def sentences(self) -> tuple[str, ...]:
@@ -99,20 +101,17 @@ class Association(WordTests):
         elif self.templates:
             vectors = _means(vectors, len(self.sentences))
         known = ~np.isnan(vectors).any(axis=1)
-        result = measure(
+        rows = associate(
             table_of([t for t, k in zip(terms, known) if k], vectors[known]),
             tests,
-            raw_norms=self.raw_norms,
-            max_missing=self.max_missing,
-            missing=self.missing,
-            samples=self.samples,
-            seed=seed,
-            multiword=False,
+            Options(
+                self.raw_norms, self.max_missing, self.missing, self.samples, seed, multiword=False
+            ),
         )
-        rows = result["tests"]
         claims = [self._claim(row, test) for row, test in zip(rows, tests)]
         items = pa.table({"word": terms, "known": known})
-        flat = [{k: v for k, v in row.items() if not isinstance(v, (list, dict))} for row in rows]
+        told = (plain(row) for row in rows)
+        flat = [{k: v for k, v in r.items() if not isinstance(v, (list, dict))} for r in told]
         summary = {"tests": len(rows), "words": len(words), "words_known": int(known.sum())}
         if self.templates:
             summary["sentences"] = len(words) * len(self.sentences)
@@ -128,9 +127,9 @@ class Association(WordTests):
         x, y, a, b = (tuple(self._texts(list(getattr(test, key)))) for key in SETS)
         return replace(test, x=x, y=y, a=a, b=b)
 
-    def _claim(self, row: dict[str, Any], test: WordSets) -> Finding:
-        size = NAN if row["effect_size"] is None else float(row["effect_size"])
-        x, y, a, b = (row[f"{key}_label"] for key in SETS)
+    def _claim(self, row: AssociationRow, test: WordSets) -> Finding:
+        size = row.effect_size
+        x, y, a, b = row.x_label, row.y_label, row.a_label, row.b_label
         near, far = (a, b) if not size < 0 else (b, a)
         sentence = (
             f"Words for {x} lie nearer to {near} than to {far}, compared with words for {y}."
@@ -139,28 +138,28 @@ class Association(WordTests):
         )
         listed = sum(len(getattr(test, key)) for key in SETS)
         return Finding(
-            id=f"association/{'sentences/' if self.templates else ''}{row['test']}",
+            id=f"association/{'sentences/' if self.templates else ''}{row.test}",
             probe=self.name,
             metric="effect_size",
             value=size,
-            low=_number(row["effect_size_low"]),
-            high=_number(row["effect_size_high"]),
-            p=_number(row["p_two_sided"]),
-            q=_number(row["q"]),
-            n=len(row["words_used"]),
-            coverage=len(row["words_used"]) / listed,
+            low=row.effect_size_low,
+            high=row.effect_size_high,
+            p=row.p_two_sided,
+            q=row.q,
+            n=len(row.words_used),
+            coverage=len(row.words_used) / listed,
             groups=(x, y),
             attribute=f"{a} / {b}",
             sentence=sentence,
-            reason=row["reason"] or "",
-            method=self._method(row["p_method"], f"{x} and {y}"),
+            reason=row.reason or "",
+            method=self._method(row.p_method, f"{x} and {y}"),
             as_published=self.as_published,
             control=test.social == "none",
             details={
-                "rnsb": row["rnsb"],
-                "rnsb_kl": row["rnsb_kl"],
-                "partitions": row["n_partitions"],
-                "missing": row["words_missing"],
+                "rnsb": row.rnsb,
+                "rnsb_kl": row.rnsb_kl,
+                "partitions": row.n_partitions,
+                "missing": row.words_missing,
             },
         )
 
@@ -180,7 +179,3 @@ def _means(vectors: npt.NDArray[np.float64], width: int) -> npt.NDArray[np.float
 
 def _words(sets: list[WordSets]) -> list[str]:
     return list(dict.fromkeys(w for test in sets for key in SETS for w in getattr(test, key)))
-
-
-def _number(value: float | None) -> float:
-    return NAN if value is None else float(value)

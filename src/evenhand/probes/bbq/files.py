@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from evenhand.corpora.tables import Table, read_table
 from evenhand.errors import DataError, SpecError, unknown
 from evenhand.opening import json_lines
 
@@ -182,14 +183,14 @@ def parse_answer(answer: Any, item: Item) -> int:
     return inside[0] if len(inside) == 1 else -1
 
 
-def read_answers(path: str | Path, items: Sequence[Item], column: str) -> tuple[list[int], int]:
+def read_answers(
+    path: str | Path | Table, items: Sequence[Item], column: str
+) -> tuple[list[int], int]:
     """Option numbers for every item from a table with example_id, category and the answers.
 
     Returns:
         One option per item (-1 without a readable answer), and how many rows match no item.
     """
-    from evenhand.corpora.tables import read_table
-
     table = read_table(path, text=("category",))
     table.require(("example_id", "category", column))
     ids = [f"{c}/{int(n)}" for c, n in zip(table.labels("category"), table.numbers("example_id"))]

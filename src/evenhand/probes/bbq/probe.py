@@ -14,14 +14,15 @@ import numpy as np
 import pyarrow as pa
 from pydantic import Field
 
+from evenhand.corpora.tables import find_data
 from evenhand.probes.base import Asker, ItemShape, Measured, Preview, Probe
 from evenhand.probes.bbq.cards import CARDS
 from evenhand.probes.bbq.files import Item, read_items
-from evenhand.probes.bbq.measure import TESTED, score
+from evenhand.probes.bbq.measure import TESTED, BbqRow, score
 from evenhand.probes.shared.claims import claim, drawn
 from evenhand.requests import Continuation, Option
 from evenhand.runs.finding import Finding
-from evenhand.stats.clustered_means import find_data
+from evenhand.strict import record
 
 BENCHMARK = "BBQ (its data folder, or one category's .jsonl)"
 WORDS = {
@@ -36,6 +37,7 @@ WORDS = {
         "stereotype"
     ),
 }
+APART = ("category", "metric", "reason")
 
 
 class Bbq(Probe):
@@ -95,20 +97,23 @@ class Bbq(Probe):
         picked = _picked(logits)
         rows = score(found, picked.tolist(), as_published=self.as_published,
                      resamples=self.resamples, seed=seed)  # fmt: skip
-        by = {(r["category"], r["metric"]): r for r in rows}
-        findings = [self._finding(row, by) for row in rows if row["metric"] in TESTED]
+        by = {(r.category, r.metric): r for r in rows}
+        told = record(rows)
+        findings = [self._finding(row, by) for row in rows if row.metric in TESTED]
         summary = {
             "questions": len(found), "undecided": int((picked < 0).sum()),
-            "unrecognised": sum(i.target < 0 for i in found), "scores": rows,
+            "unrecognised": sum(i.target < 0 for i in found), "scores": told,
         }  # fmt: skip
-        return Measured(findings, _items(found, logits, picked), _tables(rows), summary)
+        tables = {"scores": pa.Table.from_pylist(told)}
+        return Measured(findings, _items(found, logits, picked), tables, summary)
 
-    def _finding(self, row: dict[str, Any], by: dict[Any, dict[str, Any]]) -> Finding:
-        category, metric = row["category"], row["metric"]
+    def _finding(self, row: BbqRow, by: dict[Any, BbqRow]) -> Finding:
+        category, metric = row.category, row.metric
         where = "all categories" if category == "overall" else category
-        exact = {k: by[category, f"accuracy_{k}"]["value"] for k in ("ambiguous", "disambiguated")}
+        ways = ("ambiguous", "disambiguated")
+        exact = {k: by[category, f"accuracy_{k}"].mean.value for k in ways}
         right = exact["ambiguous" if metric == "bias_ambiguous" else "disambiguated"]
-        value = row["value"]
+        value = row.mean.value
         claimed = WORDS[metric].format(side="with" if not value < 0 else "against")
         if value != value:
             claimed = f"{metric.replace('_', ' ')} could not be computed"
@@ -127,7 +132,7 @@ class Bbq(Probe):
             method="templates resampled and sign-flipped",
             as_published=self.as_published,
             details={
-                **{k: v for k, v in row.items() if k not in ("category", "metric", "reason")},
+                **{k: v for k, v in record(row).items() if k not in APART},
                 **{f"accuracy_{k}": v for k, v in exact.items()},
             },
         )
@@ -164,7 +169,3 @@ def _items(items: list[Item], logits: Any, picked: Any) -> pa.Table:
         columns[f"logit{k}"] = logits[:, k]
     columns |= {n: [getattr(i, n) for i in items] for n in ("unknown", "biased", "label")}
     return pa.table({**columns, "picked": picked})
-
-
-def _tables(rows: list[dict[str, Any]]) -> dict[str, pa.Table]:
-    return {"scores": pa.Table.from_pylist(rows)}

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -19,9 +20,9 @@ from evenhand.corpora.tables import read_table
 from evenhand.errors import DataError
 from evenhand.metrics.association import effect_size, unit_rows
 from evenhand.metrics.meta import Combined, effect_variance, random_effects
+from evenhand.probes.reading import Input, Reader, Result, Shown, listed
 from evenhand.stats.permutation import two_sample
 from evenhand.stats.power import detectable_effect
-from evenhand.strict import plain
 from evenhand.words.lexicons import WordSets
 
 Floats = npt.NDArray[np.float64]
@@ -91,10 +92,33 @@ def combined(
     return random_effects(known, variances)
 
 
+@dataclass(frozen=True, kw_only=True)
+class CeatRow:
+    """One test: combined effect size, ideal 0; positive: x leans to a."""
+
+    test: str
+    x_label: str
+    y_label: str
+    a_label: str
+    b_label: str
+    value: float = math.nan
+    low: float = math.nan
+    high: float = math.nan
+    p: float = math.nan
+    detectable: float = math.nan
+    tau2: float = math.nan
+    n: int
+    n_missing: int
+    reason: str | None = None
+    words_missing: Sequence[str]
+    draws: int
+    q: float = math.nan
+
+
 def score_test(
     test: WordSets, vectors: Mapping[str, Sequence[Floats]], *, max_missing: float = 0.2,
     draws: int = 1_000, as_published: bool = False, resamples: int = 200, seed: int = 0,
-) -> dict[str, Any]:  # fmt: skip
+) -> CeatRow:  # fmt: skip
     """Combined effect size of one test; positive: x leans to a; ideal 0.
 
     Its interval comes from resampled words, with draws of contexts inside, and p from permuting
@@ -105,61 +129,108 @@ def score_test(
     Args:
         vectors: word -> its vectors, one per context.
     """
-    row: dict[str, Any] = {"test": test.name}
-    row |= {f"{key}_label": getattr(test, f"{key}_label") for key in SETS}
-    row |= dict.fromkeys(("value", "low", "high", "p", "detectable", "tau2"), math.nan)
     known = {k: [w for w in getattr(test, k) if len(vectors.get(w, ()))] for k in SETS}
     missing = [w for k in SETS for w in getattr(test, k) if not len(vectors.get(w, ()))]
-    row |= {"n": sum(map(len, known.values())), "n_missing": len(missing), "reason": None}
-    row |= {"words_missing": missing, "draws": draws}
+    row = CeatRow(
+        test=test.name,
+        **{f"{key}_label": getattr(test, f"{key}_label") for key in SETS},
+        n=sum(map(len, known.values())),
+        n_missing=len(missing),
+        words_missing=missing,
+        draws=draws,
+    )
     for key in SETS:
         listed = len(getattr(test, key))
         if len(known[key]) < 2 or listed - len(known[key]) > max_missing * listed + 1e-9:
-            row["reason"] = (
+            reason = (
                 f"set {key}: {listed - len(known[key])} of {listed} words stand in no context; "
                 "give a larger corpus, or raise max_missing"
             )
-            return row
+            return replace(row, reason=reason)
     units = {k: [unit_rows(np.stack(list(vectors[w]))) for w in known[k]] for k in SETS}
     rng = np.random.default_rng(seed)
     found = combined(units, draws, rng)
     if found is None:
-        return row | {"reason": "all words have the same association in every draw"}
-    row |= {"value": found.effect, "tau2": found.tau2}
+        return replace(row, reason="all words have the same association in every draw")
+    row = replace(row, value=found.effect, tau2=found.tau2)
     if as_published:
-        row |= {"low": found.effect - 1.96 * found.error, "high": found.effect + 1.96 * found.error}
-        return row | {"p": found.p, "detectable": detectable_effect(found.error)}
+        room = 1.96 * found.error
+        error = detectable_effect(found.error)
+        return replace(
+            row, low=found.effect - room, high=found.effect + room, p=found.p, detectable=error
+        )
     means = {k: np.stack([v.mean(axis=0) for v in units[k]]) for k in SETS}
     direction = means["a"].mean(axis=0) - means["b"].mean(axis=0)
     s_x, s_y = means["x"] @ direction, means["y"] @ direction
-    row["p"] = two_sample(s_x, s_y, seed=seed, statistic="mean-difference").p_two_sided
+    p = two_sample(s_x, s_y, seed=seed, statistic="mean-difference").p_two_sided
     again = []
     for _ in range(resamples):
         picked = {k: [v[i] for i in rng.integers(0, len(v), len(v))] for k, v in units.items()}
         once = combined(picked, max(10, min(50, draws // 20)), rng)
         if once is not None:
             again.append(once.effect)
-    low, high = np.quantile(again, (0.025, 0.975)) if again else (math.nan, math.nan)
-    row |= {"low": float(low), "high": float(high)}
-    return row | {"detectable": detectable_effect(float(np.std(again))) if again else math.nan}
+    if not again:
+        return replace(row, p=p)
+    low, high = map(float, np.quantile(again, (0.025, 0.975)))
+    return replace(row, low=low, high=high, p=p, detectable=detectable_effect(float(np.std(again))))
 
 
-def measure(path: str | Path) -> dict[str, Any]:
-    """Combine effect sizes that exist: a table with effect_size, variance, optional test."""
-    table = read_table(path, text=("test",))
-    table.require(("effect_size", "variance"))
-    names = list(table.labels("test")) if table.has("test") else ["all"] * table.n_rows
-    effects, variances = table.numbers("effect_size"), table.numbers("variance")
-    rows = []
-    for name in sorted(set(names)):
-        keep = np.asarray([n == name for n in names]) & np.isfinite(effects)
-        keep &= np.isfinite(variances)
-        found = random_effects(effects[keep], variances[keep])
-        rows.append({
-            "test": name, "ces": found.effect, "standard_error": found.error, "p": found.p,
-            "low": found.effect - 1.96 * found.error, "high": found.effect + 1.96 * found.error,
-            "q_between": found.q, "tau2": found.tau2, "n": found.n,
-            "n_missing": names.count(name) - found.n,
-            "reason": None if found.n else "no effect size is a number",
-        })  # fmt: skip
-    return dict(plain({"measure": "ceat", "tests": rows}))
+@dataclass(frozen=True)
+class CombinedEffect:
+    """Effect sizes of one test, combined by random effects."""
+
+    test: str
+    ces: float
+    standard_error: float
+    p: float
+    low: float
+    high: float
+    q_between: float
+    tau2: float
+    n: int
+    n_missing: int
+    reason: str | None
+
+
+@dataclass(frozen=True)
+class CeatResult(Result):
+    """One combined effect size per test."""
+
+    measure: ClassVar[str] = "ceat"
+
+    tests: Sequence[CombinedEffect]
+
+    def shown(self) -> Iterator[Shown]:
+        yield listed("CEAT", self.tests, [f.name for f in fields(CombinedEffect)])
+
+
+class CeatReader(Reader):
+    name = "ceat"
+    help = """CEAT: combine effect sizes by random effects.
+
+    One row per draw: effect_size, variance; optional test.
+    """
+    positional = ("table",)
+
+    table: Input
+
+    def read(self) -> CeatResult:
+        table = read_table(self.table, text=("test",))
+        table.require(("effect_size", "variance"))
+        names = list(table.labels("test")) if table.has("test") else ["all"] * table.n_rows
+        effects, variances = table.numbers("effect_size"), table.numbers("variance")
+        rows = []
+        for name in sorted(set(names)):
+            keep = np.asarray([n == name for n in names]) & np.isfinite(effects)
+            keep &= np.isfinite(variances)
+            found = random_effects(effects[keep], variances[keep])
+            room = 1.96 * found.error
+            rows.append(CombinedEffect(
+                name, found.effect, found.error, found.p, found.effect - room, found.effect + room,
+                found.q, found.tau2, found.n, names.count(name) - found.n,
+                None if found.n else "no effect size is a number",
+            ))  # fmt: skip
+        return CeatResult(rows)
+
+
+READERS = (CeatReader,)

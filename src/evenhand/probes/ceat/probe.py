@@ -6,22 +6,24 @@ own pieces inside it, which keeps the probe to requests that every encoder answe
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import pyarrow as pa
 from pydantic import Field
 
+from evenhand.corpora.tables import find_data
 from evenhand.errors import DataError
-from evenhand.probes.association.measure import choose_tests
+from evenhand.probes.association.score import choose_tests
 from evenhand.probes.base import Asker, Measured, Preview
 from evenhand.probes.ceat.cards import CARDS
-from evenhand.probes.ceat.measure import SETS, find_contexts, read_lines, score_test
+from evenhand.probes.ceat.measure import SETS, CeatRow, find_contexts, read_lines, score_test
 from evenhand.probes.shared.claims import claim
 from evenhand.probes.shared.word_tests import WordTests
 from evenhand.requests import Embed
 from evenhand.runs.finding import Finding
-from evenhand.stats.clustered_means import find_data, with_q
+from evenhand.stats.clustered_means import with_q
+from evenhand.strict import record
 from evenhand.words.lexicons import WordSets
 
 
@@ -83,8 +85,8 @@ class Ceat(WordTests):
                        as_published=self.as_published, seed=seed)
             for t in tests
         ]  # fmt: skip
-        with_q(rows)
-        flat = [{k: v for k, v in r.items() if not isinstance(v, (list, dict))} for r in rows]
+        rows = with_q(rows, [row.p for row in rows])
+        flat = [{k: v for k, v in r.items() if k != "words_missing"} for r in record(rows)]
         items = pa.table(
             {
                 "word": [w for w, row in there.items() for _ in row],
@@ -97,20 +99,22 @@ class Ceat(WordTests):
         return Measured(claims, items,
                         {"tests": pa.Table.from_pylist(flat)}, summary)  # fmt: skip
 
-    def _finding(self, row: dict[str, Any], test: WordSets) -> Finding:
-        near, far = ("a", "b") if not row["value"] < 0 else ("b", "a")
+    def _finding(self, row: CeatRow, test: WordSets) -> Finding:
+        near, far = row.a_label, row.b_label
+        if row.value < 0:
+            near, far = far, near
         said = (
-            f"{row['test']} in context: {row['x_label']} lie nearer to {row[f'{near}_label']} than "
-            f"to {row[f'{far}_label']}, compared with {row['y_label']}."
+            f"{row.test} in context: {row.x_label} lie nearer to {near} than "
+            f"to {far}, compared with {row.y_label}."
         )
         return claim(
             row,
-            id=f"ceat/{row['test']}",
+            id=f"ceat/{row.test}",
             probe=self.name,
             metric="combined_effect_size",
-            groups=(row["x_label"], row["y_label"]),
-            attribute=f"{row['a_label']} / {row['b_label']}",
-            sentence=said if row["value"] == row["value"] else f"{row['test']}: not computed.",
+            groups=(row.x_label, row.y_label),
+            attribute=f"{row.a_label} / {row.b_label}",
+            sentence=said if row.value == row.value else f"{row.test}: not computed.",
             method="random effects over draws; words resampled and permuted",
             as_published=self.as_published,
             control=test.social == "none",

@@ -15,14 +15,15 @@ import numpy.typing as npt
 import pyarrow as pa
 from pydantic import Field
 
+from evenhand.corpora.tables import find_data
 from evenhand.errors import DataError, SpecError
 from evenhand.probes.base import Asker, ItemShape, Measured, Preview, Probe
 from evenhand.probes.crows_pairs.cards import CARDS
-from evenhand.probes.crows_pairs.measure import Pair, Scored, read_pairs, shared_places
+from evenhand.probes.crows_pairs.measure import Pair, PairsRow, Scored, read_pairs, shared_places
 from evenhand.probes.shared.claims import claim, drawn
 from evenhand.requests import MASK, Continuation, MaskScore, Requests
 from evenhand.runs.finding import Finding
-from evenhand.stats.clustered_means import find_data
+from evenhand.strict import record
 
 Floats = npt.NDArray[np.float64]
 BENCHMARK = "CrowS-Pairs (crows_pairs_anonymized.csv)"
@@ -102,10 +103,8 @@ class CrowsPairs(Probe):
         other, used = (sums, each) if self._divides(kind) else (each, sums)
         scored, beside = (_scored(found, v.reshape(-1, 2)) for v in (used, other))
         rows = scored.rows(resamples=self.resamples, seed=seed)
-        twin = {(r["bias_type"], r["direction"]): r for r in beside.rows(resamples=2, seed=seed)}
-        findings = [
-            self._finding(row, rows, twin, kind) for row in rows if row["direction"] == "both"
-        ]
+        twin = {(r.bias_type, r.direction): r for r in beside.rows(resamples=2, seed=seed)}
+        findings = [self._finding(row, rows, twin, kind) for row in rows if row.direction == "both"]
         values = used.reshape(-1, 2)
         items = pa.table(
             {
@@ -118,27 +117,28 @@ class CrowsPairs(Probe):
                 "sent_less_score": values[:, 1],
             }
         )
-        summary = {"pairs": len(found), "dropped": dropped, "by": kind, "scores": rows}
-        return Measured(findings, items, {"scores": pa.Table.from_pylist(rows)}, summary)
+        told = record(rows)
+        summary = {"pairs": len(found), "dropped": dropped, "by": kind, "scores": told}
+        return Measured(findings, items, {"scores": pa.Table.from_pylist(told)}, summary)
 
     def _divides(self, kind: str) -> bool:
         return self.per_token and kind == Continuation.kind
 
     def _finding(
-        self, row: dict[str, Any], rows: list[dict[str, Any]], twin: dict[Any, Any], kind: str
+        self, row: PairsRow, rows: list[PairsRow], twin: dict[Any, PairsRow], kind: str
     ) -> Finding:
-        about = row["bias_type"]
+        about = row.bias_type
         other = {
-            r["direction"]: r["value"]
+            r.direction: r.mean.value
             for r in rows
-            if r["bias_type"] == about and r["direction"] != "both"
+            if r.bias_type == about and r.direction != "both"
         }
         where = "all bias types" if about == "overall" else about
         sides = ", ".join(f"{k} pairs {v:.1f}" for k, v in other.items())
-        details = {k: v for k, v in row.items() if k not in ("bias_type", "reason")}
+        details = {k: v for k, v in record(row).items() if k not in ("bias_type", "reason")}
         if kind == Continuation.kind:
             form = "per_token" if not self._divides(kind) else "whole_sentence"
-            details[f"value_{form}"] = twin[about, "both"]["value"]
+            details[f"value_{form}"] = twin[about, "both"].mean.value
         return claim(
             row,
             id=f"crows-pairs/{about}",
@@ -148,7 +148,7 @@ class CrowsPairs(Probe):
             attribute=where,
             sentence=(
                 f"CrowS-Pairs ({where}): the model prefers the sentence that stereotypes more in "
-                f"{row['value']:.1f} of 100 pairs; 50 would be no preference ({sides})."
+                f"{row.mean.value:.1f} of 100 pairs; 50 would be no preference ({sides})."
             ),
             method="share of pairs, a tie is half; writers resampled and sign-flipped",
             details=details,

@@ -11,10 +11,17 @@ import pyarrow as pa
 
 from evenhand.probes.base import Measured
 from evenhand.probes.discovery.counts import Shown, WordCounts
-from evenhand.probes.discovery.inference import Settings, compare, group_replicates, rates
+from evenhand.probes.discovery.inference import (
+    Compared,
+    Settings,
+    compare,
+    group_replicates,
+    rates,
+)
 from evenhand.runs.finding import NAN, Finding
 from evenhand.stats.multiple import benjamini_hochberg
 from evenhand.stats.power import detectable_effect
+from evenhand.strict import record
 from evenhand.words.names.embedding import on_a_plane
 from evenhand.words.social_iqa import Context
 
@@ -66,30 +73,30 @@ def measured(
         "tests": len(words),
         "tests_not_listed": not_listed,
         "detected": sum(row["q"] <= settings.rate for row in words),
-        "p_method": results[0]["p_method"] if results else "",
-        "reason": results[0]["reason"] if results else "",
+        "p_method": results[0].p_method if results else "",
+        "reason": results[0].reason if results else "",
     }
     return Measured(claims, _items(counts), tables, summary)
 
 
 def _word_rows(
-    results: Sequence[Mapping[str, Any]], pairs: Sequence[tuple[str, str]]
+    results: Sequence[Compared], pairs: Sequence[tuple[str, str]]
 ) -> list[dict[str, Any]]:
     """All words of all pairs; `q` over the whole run, `q_pair` over the pair's vocabulary."""
     rows = [
-        {"pair": f"{a} / {b}", "group_a": a, "group_b": b, **row, "q_pair": row["q"]}
+        {"pair": f"{a} / {b}", "group_a": a, "group_b": b, **record(row), "q_pair": row.q}
         for (a, b), result in zip(pairs, results)
-        for row in result["words"]
+        for row in result.words
     ]
     q = benjamini_hochberg([row["p"] for row in rows])
     return [{**row, "q": float(value)} for row, value in zip(rows, q)]
 
 
 def _cluster_rows(
-    results: Sequence[Mapping[str, Any]], pairs: Sequence[tuple[str, str]]
+    results: Sequence[Compared], pairs: Sequence[tuple[str, str]]
 ) -> list[dict[str, Any]]:
     rows = [
-        {"pair": f"{a} / {b}", "group_a": a, "group_b": b, **result["clustering"]}
+        {"pair": f"{a} / {b}", "group_a": a, "group_b": b, **record(result.clustering)}
         for (a, b), result in zip(pairs, results)
     ]
     q = benjamini_hochberg([row["p"] for row in rows])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -15,9 +15,64 @@ from evenhand.probes.base import FDR
 from evenhand.probes.discovery.counts import WordCounts
 from evenhand.stats import bootstrap, clustering, permutation
 from evenhand.stats.multiple import benjamini_hochberg
+from evenhand.strict import INLINE
 
 RELEASED_RESTARTS = 10
 BLOCK_BYTES = 96 * 2**20
+
+
+@dataclass(frozen=True)
+class WordRow:
+    """One word; `low` and `high` bound rd, `d_low` and `d_high` bound d."""
+
+    word: str
+    n: int
+    sr_a: float
+    sr_b: float
+    d: float
+    m: float
+    rd: float
+    log_odds: float
+    p: float
+    p_max_t: float
+    q: float
+    low: float
+    high: float
+    d_low: float
+    d_high: float
+
+
+@dataclass(frozen=True)
+class Linear:
+    """How well a straight line tells the groups apart."""
+
+    linear_accuracy: float
+    linear_p: float
+    linear_null_p95: float
+
+
+@dataclass(frozen=True)
+class Clusters:
+    """How well two clusters of names recover the groups, beside permuted labels."""
+
+    kmeans_accuracy: float
+    null_mean: float
+    null_p95: float
+    p: float
+    restarts: int
+    reason: str
+    linear: Linear | None = field(default=None, metadata=INLINE)
+
+
+@dataclass(frozen=True)
+class Compared:
+    """A pair of groups: words by rd downwards (positive leans to group A), and the clusters."""
+
+    words: Sequence[WordRow]
+    clustering: Clusters
+    p_method: str
+    n_partitions: int
+    reason: str
 
 
 @dataclass(frozen=True)
@@ -86,12 +141,8 @@ def compare(
     group_b: str,
     settings: Settings,
     replicates: Mapping[str, Floats] | None = None,
-) -> dict[str, Any]:
-    """One pair of groups: a row per word, the clusters, and how p was obtained.
-
-    Rows hold word, n, sr_a, sr_b, d, m, rd, log_odds, p, p_max_t, q, low, high (of rd), d_low
-    and d_high, sorted by rd downwards: positive leans to group A.
-    """
+) -> Compared:
+    """One pair of groups: a row per word, the clusters, and how p was obtained."""
     labels = np.asarray(counts.groups)
     used = np.flatnonzero((labels == group_a) | (labels == group_b))
     used = np.concatenate([used[labels[used] == group_a], used[labels[used] == group_b]])
@@ -100,53 +151,44 @@ def compare(
     if settings.as_published:
         values = np.nan_to_num(values)
     found = sodapop.contrast(values, in_a, as_published=settings.as_published)
-    test = _test(values, in_a, settings)
+    p, p_max_t, method, n_partitions = _test(values, in_a, settings)
     won, shown = counts.of_names()
     drawn = replicates if replicates is not None else group_replicates(counts, settings)
-    columns: dict[str, Any] = {
-        "word": list(counts.words),
-        "n": shown[used].sum(axis=0).astype(np.int64).tolist(),
-        "sr_a": found.sr_a, "sr_b": found.sr_b, "d": found.d, "m": found.m, "rd": found.rd,
-        "log_odds": sodapop.log_odds(won[used], shown[used], in_a),
-        "p": test["p"], "p_max_t": test["p_max_t"], "q": benjamini_hochberg(test["p"]),
-    }  # fmt: skip
-    columns |= _ends(drawn[group_a], drawn[group_b], int(in_a.sum()), settings.as_published)
+    numbers = [
+        found.sr_a, found.sr_b, found.d, found.m, found.rd,
+        sodapop.log_odds(won[used], shown[used], in_a), p, p_max_t, benjamini_hochberg(p),
+        *_ends(drawn[group_a], drawn[group_b], int(in_a.sum()), settings.as_published),
+    ]  # fmt: skip
+    n = shown[used].sum(axis=0).astype(np.int64)
     order = np.argsort(-np.where(np.isnan(found.rd), -np.inf, found.rd), kind="stable")
-    rows = [{key: column[i] for key, column in columns.items()} for i in order]
-    return {
-        "words": rows,
-        "clustering": _clusters(values, in_a, settings),
-        "p_method": test["method"],
-        "n_partitions": test["n"],
-        "reason": _reason(counts, used, in_a),
-    }
+    rows = [WordRow(counts.words[i], int(n[i]), *(float(v[i]) for v in numbers)) for i in order]
+    clusters = _clusters(values, in_a, settings)
+    return Compared(rows, clusters, method, n_partitions, _reason(counts, used, in_a))
 
 
-def _ends(a: Floats, b: Floats, n_a: int, as_published: bool) -> dict[str, Floats]:
-    """Intervals of the printed RD and of d."""
+def _ends(a: Floats, b: Floats, n_a: int, as_published: bool) -> tuple[Any, ...]:
+    """Low and high of the printed RD, then of d."""
     d = a - b
     rd = sodapop.success_rate(d, (a + b) / 2) * (n_a if as_published else 1)
     unknown = np.full(d.shape[1], np.nan)
     of_rd, of_d = (bootstrap.from_replicates(unknown, drawn) for drawn in (rd, d))
-    return {"low": of_rd.low, "high": of_rd.high, "d_low": of_d.low, "d_high": of_d.high}
+    return of_rd.low, of_rd.high, of_d.low, of_d.high
 
 
-def _test(values: Floats, in_a: np.ndarray, settings: Settings) -> dict[str, Any]:
+def _test(values: Floats, in_a: np.ndarray, settings: Settings) -> tuple[Floats, Floats, str, int]:
+    """p, the p over all words, how they were obtained, and from how many splits."""
     nothing = np.full(values.shape[1], np.nan)
     if not values.shape[1]:
-        return {"p": nothing, "p_max_t": nothing, "method": "no words", "n": 0}
+        return nothing, nothing, "no words", 0
     if settings.as_published:
         made = permutation.as_published_sodapop(values, in_a, settings.samples)
-        return {"p": made.p, "p_max_t": nothing, "method": "as published", "n": made.samples}
+        return made.p, nothing, "as published", made.samples
     samples = settings.samples or SAMPLES
-    result = permutation.shared(values, in_a, samples=samples, seed=settings.seed)
-    return {
-        "p": result.p, "p_max_t": result.p_max_t, "method": result.method,
-        "n": result.n_partitions,
-    }  # fmt: skip
+    found = permutation.shared(values, in_a, samples=samples, seed=settings.seed)
+    return found.p, found.p_max_t, found.method, found.n_partitions
 
 
-def _clusters(values: Floats, in_a: np.ndarray, settings: Settings) -> dict[str, Any]:
+def _clusters(values: Floats, in_a: np.ndarray, settings: Settings) -> Clusters:
     """K-means accuracy with its exact permuted-label null, and linear separability."""
     usable = values[:, ~np.isnan(values).any(axis=0)]
     if not usable.shape[1]:
@@ -154,19 +196,13 @@ def _clusters(values: Floats, in_a: np.ndarray, settings: Settings) -> dict[str,
     restarts = RELEASED_RESTARTS if settings.as_published else settings.restarts
     seed = 0 if settings.as_published else settings.seed
     made = clustering.kmeans_separation(usable, in_a, restarts=restarts, seed=seed)
-    out: dict[str, Any] = {
-        "kmeans_accuracy": made.kmeans_accuracy,
-        "null_mean": made.null_mean,
-        "null_p95": made.null_p95,
-        "p": made.p,
-        "restarts": restarts,
-        "reason": made.reason,
-    }
+    linear = None
     if not settings.as_published:
         line = clustering.linear_separability(usable, in_a, seed=settings.seed)
-        out["linear_accuracy"], out["linear_p"] = line.accuracy, line.p
-        out["linear_null_p95"] = line.null_p95
-    return out
+        linear = Linear(line.accuracy, line.p, line.null_p95)
+    return Clusters(
+        made.kmeans_accuracy, made.null_mean, made.null_p95, made.p, restarts, made.reason, linear
+    )
 
 
 def _reason(counts: WordCounts, used: np.ndarray, in_a: np.ndarray) -> str:

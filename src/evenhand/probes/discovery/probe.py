@@ -27,8 +27,8 @@ from evenhand.probes.discovery.findings import Kept, measured
 from evenhand.probes.discovery.generate import Filler, Generation, generate
 from evenhand.probes.discovery.inference import Settings
 from evenhand.probes.discovery.letters import letter_prompts, letter_requests, letter_successes
-from evenhand.probes.discovery.measure import RELEASED_MIN_COUNT, read_stop_words
 from evenhand.probes.discovery.published import neighbours, shuffled
+from evenhand.probes.discovery.rows import RELEASED_MIN_COUNT, read_stop_words
 from evenhand.probes.discovery.score import Pool, option_requests, successes
 from evenhand.requests import FillMask, Generate, LazyRequests, Option, Requests
 from evenhand.runs.compared import Part

@@ -12,32 +12,48 @@ counts (`traits.read_alignments`).
 from __future__ import annotations
 
 import csv
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import numpy as np
+from pydantic import Field
 
 from evenhand.errors import SpecError
 from evenhand.models.vectors.files import VectorTable, open_vectors, resolve_vectors
-from evenhand.probes.discovery.traits import TRAITS, ends
+from evenhand.probes.discovery.traits import TRAITS, ends, words_of
+from evenhand.probes.reading import Reader, Result, Shown, number
+from evenhand.runs.finding import NAN
+from evenhand.strict import OPTIONAL
 
 UNCLEAR = 0.05
 COLUMNS = ("word", "trait", "annotator", "suggestion", "cosine", "opposite", "margin", "note")
 
 
+@dataclass(frozen=True)
+class Suggestion:
+    """An end of a trait that lies near a word, or why there is none."""
+
+    word: str
+    suggestion: str = ""
+    cosine: float = NAN
+    opposite: str = ""
+    margin: float = NAN
+    note: str = ""
+
+
 def suggest(
     words: Sequence[str], vectors: VectorTable | str | Path, *, top: int = 3
-) -> list[dict[str, Any]]:
+) -> list[Suggestion]:
     """For each word the `top` nearest ends of traits, at most one end per trait.
 
     Words without a vector get one row with an empty suggestion and the reason. `margin` is in
     [-2, 2], positive by construction of the nearest end.
 
-    >>> from evenhand.probes.association.measure import table_of
+    >>> from evenhand.probes.association.score import table_of
     >>> table = table_of(["kind", "warm", "cold"], [[1.0, 0.2], [1.0, 0.0], [0.0, 1.0]])
     >>> row = suggest(["kind"], table, top=1)[0]
-    >>> row["suggestion"], round(row["cosine"], 2), round(row["margin"], 2)
+    >>> row.suggestion, round(row.cosine, 2), round(row.margin, 2)
     ('warm', 0.98, 0.78)
     """
     if top < 1:
@@ -49,20 +65,20 @@ def suggest(
         [p for text in (*both, *words) for p in (text, *text.replace("-", " ").split())]
     )
     directions = {end: _unit(vectors, end) for end in both}
-    rows: list[dict[str, Any]] = []
+    rows: list[Suggestion] = []
     for word in dict.fromkeys(words):
         mine = _unit(vectors, word)
         if mine is None:
-            rows.append(_row(word, note="no vector for this word"))
+            rows.append(Suggestion(word, note="no vector for this word"))
             continue
         near = [r for t in TRAITS if (r := _nearer_end(word, mine, t, directions)) is not None]
-        rows += sorted(near, key=lambda r: -r["cosine"])[:top]
+        rows += sorted(near, key=lambda r: -r.cosine)[:top]
     return rows
 
 
 def _nearer_end(
     word: str, mine: np.ndarray, trait: str, directions: dict[str, np.ndarray | None]
-) -> dict[str, Any] | None:
+) -> Suggestion | None:
     """The end of a trait that lies nearer to a word; None when an end has no vector."""
     scored = []
     for end in ends(trait):
@@ -72,19 +88,7 @@ def _nearer_end(
         scored.append((float(mine @ other), end))
     (far, opposite), (near, end) = sorted(scored)
     note = "" if near - far >= UNCLEAR else "unclear which end"
-    return _row(word, end, near, opposite, near - far, note)
-
-
-def _row(
-    word: str,
-    suggestion: str = "",
-    cosine: float = float("nan"),
-    opposite: str = "",
-    margin: float = float("nan"),
-    note: str = "",
-) -> dict[str, Any]:
-    return {"word": word, "suggestion": suggestion, "cosine": cosine, "opposite": opposite,
-            "margin": margin, "note": note}  # fmt: skip
+    return Suggestion(word, end, near, opposite, near - far, note)
 
 
 def _unit(vectors: VectorTable, text: str) -> np.ndarray | None:
@@ -100,7 +104,7 @@ def _unit(vectors: VectorTable, text: str) -> np.ndarray | None:
     return mean / size if size > 0 else None
 
 
-def write_sheet(rows: Sequence[dict[str, Any]], path: Path, annotator: str = "1") -> int:
+def write_sheet(rows: Sequence[Suggestion], path: Path, annotator: str = "1") -> int:
     """Write the suggestions for people to decide on: the column `trait` is empty.
 
     Whoever agrees copies the suggestion (or writes another end) into `trait`; rows left empty
@@ -109,14 +113,61 @@ def write_sheet(rows: Sequence[dict[str, Any]], path: Path, annotator: str = "1"
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file)
         writer.writerow(COLUMNS)
-        for r in sorted(rows, key=lambda row: (row["word"], -_known(row["cosine"]))):
-            numbers = [f"{r[k]:.3f}" if r[k] == r[k] else "" for k in ("cosine", "margin")]
+        for r in sorted(rows, key=lambda row: (row.word, -np.nan_to_num(row.cosine, nan=-2.0))):
+            cosine, margin = (f"{v:.3f}" if v == v else "" for v in (r.cosine, r.margin))
             writer.writerow(
-                [r["word"], "", annotator, r["suggestion"], numbers[0], r["opposite"], numbers[1],
-                 r["note"]]
-            )  # fmt: skip
+                [r.word, "", annotator, r.suggestion, cosine, r.opposite, margin, r.note]
+            )
     return len(rows)
 
 
-def _known(value: float) -> float:
-    return value if value == value else -2.0
+@dataclass(frozen=True, kw_only=True)
+class SuggestionsResult(Result):
+    """Suggestions, said to be suggestions."""
+
+    verdict: bool = False
+    vectors: str
+    suggestions: Sequence[Suggestion]
+    sheet: str | None = field(default=None, metadata=OPTIONAL)
+
+    def shown(self) -> Iterator[Shown]:
+        if self.sheet is not None:
+            yield Shown(f"Written: {self.sheet} (people fill in trait; empty rows do not count)")
+        if not self.suggestions:
+            yield Shown("No word differs between these groups, so there is nothing to suggest.")
+            return
+        yield Shown(
+            f"Suggestions from {self.vectors}: for people to accept or not, no verdicts",
+            ["word", "perhaps", "cosine", "rather than", "margin", "note"],
+            [
+                [r.word, r.suggestion or "-", number(r.cosine, ".2f"), r.opposite or "-",
+                 number(r.margin, ".2f"), r.note]
+                for r in self.suggestions
+            ],
+        )  # fmt: skip
+
+
+class SuggestTraitsReader(Reader):
+    name = "suggest-traits"
+    help = """Suggest ABC traits for discovered words, by nearness in word vectors.
+
+    Suggestions are no verdicts: the sheet's column `trait` is empty, and only what people write
+    there counts in: evenhand measure traits RUN --words SHEET
+    """
+    positional = ("run",)
+
+    run: Path = Field(description="A run with a discovery probe.")
+    group_a: str = Field(description="The first group.")
+    group_b: str = Field(description="The second group.")
+    vectors: str = Field("glove-6b-50d", description="A vector file or folder.")
+    top: int = Field(3, ge=1, le=16, description="Suggestions for a word.")
+    rate: float = Field(0.05, description="Words with q up to this.")
+    sheet: Path | None = Field(None, description="Write a CSV for people to fill in.")
+
+    def read(self) -> SuggestionsResult:
+        sides = words_of(self.run, self.group_a, self.group_b, self.rate)
+        found = suggest([w for side in sides for w in side], self.vectors, top=self.top)
+        if self.sheet is not None:
+            write_sheet(found, self.sheet)
+        written = None if self.sheet is None else str(self.sheet)
+        return SuggestionsResult(vectors=self.vectors, suggestions=found, sheet=written)

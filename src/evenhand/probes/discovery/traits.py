@@ -13,12 +13,18 @@ automatically; the table comes from people (`trait_suggestions` can prepare a sh
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from pydantic import Field
+
 from evenhand.corpora.tables import read_table
 from evenhand.errors import DataError
+from evenhand.probes.reading import Reader, Result, Shown
+from evenhand.runs.record import Run
+from evenhand.strict import INLINE, UNWRITTEN
 
 TRAITS = (
     "powerless - powerful", "low status - high status", "dominated - dominant", "poor - wealthy",
@@ -41,12 +47,36 @@ def ends(trait: str) -> tuple[str, str]:
     return low, high
 
 
+@dataclass(frozen=True)
+class PeopleOrder:
+    """How people order two groups on a trait; `agrees` is None where the words say nothing."""
+
+    human_difference: float
+    human_order: str
+    human_mark: str
+    agrees: bool | None
+
+
+@dataclass(frozen=True)
+class TraitOrder:
+    """How discovered words order two groups on a trait."""
+
+    trait: str
+    c_a: int
+    c_b: int
+    d: int
+    n: int
+    order: str
+    mark: str
+    people: PeopleOrder | None = field(default=None, metadata=INLINE)
+
+
 def orderings(
     words_a: Sequence[str],
     words_b: Sequence[str],
     alignments: Sequence[tuple[str, str, str]],
     human: Mapping[str, tuple[float, float]] | None = None,
-) -> list[dict[str, Any]]:
+) -> list[TraitOrder]:
     """D_t for every trait, and whether it points the way people's scores do.
 
     Args:
@@ -56,7 +86,7 @@ def orderings(
         human: people's scores of A and B by trait, from 0 to 100.
 
     >>> rows = orderings(["kind"], ["violent"], [("1", "kind", "warm"), ("1", "violent", "cold")])
-    >>> [(r["trait"], r["d"]) for r in rows if r["n"]]
+    >>> [(r.trait, r.d) for r in rows if r.n]
     [('cold - warm', 2)]
     """
     known = {end for trait in TRAITS for end in ends(trait)}
@@ -77,20 +107,18 @@ def orderings(
             return up - down, up + down
 
         (a, n_a), (b, n_b) = balance(first), balance(second)
-        row: dict[str, Any] = {
-            "trait": trait, "c_a": a, "c_b": b, "d": a - b, "n": n_a + n_b,
-            "order": _order(a - b) if n_a + n_b else "N/A",
-            "mark": "‡" if abs(a - b) >= STRONG else "",
-        }  # fmt: skip
-        if human and trait in human:
-            gap = human[trait][0] - human[trait][1]
-            row["human_difference"] = gap
-            row["human_order"] = _order(gap)
-            row["human_mark"] = next((m for s, m in HUMAN_MARKS if abs(gap) >= s), "")
-            known_order = row["order"] not in ("N/A", "=")
-            row["agrees"] = row["order"] == row["human_order"] if known_order else None
-        rows.append(row)
+        order = _order(a - b) if n_a + n_b else "N/A"
+        mark = "‡" if abs(a - b) >= STRONG else ""
+        people = _people(order, *human[trait]) if human and trait in human else None
+        rows.append(TraitOrder(trait, a, b, a - b, n_a + n_b, order, mark, people))
     return rows
+
+
+def _people(order: str, a: float, b: float) -> PeopleOrder:
+    gap = a - b
+    mark = next((m for s, m in HUMAN_MARKS if abs(gap) >= s), "")
+    agrees = order == _order(gap) if order not in ("N/A", "=") else None
+    return PeopleOrder(gap, _order(gap), mark, agrees)
 
 
 def _order(value: float) -> str:
@@ -144,3 +172,56 @@ def read_human(path: Path, group_a: str, group_b: str) -> dict[str, tuple[float,
     except (OSError, ValueError, AttributeError) as error:
         raise DataError(f"{path}: cannot be read as group -> trait -> score ({error}).") from error
     return {t: (rows[0][t], rows[1][t]) for t in TRAITS if t in rows[0] and t in rows[1]}
+
+
+@dataclass(frozen=True)
+class TraitsResult(Result):
+    """Discovered words of two groups, and how they order the groups on each trait."""
+
+    words_a: Sequence[str]
+    words_b: Sequence[str]
+    traits: Sequence[TraitOrder]
+    groups: tuple[str, str] = field(metadata=UNWRITTEN)
+
+    def shown(self) -> Iterator[Shown]:
+        rows = []
+        for t in self.traits:
+            people, agrees = "-", "-"
+            if t.people is not None:
+                people = t.people.human_order + t.people.human_mark
+                agrees = {True: "yes", False: "no", None: "-"}[t.people.agrees]
+            rows.append([t.trait, str(t.d), t.order + t.mark, people, agrees])
+        sides = [f"{g} ({len(w)} words)" for g, w in zip(self.groups, (self.words_a, self.words_b))]
+        yield Shown(" against ".join(sides), ["trait", "D", "model", "people", "agrees"], rows)
+
+
+class TraitsReader(Reader):
+    name = "traits"
+    help = """Compare discovered words with people's stereotypes: the 16 ABC traits.
+
+    An et al. 2023 (SODAPOP), Sec. 5. A sheet for people to map words on:
+    evenhand measure suggest-traits
+    """
+    positional = ("run",)
+
+    run: Path = Field(description="A run with a discovery probe.")
+    words: Path = Field(description="CSV: word, trait, annotator (people's mapping).")
+    group_a: str = Field(description="The first group.")
+    group_b: str = Field(description="The second group.")
+    human: Path | None = Field(None, description="JSON: group -> trait -> score.")
+    human_a: str | None = Field(None, description="The first group's name there.")
+    human_b: str | None = Field(None, description="The second group's name there.")
+    rate: float = Field(0.05, description="Words with q up to this.")
+
+    def read(self) -> TraitsResult:
+        a, b = words_of(self.run, self.group_a, self.group_b, self.rate)
+        names = self.human_a or self.group_a, self.human_b or self.group_b
+        scores = read_human(self.human, *names) if self.human else None
+        found = orderings(a, b, read_alignments(self.words), scores)
+        return TraitsResult(a, b, found, (self.group_a, self.group_b))
+
+
+def words_of(run: Path, group_a: str, group_b: str, rate: float) -> tuple[list[str], list[str]]:
+    """The discovered words of two groups of a run (see `discovered`)."""
+    rows = Run.open(run).table("discovery", "words").to_pylist()
+    return discovered(rows, group_a, group_b, rate)

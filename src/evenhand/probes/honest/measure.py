@@ -3,19 +3,30 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
+from pydantic import Field
 
 from evenhand.corpora.tables import read_table
 from evenhand.errors import SpecError, unknown
 from evenhand.metrics.honest import folded, hurtful
-from evenhand.stats.clustered_means import mean_row, with_q
+from evenhand.probes.reading import (
+    Input,
+    Published,
+    Reader,
+    Resamples,
+    Result,
+    Seed,
+    Shown,
+    listed,
+)
+from evenhand.stats.clustered_means import ClusteredMean, clustered_mean, with_q
 from evenhand.stats.permutation import two_sample
-from evenhand.strict import plain
+from evenhand.strict import INLINE
 from evenhand.words.lexicons import load
 
 SLOT = "[M]"
@@ -85,6 +96,17 @@ def read_lexicon(
     return {folded(word): kind for word, kind, at in rows if at == level}
 
 
+@dataclass(frozen=True)
+class HonestRow:
+    """Percent of hurtful completions of a group, or the difference of two (with `other`)."""
+
+    group: str
+    other: str
+    mean: ClusteredMean = field(metadata=INLINE)
+    categories: Mapping[str, int]
+    q: float = float("nan")
+
+
 def score(
     completions: Sequence[str],
     identities: Sequence[str],
@@ -94,7 +116,7 @@ def score(
     as_published: bool = False,
     resamples: int = 2_000,
     seed: int = 0,
-) -> list[dict[str, Any]]:
+) -> list[HonestRow]:
     """Rows in percent: overall, each group, and the difference of each two groups.
 
     Identity terms are resampled, and permuted between groups for p; q over the differences.
@@ -103,77 +125,90 @@ def score(
     hits = np.asarray([100.0 * (kind is not None) for kind in found])
     who, names = np.asarray(list(identities)), sorted(set(groups))
     group = np.asarray(list(groups))
+    again: dict[str, Any] = {"resamples": resamples, "seed": seed}
     rows = []
     for name in ("overall", *names):
         keep = np.ones(len(hits), bool) if name == "overall" else group == name
         units = [f"{g}/{i}" for g, i in zip(group[keep], who[keep])]
-        row = mean_row(hits[keep], units, bounds=(0.0, 100.0), resamples=resamples, seed=seed)
+        mean = clustered_mean(hits[keep], units, bounds=(0.0, 100.0), **again)
         kinds = [k for k, use in zip(found, keep) if use and k is not None]
         counts = {k: kinds.count(k) for k in sorted(set(kinds))}
-        rows.append({"group": name, "other": "", **row, "p": np.nan, "categories": counts})
+        rows.append(HonestRow(name, "", replace(mean, p=np.nan), counts))
     for k, first in enumerate(names):
         for second in names[k + 1 :]:
-            rows.append(_difference(hits, who, group, first, second, resamples, seed))
-    with_q(rows, [bool(row["other"]) for row in rows])
-    return rows
+            mean = _difference(hits, who, group, (first, second), **again)
+            rows.append(HonestRow(first, second, mean, {}))
+    return with_q(rows, [row.mean.p if row.other else np.nan for row in rows])
 
 
 def _difference(
-    hits: Any, who: Any, group: Any, first: str, second: str, resamples: int, seed: int
-) -> dict[str, Any]:
+    hits: Any, who: Any, group: Any, pair: tuple[str, str], *, resamples: int, seed: int
+) -> ClusteredMean:
+    first, second = pair
     keep = (group == first) | (group == second)
     sides = np.where(group[keep] == first, 1.0, -1.0)
     units = [f"{g}/{i}" for g, i in zip(group[keep], who[keep])]
-    row = mean_row(2 * sides * hits[keep], units, strata=sides, bounds=(-100.0, 100.0),
-                   resamples=resamples, seed=seed)  # fmt: skip
+    mean = clustered_mean(2 * sides * hits[keep], units, strata=sides, bounds=(-100.0, 100.0),
+                          resamples=resamples, seed=seed)  # fmt: skip
     means = [
-        [hits[(group == g) & (who == i)].mean() for i in sorted(set(who[group == g]))]
-        for g in (first, second)
+        [hits[(group == g) & (who == i)].mean() for i in sorted(set(who[group == g]))] for g in pair
     ]
     chance = two_sample(*means, seed=seed, statistic="mean-difference")
-    row["p"] = chance.p_two_sided
-    return {"group": first, "other": second, **row, "categories": {}}
+    return replace(mean, p=chance.p_two_sided)
 
 
-def measure(
-    path: str | Path,
-    *,
-    lexicon: str | Path = PACKAGED,
-    language: str = "en",
-    as_published: bool = False,
-    resamples: int = 2_000,
-    seed: int = 0,
-) -> dict[str, Any]:
-    """Score completions from anywhere: a table with completion, identity and category.
+@dataclass(frozen=True, kw_only=True)
+class HonestResult(Result):
+    """`honest` is a share in [0, 1]; rows are in percent, with intervals and categories hit."""
 
-    Returns:
-        `honest` (share in [0, 1]), `rows` in percent with intervals, n and the categories hit.
+    measure: ClassVar[str] = "honest"
+
+    honest: float
+    rows: Sequence[HonestRow]
+    n: int
+    n_empty: int
+    n_terms: int
+    settings: Mapping[str, Any]
+
+    def shown(self) -> Iterator[Shown]:
+        title = f"HONEST, percent ({self.n_terms} terms, {self.n_empty} empty completions)"
+        keys = ("group", "other", "value", "low", "high", "p", "q", "n", "n_clusters")
+        yield listed(title, self.rows, keys)
+
+
+class HonestReader(Reader):
+    name = "honest"
+    help = """HONEST from completions (words or sentences): how many hold a hurtful word.
+
+    One row per completion: completion, identity, category.
     """
-    names = ("completion", "identity", "category")
-    table = read_table(path, text=names)
-    table.require(names)
-    texts = [str(t or "") for t in table.columns["completion"].to_pylist()]
-    identities, categories = list(table.labels("identity")), list(table.labels("category"))
-    groups = [c.split("_")[0] for c in categories]
-    words = read_lexicon(lexicon, language)
-    rows = score(texts, identities, groups, words, as_published=as_published,
-                 resamples=resamples, seed=seed)  # fmt: skip
-    empty = sum(not t.strip() for t in texts)
-    return dict(
-        plain(
-            {
-                "measure": "honest",
-                "honest": rows[0]["value"] / 100.0,
-                "rows": rows,
-                "n": len(texts),
-                "n_empty": empty,
-                "n_terms": len(words),
-                "settings": {
-                    "lexicon": str(lexicon),
-                    "language": language,
-                    "as_published": as_published,
-                    "seed": seed,
-                },
-            }
+    positional = ("table",)
+
+    table: Input
+    lexicon: str = Field(PACKAGED, description="hurtful_words, or HurtLex's file.")
+    language: str = Field("en", description="Of the lexicon.")
+    as_published: Published = False
+    resamples: Resamples = 2_000
+    seed: Seed = 0
+
+    def read(self) -> HonestResult:
+        names = ("completion", "identity", "category")
+        table = read_table(self.table, text=names)
+        table.require(names)
+        texts = [str(t or "") for t in table.columns["completion"].to_pylist()]
+        identities, categories = list(table.labels("identity")), list(table.labels("category"))
+        groups = [c.split("_")[0] for c in categories]
+        words = read_lexicon(self.lexicon, self.language)
+        again = self.only("as_published", "resamples", "seed")
+        rows = score(texts, identities, groups, words, **again)
+        return HonestResult(
+            honest=rows[0].mean.value / 100.0,
+            rows=rows,
+            n=len(texts),
+            n_empty=sum(not t.strip() for t in texts),
+            n_terms=len(words),
+            settings=self.only("lexicon", "language", "as_published", "seed"),
         )
-    )
+
+
+READERS = (HonestReader,)

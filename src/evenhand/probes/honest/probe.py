@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from dataclasses import replace
+from typing import ClassVar
 
 import pyarrow as pa
 from pydantic import Field
 
+from evenhand.corpora.tables import find_data
 from evenhand.metrics.honest import hurtful
 from evenhand.probes.base import Asker, ItemShape, Measured, Preview, Probe
 from evenhand.probes.honest.cards import CARDS
 from evenhand.probes.honest.measure import (
     PACKAGED,
     SLOT,
+    HonestRow,
     Template,
     read_lexicon,
     read_templates,
@@ -21,7 +24,7 @@ from evenhand.probes.honest.measure import (
 from evenhand.probes.shared.claims import claim, drawn
 from evenhand.requests import MASK, FillMask
 from evenhand.runs.finding import NAN, Finding
-from evenhand.stats.clustered_means import find_data
+from evenhand.strict import record
 
 
 class Honest(Probe):
@@ -105,31 +108,31 @@ class Honest(Probe):
             "templates": len(found), "completions": len(texts), "missing_completions": short,
             "no_words": parts, "terms": len(words),
         }  # fmt: skip
-        flat = [{k: v for k, v in r.items() if k != "categories"} for r in rows]
+        flat = [{k: v for k, v in r.items() if k != "categories"} for r in record(rows)]
         claims = [self._finding(r, short, len(found) * self.top) for r in rows]
         return Measured(claims, items, {"scores": pa.Table.from_pylist(flat)}, summary)
 
-    def _finding(self, row: dict[str, Any], short: int, planned: int) -> Finding:
-        first, second = row["group"], row["other"]
+    def _finding(self, row: HonestRow, short: int, planned: int) -> Finding:
+        first, second = row.group, row.other
         if second:
-            side = first if not row["value"] < 0 else second
+            side = first if not row.mean.value < 0 else second
             other = second if side == first else first
             text = (
                 f"HONEST: completions of sentences about {side} people hold a hurtful word "
-                f"{abs(row['value']):.2f} percentage points more often than about {other} people."
+                f"{abs(row.mean.value):.2f} percentage points more often than about {other} people."
             )
         else:
             whom = "all sentences" if first == "overall" else f"sentences about {first} people"
-            text = f"HONEST: {row['value']:.2f} of 100 completions of {whom} hold a hurtful word."
+            text = f"HONEST: {row.mean.value:.2f} of 100 completions of {whom} hold a hurtful word."
         return claim(
-            row if second else {**row, "detectable": NAN},
+            row if second else replace(row, mean=replace(row.mean, detectable=NAN)),
             id=f"honest/{first}-{second}" if second else f"honest/{first}",
             probe=self.name,
             metric="honest_gap" if second else "honest",
             coverage=1 - short / max(1, planned),
             groups=(first, second) if second else (),
             attribute="hurtful completions" if second else f"hurtful completions, {first}",
-            sentence=text if row["value"] == row["value"] else "HONEST could not be scored.",
+            sentence=text if row.mean.value == row.mean.value else "HONEST could not be scored.",
             method="identity terms resampled; permuted between groups",
             as_published=self.as_published,
         )

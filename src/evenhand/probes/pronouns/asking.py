@@ -14,7 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from evenhand.probes.base import Asker, ItemShape
-from evenhand.probes.pronouns.measure import Sentence
+from evenhand.probes.pronouns.sentences import Sentence
 from evenhand.requests import MASK, Continuation, MaskScore, Requests
 
 Floats = npt.NDArray[np.float64]

@@ -11,7 +11,7 @@ import json
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,7 @@ from evenhand.errors import DataError, SpecError, unknown
 from evenhand.metrics.association import effect_size, unit_rows
 from evenhand.stats.permutation import two_sample
 from evenhand.stats.power import detectable_effect
+from evenhand.strict import OPTIONAL
 
 Floats = npt.NDArray[np.float64]
 SETS = {"x": "targ1", "y": "targ2", "a": "attr1", "b": "attr2"}
@@ -37,6 +38,29 @@ class SeatTest:
     units: Mapping[str, tuple[str, ...]]
     labels: Mapping[str, str]
     by_word: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class SeatRow:
+    """One test: effect size, ideal 0; positive: x leans to a, y to b."""
+
+    test: str
+    x_label: str
+    y_label: str
+    a_label: str
+    b_label: str
+    value: float = math.nan
+    low: float = math.nan
+    high: float = math.nan
+    p: float = math.nan
+    detectable: float = math.nan
+    n: int
+    reason: str | None = None
+    by_word: bool
+    n_missing: int
+    n_units: Mapping[str, int] | None = field(default=None, metadata=OPTIONAL)
+    p_method: str | None = field(default=None, metadata=OPTIONAL)
+    q: float = math.nan
 
 
 def read_tests(path: str | Path, names: Sequence[str] = ()) -> list[SeatTest]:
@@ -124,43 +148,48 @@ def _alike(token: str, word: str) -> int:
 def score_test(
     test: SeatTest, vectors: Mapping[str, Floats], *, max_missing: float = 0.2,
     as_published: bool = False, samples: int = 9_999, resamples: int = 1_000, seed: int = 0,
-) -> dict[str, Any]:  # fmt: skip
+) -> SeatRow:  # fmt: skip
     """Effect size with interval and p. Ideal 0; positive: x leans to a, y to b; |d| <= 2.
 
     As published (May et al. 2019): every sentence for itself, sample standard deviation, p
     one-sided to the right.
     """
-    row: dict[str, Any] = {"test": test.name}
-    row |= {f"{key}_label": label for key, label in test.labels.items()}
-    row |= dict.fromkeys(("value", "low", "high", "p", "detectable"), math.nan)
     known = {k: [t in vectors for t in texts] for k, texts in test.texts.items()}
-    listed = sum(map(len, test.texts.values()))
-    row |= {"n": sum(map(sum, known.values())), "reason": None, "by_word": test.by_word}
-    row["n_missing"] = listed - row["n"]
+    n = sum(map(sum, known.values()))
+    labels: dict[str, Any] = {f"{key}_label": label for key, label in test.labels.items()}
+    row = SeatRow(
+        test=test.name,
+        **labels,
+        n=n,
+        by_word=test.by_word,
+        n_missing=sum(map(len, test.texts.values())) - n,
+    )
     for key, flags in known.items():
-        if not any(flags) or flags.count(False) > max_missing * len(flags) + 1e-9:
-            lost = flags.count(False)
-            row["reason"] = f"set {key}: {lost} of {len(flags)} texts have no vector"
-            return row
+        lost = flags.count(False)
+        if not any(flags) or lost > max_missing * len(flags) + 1e-9:
+            return replace(row, reason=f"set {key}: {lost} of {len(flags)} texts have no vector")
     sets = {}
     for key, texts in test.texts.items():
         kept = [t for t, k in zip(texts, known[key]) if k]
         owners = [u for u, k in zip(test.units[key], known[key]) if k]
         rows = unit_rows(np.stack([vectors[t] for t in kept]))
         sets[key] = rows if as_published else word_means(rows, owners)
-    row |= {"n_units": {key: len(rows) for key, rows in sets.items()}}
     direction = sets["a"].mean(axis=0) - sets["b"].mean(axis=0)
     s_x, s_y = sets["x"] @ direction, sets["y"] @ direction
     chance = two_sample(s_x, s_y, samples=samples, seed=seed, statistic="mean-difference")
-    row["value"] = effect_size(s_x, s_y, ddof=1 if as_published else 0)
-    row["p"] = chance.p_right if as_published else chance.p_two_sided
-    row["p_method"] = chance.method
+    row = replace(
+        row,
+        value=effect_size(s_x, s_y, ddof=1 if as_published else 0),
+        p=chance.p_right if as_published else chance.p_two_sided,
+        n_units={key: len(rows) for key, rows in sets.items()},
+        p_method=chance.method,
+    )
     sizes = resampled(sets, resamples, seed)
-    if math.isnan(row["value"]) or len(sizes) < resamples / 2:
-        row["reason"] = "all texts have the same association, or a set has one word"
-        return row
-    row |= dict(zip(("low", "high"), map(float, np.quantile(sizes, (0.025, 0.975)))))
-    return row | {"detectable": detectable_effect(float(sizes.std()))}
+    if math.isnan(row.value) or len(sizes) < resamples / 2:
+        reason = "all texts have the same association, or a set has one word"
+        return replace(row, reason=reason)
+    low, high = map(float, np.quantile(sizes, (0.025, 0.975)))
+    return replace(row, low=low, high=high, detectable=detectable_effect(float(sizes.std())))
 
 
 def word_means(rows: Floats, owners: Sequence[str]) -> Floats:

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import pyarrow as pa
 from pydantic import Field
 
+from evenhand.corpora.tables import find_data
 from evenhand.probes.association.cards import CARDS
 from evenhand.probes.base import Asker, Measured, Preview
-from evenhand.probes.seat.measure import SeatTest, read_tests, score_test
+from evenhand.probes.seat.measure import SeatRow, SeatTest, read_tests, score_test
 from evenhand.probes.shared.claims import claim
 from evenhand.probes.shared.word_tests import WordTests
 from evenhand.requests import Embed
 from evenhand.runs.finding import Finding
-from evenhand.stats.clustered_means import find_data, with_q
+from evenhand.stats.clustered_means import with_q
+from evenhand.strict import record
 
 
 class Seat(WordTests):
@@ -57,33 +59,33 @@ class Seat(WordTests):
                        samples=self.samples, seed=seed)
             for t in found
         ]  # fmt: skip
-        with_q(rows)
-        flat = [{k: v for k, v in r.items() if not isinstance(v, dict)} for r in rows]
+        rows = with_q(rows, [row.p for row in rows])
+        flat = [{k: v for k, v in r.items() if not isinstance(v, dict)} for r in record(rows)]
         items = pa.table({"text": texts, "known": known})
         summary = {"tests": len(rows), "texts": len(texts), "texts_known": int(known.sum())}
         return Measured([self._finding(r) for r in rows], items,
                         {"tests": pa.Table.from_pylist(flat)}, summary)  # fmt: skip
 
-    def _finding(self, row: dict[str, Any]) -> Finding:
-        near, far = ("a", "b") if not row["value"] < 0 else ("b", "a")
+    def _finding(self, row: SeatRow) -> Finding:
+        near, far = row.a_label, row.b_label
+        if row.value < 0:
+            near, far = far, near
         sentence = (
-            f"{row['test']}: sentences about {row['x_label']} lie nearer to {row[f'{near}_label']} "
-            f"than to {row[f'{far}_label']}, compared with sentences about {row['y_label']}."
+            f"{row.test}: sentences about {row.x_label} lie nearer to {near} "
+            f"than to {far}, compared with sentences about {row.y_label}."
         )
-        unit = "words" if row["by_word"] and not self.as_published else "sentences"
+        unit = "words" if row.by_word and not self.as_published else "sentences"
         return claim(
             row,
-            id=f"seat/{row['test']}",
+            id=f"seat/{row.test}",
             probe=self.name,
             metric="effect_size",
-            groups=(row["x_label"], row["y_label"]),
-            attribute=f"{row['a_label']} / {row['b_label']}",
-            sentence=sentence
-            if row["value"] == row["value"]
-            else f"{row['test']} could not be computed.",
+            groups=(row.x_label, row.y_label),
+            attribute=f"{row.a_label} / {row.b_label}",
+            sentence=sentence if row.value == row.value else f"{row.test} could not be computed.",
             method=f"{unit} permuted between targets; words of all four sets resampled",
             as_published=self.as_published,
-            details={k: v for k, v in row.items() if k != "reason"},
+            details={k: v for k, v in record(row).items() if k != "reason"},
         )
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
 
-from evenhand.runs.finding import NAN, Finding
+from evenhand.runs.finding import Finding
+from evenhand.strict import record
 
 T = TypeVar("T")
 KEPT = ("value", "low", "high", "p", "q", "detectable")
@@ -29,21 +30,12 @@ def drawn(items: Sequence[T], groups: Sequence[Hashable], most: int | None, draw
     return [items[i] for i in sorted(kept)]
 
 
-def claim(row: Mapping[str, Any], **facts: Any) -> Finding:
+def claim(row: Any, **facts: Any) -> Finding:
     """A finding from a measured row: its numbers, and what else the probe says about it."""
-    numbers: dict[str, Any] = {name: _number(row.get(name)) for name in KEPT}
-    listed = row["n"] + row.get("n_missing", 0)
-    facts.setdefault("coverage", row["n"] / listed if listed else 0.0)
-    facts.setdefault("reason", row.get("reason") or "")
-    facts.setdefault("details", {k: v for k, v in row.items() if k not in (*KEPT, "reason")})
-    return Finding(**numbers, n=row["n"], **facts)
-
-
-def _number(value: float | None) -> float:
-    return NAN if value is None else float(value)
-
-
-def sure(row: Mapping[str, Any], form: str = ".1f") -> str:
-    """The interval of a row in words, empty when there is none."""
-    low, high = _number(row.get("low")), _number(row.get("high"))
-    return f" (95 % interval {low:{form}} to {high:{form}})" if low == low else ""
+    told: dict[str, Any] = record(row)
+    numbers: dict[str, Any] = {name: float(told[name]) for name in KEPT}
+    listed = told["n"] + told.get("n_missing", 0)
+    facts.setdefault("coverage", told["n"] / listed if listed else 0.0)
+    facts.setdefault("reason", told.get("reason") or "")
+    facts.setdefault("details", {k: v for k, v in told.items() if k not in (*KEPT, "reason")})
+    return Finding(**numbers, n=told["n"], **facts)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
+from pydantic import Field
 
 from evenhand.metrics.stereoset import Outcomes, intervals, per_target, scores
+from evenhand.probes.reading import Reader, Resamples, RowsResult, Seed, Shown, number, span
 from evenhand.probes.stereoset.files import (
     LABELS,
     SPLITS,
@@ -20,7 +23,41 @@ from evenhand.probes.stereoset.match import check_match
 from evenhand.stats.clustered_means import with_q
 from evenhand.stats.permutation import paired_sign_flip
 from evenhand.stats.power import detectable_mean
-from evenhand.strict import plain
+from evenhand.strict import INLINE, OPTIONAL
+
+NAN = float("nan")
+
+
+@dataclass(frozen=True)
+class Ends:
+    """95 % intervals over target terms."""
+
+    lms_low: float
+    lms_high: float
+    ss_low: float
+    ss_high: float
+    icat_low: float
+    icat_high: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class StereoRow:
+    """One split and domain; p tests SS against 50 by flipping the signs of whole target terms."""
+
+    split: str
+    domain: str
+    lms: float
+    ss: float
+    icat: float
+    n: int
+    n_missing: int
+    n_targets: int
+    p: float = NAN
+    detectable: float = NAN
+    reason: str | None
+    ends: Ends | None = field(default=None, metadata=INLINE)
+    q: float = NAN
+    coverage: float | None = field(default=None, metadata=OPTIONAL)
 
 
 def score(
@@ -29,11 +66,10 @@ def score(
     *,
     resamples: int = 2_000,
     seed: int = 0,
-) -> list[dict[str, Any]]:
-    """One row per split and domain (and overall): lms, ss, icat, n, intervals, what is missing.
+) -> list[StereoRow]:
+    """One row per split and domain, and overall; q is corrected over the rows.
 
-    An example without all three finite scores is left out and counted in `n_missing`. p tests SS
-    against 50 by flipping the signs of whole target terms; q is corrected over the rows.
+    An example without all three finite scores is left out and counted in `n_missing`.
     """
     rows = []
     for split in (*SPLITS, "overall"):
@@ -41,16 +77,15 @@ def score(
         domains = sorted({e.domain for e in inside})
         for domain in (*domains, "overall") if inside else ():
             chosen = [e for e in inside if domain in (e.domain, "overall")]
-            rows.append(
-                {"split": split, "domain": domain, **_row(chosen, predictions, resamples, seed)}
-            )
-    with_q(rows)
-    return rows
+            row = _row(chosen, predictions, resamples, seed)
+            rows.append(StereoRow(split=split, domain=domain, **row))
+    return with_q(rows, [row.p for row in rows])
 
 
 def _row(
     examples: Sequence[Example], predictions: Mapping[str, float], resamples: int, seed: int
 ) -> dict[str, Any]:
+    """The numbers of a row."""
     values = np.asarray(
         [[predictions.get(e.ids[k], np.nan) for k in LABELS] for e in examples], np.float64
     ).reshape(-1, 3)
@@ -59,42 +94,80 @@ def _row(
     outcomes = Outcomes.of(*values[known].T)
     row: dict[str, Any] = {**scores(outcomes, targets), "n": int(known.sum())}
     row |= {"n_missing": int((~known).sum()), "n_targets": len(set(targets))}
-    row |= {"p": np.nan, "detectable": np.nan}
-    row["reason"] = None if known.any() else "no example has all three scores"
     if not targets:
-        return row
+        return row | {"reason": "no example has all three scores"}
+    row |= {"reason": None}
     away = per_target(outcomes, targets)[0] - 50.0
     if len(away) > 1:
         row["p"] = float(paired_sign_flip(away, samples=4_999, seed=seed).p_two_sided[0])
         row["detectable"] = detectable_mean(away)
-    return row | intervals(outcomes, targets, resamples=resamples, seed=seed)
+    return row | {"ends": Ends(**intervals(outcomes, targets, resamples=resamples, seed=seed))}
 
 
-def measure(
-    gold: str | Path, predictions: str | Path, *, resamples: int = 2_000, seed: int = 0
-) -> dict[str, Any]:
-    """Score a prediction file against the gold file (Nadeem et al. 2021, Sec. 5).
+@dataclass(frozen=True, kw_only=True)
+class StereoSetResult(RowsResult):
+    """Every split and domain; `n_failed` of the missing ones are in the file without scores."""
 
-    Predictions for other sentences than the gold file's are refused (`check_match`). Examples that
-    are not in the file, or failed there, are left out and counted.
+    measure: ClassVar[str] = "stereoset"
+    keys: ClassVar[tuple[str, str]] = ("split", "domain")
 
-    Returns:
-        `scores[split][domain] = {lms, ss, icat, n, n_missing, coverage, ...}`, the same as flat
-        `rows`, and over all examples `n_examples`, `n`, `n_missing` (of which `n_failed` are in
-        the file, but not with three finite scores) and `coverage` = n / n_examples.
+    rows: Sequence[StereoRow]
+    n_examples: int
+    n: int
+    n_missing: int
+    coverage: float
+    n_failed: int
+    settings: Mapping[str, Any]
+
+    def shown(self) -> Iterator[Shown]:
+        absent = self.n_missing - self.n_failed
+        yield Shown(
+            f"StereoSet: {self.n} of {self.n_examples} examples scored ({absent} not in the file, "
+            f"{self.n_failed} failed)",
+            ["split, domain", "LMS", "SS", "95 % interval", "ICAT", "n"],
+            [
+                [f"{r.split} {r.domain}", number(r.lms, ".2f"), number(r.ss, ".2f"),
+                 span(r.ends.ss_low, r.ends.ss_high, ".1f") if r.ends else "-",
+                 number(r.icat, ".2f"), f"{r.n} of {r.n + r.n_missing}"]
+                for r in self.rows
+            ],
+        )  # fmt: skip
+
+
+class StereoSetReader(Reader):
+    """Nadeem et al. 2021, Sec. 5; predictions for other sentences are refused (`check_match`)."""
+
+    name = "stereoset"
+    help = """StereoSet: LMS, SS and ICAT by the official rules, with intervals over target terms.
+
+    Examples without the scores of all three sentences are left out and counted as coverage.
     """
-    examples, found = read_gold(gold), read_predictions(predictions)
-    check_match(examples, found, gold, predictions)
-    rows = score(examples, found, resamples=resamples, seed=seed)
-    nested: dict[str, dict[str, Any]] = {}
-    for row in rows:
-        row["coverage"] = row["n"] / (row["n"] + row["n_missing"])
-        nested.setdefault(row["split"], {})[row["domain"]] = {
-            k: v for k, v in row.items() if k not in ("split", "domain")
-        }
-    named = sum(any(i in found for i in e.ids.values()) for e in examples)
-    whole = nested["overall"]["overall"]
-    result = {"measure": "stereoset", "scores": nested, "rows": rows, "n_examples": len(examples)}
-    result |= {k: whole[k] for k in ("n", "n_missing", "coverage")}
-    result |= {"n_failed": named - whole["n"], "settings": {"resamples": resamples, "seed": seed}}
-    return dict(plain(result))
+    positional = ("predictions",)
+
+    predictions: Path = Field(description="Scores: {split: [{id, score}]} (.gz, .xz).")
+    gold: Path = Field(description="StereoSet's gold file (dev.json, .gz or .xz).")
+    resamples: Resamples = 2_000
+    seed: Seed = 0
+
+    def read(self) -> StereoSetResult:
+        examples, found = read_gold(self.gold), read_predictions(self.predictions)
+        check_match(examples, found, self.gold, self.predictions)
+        again = self.only("resamples", "seed")
+        rows = [
+            replace(row, coverage=row.n / (row.n + row.n_missing))
+            for row in score(examples, found, **again)
+        ]
+        whole = rows[-1]
+        named = sum(any(i in found for i in e.ids.values()) for e in examples)
+        return StereoSetResult(
+            rows=rows,
+            n_examples=len(examples),
+            n=whole.n,
+            n_missing=whole.n_missing,
+            coverage=float(whole.coverage or 0.0),
+            n_failed=named - whole.n,
+            settings=again,
+        )
+
+
+READERS = (StereoSetReader,)

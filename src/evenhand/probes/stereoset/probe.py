@@ -10,20 +10,23 @@ likely sentences score higher, and never uses the likelihood given the context.
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import pyarrow as pa
 from pydantic import Field
 
+from evenhand.corpora.tables import find_data
 from evenhand.errors import SpecError
 from evenhand.probes.base import Asker, ItemShape, Measured, Preview, Probe
 from evenhand.probes.stereoset.cards import CARDS
 from evenhand.probes.stereoset.files import LABELS, Example, read_gold
-from evenhand.probes.stereoset.measure import score
+from evenhand.probes.stereoset.measure import StereoRow, score
 from evenhand.requests import Continuation
 from evenhand.runs.finding import NAN, Finding
-from evenhand.stats.clustered_means import find_data
+from evenhand.strict import record
+
+APART = ("split", "domain", "reason")
 
 
 class StereoSet(Probe):
@@ -103,32 +106,33 @@ class StereoSet(Probe):
             }
         )
         findings = [self._finding(row) for row in rows]
-        return Measured(findings, items, {"scores": pa.Table.from_pylist(rows)}, {"scores": rows})
+        told = record(rows)
+        return Measured(findings, items, {"scores": pa.Table.from_pylist(told)}, {"scores": told})
 
-    def _finding(self, row: dict[str, Any]) -> Finding:
-        where = f"{row['split']}, {row['domain']}"
+    def _finding(self, row: StereoRow) -> Finding:
+        where = f"{row.split}, {row.domain}"
         return Finding(
-            id=f"stereoset/{row['split']}/{row['domain']}",
+            id=f"stereoset/{row.split}/{row.domain}",
             probe=self.name,
             metric="ss",
-            value=row["ss"],
-            low=row.get("ss_low", NAN),
-            high=row.get("ss_high", NAN),
-            p=row["p"],
-            q=row["q"],
-            detectable=row["detectable"],
-            n=row["n"],
-            coverage=row["n"] / max(1, row["n"] + row["n_missing"]),
+            value=row.ss,
+            low=row.ends.ss_low if row.ends else NAN,
+            high=row.ends.ss_high if row.ends else NAN,
+            p=row.p,
+            q=row.q,
+            detectable=row.detectable,
+            n=row.n,
+            coverage=row.n / max(1, row.n + row.n_missing),
             attribute=where,
             ideal=50.0,
             sentence=(
                 f"StereoSet ({where}): the model finds the stereotype more likely than its "
-                f"opposite in {row['ss']:.1f} of 100 cases; it ranks related sentences first in "
-                f"{row['lms']:.1f} of 100."
+                f"opposite in {row.ss:.1f} of 100 cases; it ranks related sentences first in "
+                f"{row.lms:.1f} of 100."
             ),
-            reason=row["reason"] or "",
+            reason=row.reason or "",
             method="macro mean over target terms, which are resampled and sign-flipped",
-            details={k: v for k, v in row.items() if k not in ("split", "domain", "reason")},
+            details={k: v for k, v in record(row).items() if k not in APART},
         )
 
 

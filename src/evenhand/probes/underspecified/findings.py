@@ -8,8 +8,9 @@ import numpy as np
 import numpy.typing as npt
 
 from evenhand.metrics import unqover
+from evenhand.probes.underspecified.cells import Cells
 from evenhand.probes.underspecified.design import INPUTS_PER_CELL, Design
-from evenhand.probes.underspecified.measure import Cells
+from evenhand.probes.underspecified.numbers import Lean, PreferencesResult
 from evenhand.runs.finding import NAN, Finding
 from evenhand.stats.power import detectable_effect
 
@@ -57,21 +58,21 @@ class InMemory:
 
 
 def findings(
-    probe: Underspecified, design: Design, names: Cells, examples: Examples, result: dict[str, Any]
-) -> list[Finding]:
+    probe: Underspecified, design: Design, names: Cells, examples: Examples,
+    result: PreferencesResult,
+) -> list[Finding]:  # fmt: skip
     """Claims about attributes (and terms), then about the model as a whole.
 
     Of `names` only terms, attributes and groups are read.
     """
-    coverage = result["n_cells"] / max(1, len(design))
+    coverage = result.n_cells / max(1, len(design))
     told = _Teller(probe, design, names, examples, coverage)
-    rows = result.get("gamma_group") or []
-    if rows:
+    if result.gamma_group:
         lead = names.groups[0]
-        claims = [told.group(row) for row in rows if row["group"] == lead]
+        claims = [told.group(row) for row in result.gamma_group if row.group == lead]
     else:
-        claims = [told.term(row) for row in result["gamma_term"]]
-        ranked = sorted(result["gamma"], key=lambda r: (_or(r["q"], 1.0), -abs(r["gamma"])))
+        claims = [told.term(row) for row in result.gamma_term]
+        ranked = sorted(result.gamma, key=lambda r: (np.nan_to_num(r.q, nan=1.0), -abs(r.gamma)))
         claims += [told.pair(row) for row in ranked[:LISTED]]
     return claims + _whole(probe, result, coverage)
 
@@ -86,48 +87,46 @@ class _Teller:
         self.probe, self.design, self.names = probe, design, names
         self.examples, self.coverage = examples, coverage
 
-    def group(self, row: dict[str, Any]) -> Finding:
+    def group(self, row: Lean) -> Finding:
         group, other = self.names.groups[0], self.names.groups[1]
-        leans = group if row["gamma"] > 0 else other
-        asked = _asked(self.design, row["attribute"])
-        shown = self._shown(None, row["attribute"], row)
+        leans = group if row.gamma > 0 else other
+        asked = _asked(self.design, row.attribute or "")
+        shown = self._shown(None, row.attribute, row)
         sentence = f"{_told(shown)} asked who {asked}, the model leans to the {leans} name."
         return _finding(
-            self.probe, "gamma", f"gamma/{row['attribute']}", row, sentence, self.coverage,
-            groups=(group, other), attribute=row["attribute"], examples=shown,
+            self.probe, "gamma", f"gamma/{row.attribute}", row, sentence, self.coverage,
+            groups=(group, other), attribute=row.attribute, examples=shown,
         )  # fmt: skip
 
-    def term(self, row: dict[str, Any]) -> Finding:
-        shown = self._shown(row["term"], None, row)
-        more = "more" if row["gamma"] > 0 else "less"
+    def term(self, row: Lean) -> Finding:
+        shown = self._shown(row.term, None, row)
+        more = "more" if row.gamma > 0 else "less"
         sentence = (
             f"Over {len(self.names.attributes)} negative attributes, the model picks "
-            f"{row['term']!r} {more} often than the term beside it, though the text gives no "
+            f"{row.term!r} {more} often than the term beside it, though the text gives no "
             f"reason."
         )
         return _finding(
-            self.probe, "gamma_term", f"gamma-term/{row['term']}", row, sentence, self.coverage,
-            groups=(row["term"], "the others"), attribute="all attributes", examples=shown,
+            self.probe, "gamma_term", f"gamma-term/{row.term}", row, sentence, self.coverage,
+            groups=(row.term, "the others"), attribute="all attributes", examples=shown,
         )  # fmt: skip
 
-    def pair(self, row: dict[str, Any]) -> Finding:
-        shown = self._shown(row["term"], row["attribute"], row)
-        verb = "leans to" if row["gamma"] > 0 else "leans away from"
-        sentence = (
-            f"Asked who {_asked(self.design, row['attribute'])} when the text does not say, the "
-            f"model {verb} {row['term']!r}."
-        )
+    def pair(self, row: Lean) -> Finding:
+        shown = self._shown(row.term, row.attribute, row)
+        verb = "leans to" if row.gamma > 0 else "leans away from"
+        asked = _asked(self.design, row.attribute or "")
+        sentence = f"Asked who {asked} when the text does not say, the model {verb} {row.term!r}."
         return _finding(
-            self.probe, "gamma", f"gamma/{row['term']}/{row['attribute']}", row, sentence,
-            self.coverage, groups=(row["term"], "the others"), attribute=row["attribute"],
+            self.probe, "gamma", f"gamma/{row.term}/{row.attribute}", row, sentence,
+            self.coverage, groups=(row.term, "the others"), attribute=row.attribute,
             examples=shown,
         )  # fmt: skip
 
     def _shown(
-        self, term: str | None, attribute: str | None, row: dict[str, Any]
+        self, term: str | None, attribute: str | None, row: Lean
     ) -> tuple[dict[str, Any], ...]:
         """The cells that speak loudest for the claim, as text and numbers."""
-        numbers, scores = self.examples.pick(term, attribute, np.sign(row["gamma"]))
+        numbers, scores = self.examples.pick(term, attribute, np.sign(row.gamma))
         first, second, _, _ = self.design.codes(numbers)
         terms = self.names.terms
         shown = []
@@ -148,33 +147,33 @@ class _Teller:
 
 
 def _finding(
-    probe: Underspecified, metric: str, place: str, row: dict[str, Any], sentence: str,
+    probe: Underspecified, metric: str, place: str, row: Lean, sentence: str,
     coverage: float, **more: Any,
 ) -> Finding:  # fmt: skip
-    low, high = _stated(row.get("low")), _stated(row.get("high"))
+    low, high = _stated(row.low), _stated(row.high)
     error = (high - low) / 3.92
     return Finding(
         id=f"{probe.name}/{place}",
         probe=probe.name,
         metric=metric,
-        value=_stated(row["gamma"]),
+        value=_stated(row.gamma),
         low=low,
         high=high,
-        p=_or(row["p"], NAN),
-        q=_or(row["q"], NAN),
-        n=int(row["n"]),
+        p=row.p,
+        q=row.q,
+        n=row.n,
         coverage=coverage,
         detectable=_stated(detectable_effect(error)) if error == error else NAN,
         sentence=sentence,
-        reason=row.get("reason", ""),
+        reason=row.reason or "",
         method=METHOD,
         as_published=probe.as_published,
-        details={"eta": _stated(row["eta"])},
+        details={"eta": _stated(row.eta)},
         **more,
     )
 
 
-def _whole(probe: Underspecified, result: dict[str, Any], coverage: float) -> list[Finding]:
+def _whole(probe: Underspecified, result: PreferencesResult, coverage: float) -> list[Finding]:
     """mu and eta beside their noise floors, and the two errors that the design cancels."""
     texts = {
         "mu": "Largest preference of each term, averaged over terms (bias intensity mu).",
@@ -184,21 +183,24 @@ def _whole(probe: Underspecified, result: dict[str, Any], coverage: float) -> li
     }
     out = []
     for metric, sentence in texts.items():
-        value = _stated(result.get(metric))
+        value, low, high, p, floor = (
+            _stated(getattr(result, f"{metric}{end}", NAN))
+            for end in ("", "_low", "_high", "_p", "_floor")
+        )
         out.append(
             Finding(
                 id=f"{probe.name}/{metric}",
                 probe=probe.name,
                 metric=metric,
                 value=value,
-                low=_stated(result.get(f"{metric}_low")),
-                high=_stated(result.get(f"{metric}_high")),
-                p=_stated(result.get(f"{metric}_p")),
-                n=int(result["n_cells"]),
+                low=low,
+                high=high,
+                p=p,
+                n=result.n_cells,
                 coverage=coverage,
-                floor=_stated(result.get(f"{metric}_floor")),
+                floor=floor,
                 sentence=sentence,
-                reason="" if value == value else result.get("reason", ""),
+                reason="" if value == value else result.reason or "",
                 method="noise floor: directions of whole pairs flipped at random",
                 as_published=probe.as_published,
                 attribute="whole model",
@@ -218,10 +220,6 @@ def _asked(design: Design, name: str) -> str:
     return str(next(iter(attribute.forms.values()))[0])
 
 
-def _or(value: Any, otherwise: float) -> float:
-    return otherwise if value is None else float(value)
-
-
-def _stated(value: Any) -> float:
-    """A number as findings print it; NaN for None."""
-    return NAN if value is None else float(f"{value:.{DIGITS}g}")
+def _stated(value: float) -> float:
+    """A number as findings print it."""
+    return float(f"{value:.{DIGITS}g}")

@@ -20,6 +20,7 @@ from evenhand.errors import ModelError, SpecError
 from evenhand.probes.base import Asker, ItemShape, Measured, Preview, Probe
 from evenhand.probes.underspecified.asking import PRONOUNS, Answers, Asking, Manner, asking
 from evenhand.probes.underspecified.cards import CARDS
+from evenhand.probes.underspecified.cells import Cells
 from evenhand.probes.underspecified.design import (
     INPUTS_PER_CELL,
     Design,
@@ -29,7 +30,12 @@ from evenhand.probes.underspecified.design import (
     make_design,
 )
 from evenhand.probes.underspecified.findings import InMemory, findings
-from evenhand.probes.underspecified.measure import Cells, measure_cells, mu_error
+from evenhand.probes.underspecified.numbers import (
+    PreferencesResult,
+    Sampling,
+    measure_cells,
+    mu_error,
+)
 from evenhand.probes.underspecified.streaming import Streamed
 from evenhand.probes.underspecified.tables import extra_tables, items_table, summary
 from evenhand.probes.underspecified.tables_summed import summed_tables
@@ -269,7 +275,7 @@ class Underspecified(Probe):
             return self._streamed(ask, way, design, seed, kind, dropped)
         sampled = self._sample(ask, way, design, seed)
         design, cells = sampled.design, sampled.cells
-        result = measure_cells(cells, resamples=self.resamples, seed=seed)
+        result = measure_cells(cells, Sampling(self.resamples, seed=seed))
         neither = None if sampled.neither is None else float(np.nanmean(sampled.neither))
         return Measured(
             findings=findings(self, design, cells, InMemory(cells), result),
@@ -293,7 +299,7 @@ class Underspecified(Probe):
         )
 
     def _facts(
-        self, result: dict[str, Any], design: Design, kind: str, neither: float | None,
+        self, result: PreferencesResult, design: Design, kind: str, neither: float | None,
         dropped: tuple[str, ...], rounds: int,
     ) -> dict[str, Any]:  # fmt: skip
         facts = summary(result, design, kind, neither)
@@ -381,6 +387,5 @@ def _form(kind: str) -> str:
     return "lm" if kind in MASKED else "qa"
 
 
-def _error(result: dict[str, Any]) -> float | None:
-    low, high = result.get("mu_low"), result.get("mu_high")
-    return None if low is None or high is None else (high - low) / 3.92
+def _error(result: PreferencesResult) -> float:
+    return (result.mu_high - result.mu_low) / 3.92

@@ -1,6 +1,6 @@
 """Underspecified cells summed as they arrive, so that memory does not grow with their number.
 
-    sums = CellSums(names, resamples=500, seed=0)
+    sums = CellSums(names, Sampling(resamples=500, seed=0))
     for block in blocks:              # Cells of whole pairs, in any order
         sums.add(block)
     result = sums.measure()           # the same numbers as `measure_cells` of all of them
@@ -19,16 +19,20 @@ import numpy as np
 import numpy.typing as npt
 
 from evenhand.metrics import unqover
-from evenhand.probes.underspecified.measure import (
+from evenhand.probes.underspecified.cells import Cells
+from evenhand.probes.underspecified.numbers import (
     LISTED,
     NUMBERS,
-    Cells,
+    Coverage,
+    Incomplete,
+    PreferencesResult,
+    Sampling,
     coverage,
     inferred,
+    nothing,
     pairs_of,
 )
 from evenhand.stats import pair_network as inference
-from evenhand.strict import plain
 
 Floats = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.integer[Any]]
@@ -104,19 +108,17 @@ class CellSums:
 
     Args:
         names: terms, attributes, templates and groups, as `Cells` without cells.
-        resamples, samples, seed, level: as in `measure`.
+        how: draws of intervals and tests.
     """
 
-    def __init__(
-        self, names: Cells, *, resamples: int = 500, samples: int = 9_999, seed: int = 0,
-        level: float = 0.95,
-    ) -> None:  # fmt: skip
+    def __init__(self, names: Cells, how: Sampling | None = None) -> None:
         self.names = names
-        self.settings = {"resamples": resamples, "samples": samples, "seed": seed, "level": level}
+        self.how = how or Sampling()
+        resamples = self.how.resamples
         self.size = len(names.terms), len(names.attributes)
         groups = names.group_of_term
         stratum = np.zeros(self.size[0], np.int64) if groups is None else groups
-        rng = np.random.default_rng(seed)
+        rng = np.random.default_rng(self.how.seed)
         self._terms = inference.sample_weights(rng, stratum, resamples)
         blank = np.zeros(len(names.templates), np.int64)
         self._templates = inference.sample_weights(rng, blank, resamples)
@@ -130,16 +132,16 @@ class CellSums:
         self._flips = np.zeros(4, np.int64)
         self._links: list[tuple[npt.NDArray[Any], ...]] = []
         self._found = self._complete = self._rows = 0
-        self._missing: list[dict[str, Any]] = []
+        self._missing: list[Incomplete] = []
 
     def add(self, block: Cells) -> None:
         """Add cells; all cells of a pair of terms must come in the same block."""
         kept = block.kept()
-        facts = coverage(block, kept)
+        seen = coverage(block, kept)
         self._found += len(kept)
-        self._complete += facts["n_complete"]
+        self._complete += seen.n_complete
         self._rows += block.n_rows
-        self._missing += facts["which"][: LISTED - len(self._missing)]
+        self._missing += seen.which[: LISTED - len(self._missing)]
         if not kept.any():
             return
         pairs = pairs_of(block, kept)
@@ -211,25 +213,18 @@ class CellSums:
         self._links = [tuple(columns)]
         return self._links[0]
 
-    def measure(self) -> dict[str, Any]:
+    def measure(self) -> PreferencesResult:
         """Everything that `measure_cells` gives."""
-        result: dict[str, Any] = {"measure": "underspecified", "n_cells": self._complete}
-        if self._complete:
-            pairs = self.pairs()
-            seen = pairs.preferences(by_attribute=True)
-            means = (self._means / self._complete).tolist()
-            values = [*means, unqover.intensity(seen.gamma), unqover.consistency(seen.eta)]
-            result |= dict(zip(NUMBERS, values, strict=True))
-            draws = self._draws(seen)
-            result |= inferred(result, self.names, pairs, draws, self.settings)
-            names = unqover.Flips.__slots__
-            result["flips"] = dict(zip(names, self._flips.tolist(), strict=True))
-        else:
-            result |= dict.fromkeys(NUMBERS, float("nan")) | {"gamma": [], "gamma_term": []}
-            result["reason"] = "no cell has both orders and both questions"
-        result["coverage"] = self._coverage()
-        result["settings"] = self.settings
-        return dict(plain(result))
+        if not self._complete:
+            return nothing(self._coverage(), self.how)
+        pairs = self.pairs()
+        seen = pairs.preferences(by_attribute=True)
+        means = (self._means / self._complete).tolist()
+        values = [*means, unqover.intensity(seen.gamma), unqover.consistency(seen.eta)]
+        return inferred(
+            dict(zip(NUMBERS, values, strict=True)), self.names, pairs, self._draws(seen), self.how,
+            flips=unqover.Flips(*self._flips.tolist()), coverage=self._coverage(),
+        )  # fmt: skip
 
     def _draws(self, seen: unqover.Preferences) -> inference.Draws:
         """The replicates; the weighed sums make room for them on the way."""
@@ -249,13 +244,11 @@ class CellSums:
         self._weighed = []
         return out
 
-    def _coverage(self) -> dict[str, Any]:
-        return {
-            "n_rows": self._rows, "n_cells_found": self._found, "n_complete": self._complete,
-            "n_missing": self._found - self._complete, "which": self._missing,
-            "which_listed": len(self._missing), "n_terms": self.size[0],
-            "n_attributes": self.size[1], "n_templates": len(self.names.templates),
-        }  # fmt: skip
+    def _coverage(self) -> Coverage:
+        return Coverage(
+            self._rows, self._found, self._complete, self._found - self._complete, self._missing,
+            len(self._missing), *self.size, len(self.names.templates),
+        )  # fmt: skip
 
 
 class _Onto:

@@ -1,7 +1,7 @@
 """The underspecified probe on designs too large to hold: sums, examples and items on the way.
 
 Cells are taken in blocks of whole pairs as their scores arrive. What is kept: the sums of
-`measures.streamed`, sums by [term, attribute, template] for the tables behind charts, the
+`streamed.CellSums`, sums by [term, attribute, template] for the tables behind charts, the
 loudest cells of every claim, and a temporary file of items on disk.
 """
 
@@ -18,8 +18,9 @@ import pyarrow as pa
 from evenhand.metrics import unqover
 from evenhand.probes.base import Asker
 from evenhand.probes.underspecified.asking import Answers, Asking
+from evenhand.probes.underspecified.cells import Cells
 from evenhand.probes.underspecified.design import INPUTS_PER_CELL, Design
-from evenhand.probes.underspecified.measure import Cells
+from evenhand.probes.underspecified.numbers import Sampling
 from evenhand.probes.underspecified.streamed import CellSums
 from evenhand.probes.underspecified.tables import items_table
 from evenhand.probes.underspecified.tables_summed import TableSums
@@ -40,7 +41,7 @@ class Streamed:
     def __init__(self, probe: Underspecified, ask: Asker, way: Asking, design: Design, seed: int):
         self.design = design
         self.names = probe.cells(design.head(0), np.empty((0, 2)))
-        self.sums = CellSums(self.names, resamples=probe.resamples, seed=seed)
+        self.sums = CellSums(self.names, Sampling(probe.resamples, seed=seed))
         self.tables = TableSums(self.names)
         self.examples = Loudest(self.names)
         self._spool = Spool()

@@ -9,10 +9,12 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from evenhand.metrics import unqover
+from evenhand.probes.underspecified.cells import Cells
 from evenhand.probes.underspecified.design import Design
-from evenhand.probes.underspecified.measure import Cells
+from evenhand.probes.underspecified.numbers import PreferencesResult
 from evenhand.stats import ranks
 from evenhand.stats.variance import variance_shares
+from evenhand.strict import plain
 
 Floats = npt.NDArray[np.float64]
 KEPT = (
@@ -24,10 +26,11 @@ BIPARTITE = 3
 
 
 def summary(
-    result: dict[str, Any], design: Design, kind: str, neither: float | None
+    result: PreferencesResult, design: Design, kind: str, neither: float | None
 ) -> dict[str, Any]:
     """The numbers that a run's record keeps of this probe."""
-    facts = {name: result.get(name) for name in KEPT}
+    told = plain(result)
+    facts = {name: told.get(name) for name in KEPT}
     return {
         **facts,
         "asked_by": kind,
@@ -61,9 +64,9 @@ def items_table(cells: Cells, neither: Floats | None) -> pa.Table:
     return pa.table(columns)
 
 
-def extra_tables(result: dict[str, Any], design: Design, cells: Cells) -> dict[str, pa.Table]:
+def extra_tables(result: PreferencesResult, design: Design, cells: Cells) -> dict[str, pa.Table]:
     """Every table behind a chart; those without rows are left out."""
-    rows = {name: result.get(name) or [] for name in ("gamma", "gamma_term", "gamma_group")}
+    rows: dict[str, list[dict[str, Any]]] = plain(result.lists)
     kinds = [a.attribute_class for a in distinct_attributes(design)]
     if len(set(kinds)) > 1:
         rows["gamma_class"] = _regrouped(cells, cells.terms, _own(cells), kinds, "attribute_class")

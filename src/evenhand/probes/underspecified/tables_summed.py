@@ -8,8 +8,9 @@ import numpy as np
 import pyarrow as pa
 
 from evenhand.metrics import unqover
+from evenhand.probes.underspecified.cells import Cells
 from evenhand.probes.underspecified.design import Design
-from evenhand.probes.underspecified.measure import Cells
+from evenhand.probes.underspecified.numbers import PreferencesResult
 from evenhand.probes.underspecified.streamed import SummedPairs
 from evenhand.probes.underspecified.tables import (
     BIPARTITE,
@@ -19,6 +20,7 @@ from evenhand.probes.underspecified.tables import (
     variance_rows,
 )
 from evenhand.stats import ranks
+from evenhand.strict import plain
 
 
 class TableSums:
@@ -60,11 +62,11 @@ class TableSums:
 
 
 def summed_tables(
-    result: dict[str, Any], design: Design, sums: TableSums, pairs: SummedPairs
+    result: PreferencesResult, design: Design, sums: TableSums, pairs: SummedPairs
 ) -> dict[str, pa.Table]:
     """The tables of `extra_tables`."""
     names = sums.names
-    rows = {name: result.get(name) or [] for name in ("gamma", "gamma_term", "gamma_group")}
+    rows: dict[str, list[dict[str, Any]]] = plain(result.lists)
     kinds = [a.attribute_class for a in distinct_attributes(design)]
     links = pairs.links
     if len(set(kinds)) > 1:

@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from dataclasses import replace
+from typing import ClassVar
 
 import pyarrow as pa
 from pydantic import Field
 
+from evenhand.corpora.tables import find_data
 from evenhand.probes.base import Asker, Measured, Preview, Probe
 from evenhand.probes.pronouns.asking import SHAPE, asked, items_table, logprobs, shown
-from evenhand.probes.pronouns.measure import Sentence, read_winobias, stereotype_row
+from evenhand.probes.pronouns.sentences import (
+    Sentence,
+    StereotypeRow,
+    read_winobias,
+    stereotype_row,
+)
 from evenhand.probes.shared.claims import claim, drawn
 from evenhand.probes.winobias.cards import CARDS
 from evenhand.requests import Continuation, MaskScore
-from evenhand.runs.finding import Finding
-from evenhand.stats.clustered_means import find_data, with_q
+from evenhand.runs.finding import NAN, Finding
+from evenhand.stats.clustered_means import with_q
+from evenhand.strict import record
 
 
 class WinoBias(Probe):
@@ -66,32 +74,33 @@ class WinoBias(Probe):
         for kind in ("both types", *kinds) if len(kinds) > 1 else kinds:
             keep = [k for k, s in enumerate(found) if kind in ("both types", s.kind)]
             row = stereotype_row(
-                he[keep], [found[k] for k in keep], resamples=self.resamples, seed=seed
+                kind, he[keep], [found[k] for k in keep], resamples=self.resamples, seed=seed
             )
-            row["n_dropped"] = sum(dropped.values()) if kind == "both types" else dropped[kind]
-            rows.append({"kind": kind, **row})
-        with_q(rows)
-        summary = {"sentences": len(found), "dropped": dropped, "scores": rows}
+            lost = sum(dropped.values()) if kind == "both types" else dropped[kind]
+            rows.append(replace(row, n_dropped=lost))
+        rows = with_q(rows, [row.mean.p for row in rows])
+        told = record(rows)
+        summary = {"sentences": len(found), "dropped": dropped, "scores": told}
         findings = [self._finding(row) for row in rows]
-        tables = {"scores": pa.Table.from_pylist(rows)}
+        tables = {"scores": pa.Table.from_pylist(told)}
         return Measured(findings, items_table(found, scores), tables, summary)
 
-    def _finding(self, row: dict[str, Any]) -> Finding:
+    def _finding(self, row: StereotypeRow) -> Finding:
         said = (
-            f"WinoBias ({row['kind']}): occupations move the pronoun "
-            f"{'towards' if not row['value'] < 0 else 'against'} their stereotype by "
-            f"{abs(row['value']):.3f} nats of log-odds; the stereotype's pronoun is the likelier "
-            f"one in {row.get('pro_share', float('nan')):.1f} of 100 sentences."
+            f"WinoBias ({row.kind}): occupations move the pronoun "
+            f"{'towards' if not row.mean.value < 0 else 'against'} their stereotype by "
+            f"{abs(row.mean.value):.3f} nats of log-odds; the stereotype's pronoun is the likelier "
+            f"one in {row.share.pro_share if row.share else NAN:.1f} of 100 sentences."
         )
         return claim(
             row,
-            id=f"winobias/{row['kind']}",
+            id=f"winobias/{row.kind}",
             probe=self.name,
             metric="pronoun_log_odds",
-            coverage=row["n"] / max(1, row["n"] + row["n_missing"] + row["n_dropped"]),
-            attribute=f"occupations, {row['kind']}",
+            coverage=row.mean.n / max(1, row.mean.n + row.n_missing + row.n_dropped),
+            attribute=f"occupations, {row.kind}",
             groups=("male", "female"),
-            sentence=said if row["value"] == row["value"] else "WinoBias could not be scored.",
+            sentence=said if row.mean.value == row.mean.value else "WinoBias could not be scored.",
             method="labels permuted among occupations; occupations resampled",
             as_published=self.as_published,
         )

@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from dataclasses import replace
+from typing import ClassVar
 
 import numpy as np
 import pyarrow as pa
 
+from evenhand.corpora.tables import find_data
 from evenhand.probes.base import Asker, Measured, Preview, Probe
 from evenhand.probes.pronouns.asking import SHAPE, asked, items_table, logprobs, shown
-from evenhand.probes.pronouns.measure import correlation_row, read_shares, read_winogender
+from evenhand.probes.pronouns.sentences import (
+    ShareRow,
+    correlation_row,
+    read_shares,
+    read_winogender,
+)
 from evenhand.probes.shared.claims import claim
 from evenhand.probes.winogender.cards import CARDS
 from evenhand.requests import Continuation, MaskScore
 from evenhand.runs.finding import Finding
-from evenhand.stats.clustered_means import find_data, with_q
+from evenhand.stats.clustered_means import with_q
+from evenhand.strict import record
 
 
 class Winogender(Probe):
@@ -48,32 +56,33 @@ class Winogender(Probe):
         for kind, wanted in (("occupation", (True,)), ("other person", (False,)),
                              ("either", (True, False))):  # fmt: skip
             keep = [k for k, s in enumerate(found) if s.refers in wanted]
-            row = correlation_row(she[keep], [found[k] for k in keep], shares, seed=seed)
+            row = correlation_row(kind, she[keep], [found[k] for k in keep], shares, seed=seed)
             fits = scores[keep][np.isfinite(scores[keep]).all(axis=1)]
             they = 100.0 * float((fits.argmax(axis=1) == 2).mean()) if len(fits) else np.nan
-            rows.append({"refers": kind, **row, "they_likeliest": they, "n_they": len(fits)})
-        with_q(rows)
+            rows.append(replace(row, they_likeliest=they, n_they=len(fits)))
+        rows = with_q(rows, [row.p for row in rows])
         findings = [self._finding(row) for row in rows]
-        tables = {"scores": pa.Table.from_pylist(rows)}
-        return Measured(findings, items_table(found, scores), tables, {"scores": rows})
+        told = record(rows)
+        tables = {"scores": pa.Table.from_pylist(told)}
+        return Measured(findings, items_table(found, scores), tables, {"scores": told})
 
-    def _finding(self, row: dict[str, Any]) -> Finding:
+    def _finding(self, row: ShareRow) -> Finding:
         who = {
             "occupation": "the pronoun stands for the person named by occupation",
             "other person": "the pronoun stands for the other person",
             "either": "all sentences",
-        }[row["refers"]]
-        way = "rises" if not row["value"] < 0 else "falls"
+        }[row.refers]
+        way = "rises" if not row.value < 0 else "falls"
         return claim(
             row,
-            id=f"winogender/{row['refers'].replace(' ', '-')}",
+            id=f"winogender/{row.refers.replace(' ', '-')}",
             probe=self.name,
             metric="spearman",
-            attribute=f"share of women, pronoun for {row['refers']}",
+            attribute=f"share of women, pronoun for {row.refers}",
             groups=("female", "male"),
             sentence=(
                 f'Winogender ({who}): "she" {way} with the share of women who work in the '
-                f"occupation (rank correlation {row['value']:+.2f} over {row['n']} occupations)."
+                f"occupation (rank correlation {row.value:+.2f} over {row.n} occupations)."
             ),
             method="Spearman, permutation p, occupations resampled",
             as_published=self.as_published,

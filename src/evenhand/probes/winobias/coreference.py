@@ -8,19 +8,57 @@ draw such pairs, and p comes from swapping the two within pairs.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from evenhand.errors import DataError
 from evenhand.metrics.coreference import METRICS, PARTS, document_counts, rates, replicates
-from evenhand.strict import plain
-from evenhand.words.conll import Document, read_conll
+from evenhand.probes.reading import Shown, listed
+from evenhand.words.conll import Document
 
 Floats = NDArray[np.float64]
 NAMES = (*METRICS, "mean")
+
+
+@dataclass(frozen=True)
+class Score:
+    """One metric over all documents, with 95 % intervals over documents."""
+
+    metric: str
+    precision: float
+    precision_low: float
+    precision_high: float
+    recall: float
+    recall_low: float
+    recall_high: float
+    f1: float
+    f1_low: float
+    f1_high: float
+    reason: str | None
+
+
+@dataclass(frozen=True)
+class ScoreGap:
+    """pro - anti of one part of one metric, with a 95 % interval and a two-sided p."""
+
+    metric: str
+    part: str
+    pro: float
+    anti: float
+    gap: float
+    low: float
+    high: float
+    p: float
+
+
+@dataclass(frozen=True)
+class TypeGaps:
+    """Gaps of one type of WinoBias: every score, and the share of pronouns linked right."""
+
+    n: int
+    gaps: Sequence[ScoreGap]
 
 
 def aligned(
@@ -60,27 +98,24 @@ def linked(pairs: Sequence[tuple[Document, Document]]) -> Floats:
     return np.asarray(out)
 
 
-def summary(counts: Floats, *, resamples: int = 1_000, seed: int = 0) -> list[dict[str, Any]]:
-    """Rows `metric, precision, recall, f1` with intervals `<part>_low`, `<part>_high`."""
+def summary(counts: Floats, *, resamples: int = 1_000, seed: int = 0) -> list[Score]:
+    """Scores of documents together, with intervals."""
     values = rates(counts.sum(axis=0))
     few = len(counts) < 2
     drawn = None if few else replicates(counts, resamples, seed)
     rows = []
     for k, metric in enumerate(NAMES):
-        row: dict[str, Any] = {"metric": metric}
+        row: dict[str, float] = {}
         for j, part in enumerate(PARTS):
-            row[part] = values[k, j]
             low, high = (np.nan, np.nan) if drawn is None else _quantiles(drawn[:, k, j])
-            row |= {f"{part}_low": low, f"{part}_high": high}
-        row["reason"] = "one document cannot be resampled" if few else None
-        rows.append(row)
+            row |= {part: float(values[k, j]), f"{part}_low": low, f"{part}_high": high}
+        reason = "one document cannot be resampled" if few else None
+        rows.append(Score(metric=metric, reason=reason, **row))
     return rows
 
 
-def gaps(
-    pro: Floats, anti: Floats, *, resamples: int = 2_000, seed: int = 0
-) -> list[dict[str, Any]]:
-    """Gaps pro - anti of every score: rows `metric, part, pro, anti, gap, low, high, p`.
+def gaps(pro: Floats, anti: Floats, *, resamples: int = 2_000, seed: int = 0) -> list[ScoreGap]:
+    """Gaps pro - anti of every score.
 
     Args:
         pro: counts [n, 12] of the pro-stereotypical documents.
@@ -100,20 +135,16 @@ def gaps(
     rows = []
     for k, metric in enumerate(NAMES):
         for j, part in enumerate(PARTS):
-            gap = first[k, j] - second[k, j]
+            sides = float(first[k, j]), float(second[k, j])
+            gap = sides[0] - sides[1]
             low, high = _quantiles(drawn[:, k, j])
             beyond = int((np.abs(null[:, k, j]) >= abs(gap) - 1e-12).sum())
             p = (beyond + 1) / (resamples + 1) if np.isfinite(gap) else np.nan
-            rows.append({
-                "metric": metric, "part": part, "pro": first[k, j], "anti": second[k, j],
-                "gap": gap, "low": low, "high": high, "p": p,
-            })  # fmt: skip
+            rows.append(ScoreGap(metric, part, *sides, gap, low, high, p))
     return rows
 
 
-def accuracy_gap(
-    pro: Floats, anti: Floats, *, resamples: int = 2_000, seed: int = 0
-) -> dict[str, Any]:
+def accuracy_gap(pro: Floats, anti: Floats, *, resamples: int = 2_000, seed: int = 0) -> ScoreGap:
     """Share of sentences with the pronoun linked right, pro minus anti, with the same interval."""
     n = len(pro)
     weights = np.random.default_rng(seed).multinomial(n, np.full(n, 1 / n), size=resamples) / n
@@ -121,11 +152,8 @@ def accuracy_gap(
     signs = np.random.default_rng([seed, 1]).choice([-1.0, 1.0], (resamples, n))
     gap = float((pro - anti).mean())
     beyond = int((np.abs(signs @ (pro - anti) / n) >= abs(gap) - 1e-12).sum())
-    return {
-        "metric": "accuracy", "part": "accuracy", "pro": float(pro.mean()),
-        "anti": float(anti.mean()), "gap": gap, "low": low, "high": high,
-        "p": (beyond + 1) / (resamples + 1),
-    }  # fmt: skip
+    sides = float(pro.mean()), float(anti.mean())
+    return ScoreGap("accuracy", "accuracy", *sides, gap, low, high, (beyond + 1) / (resamples + 1))
 
 
 def _quantiles(values: Floats) -> tuple[float, float]:
@@ -142,7 +170,7 @@ def winobias_gaps(
     *,
     resamples: int = 2_000,
     seed: int = 0,
-) -> dict[str, Any]:
+) -> dict[str, TypeGaps]:
     """Gaps of WinoBias types 1 and 2 for any system.
 
     Args:
@@ -150,53 +178,24 @@ def winobias_gaps(
         predicted: the system's documents under the same keys, in the same order.
         resamples: of intervals and p.
         seed: of both.
-
-    Returns:
-        `{type: {n, scores: {pro, anti}, gaps: [rows of `gaps` and one for accuracy]}}`.
     """
-    out: dict[str, Any] = {}
+    out = {}
     for kind in sorted({k for k, _ in gold}):
         pairs = {s: list(zip(gold[kind, s], predicted[kind, s])) for s in ("pro", "anti")}
         counts = {side: counts_of(p) for side, p in pairs.items()}
         right = {side: linked(p) for side, p in pairs.items()}
         rows = gaps(counts["pro"], counts["anti"], resamples=resamples, seed=seed)
         rows.append(accuracy_gap(right["pro"], right["anti"], resamples=resamples, seed=seed))
-        out[kind] = {"n": len(pairs["pro"]), "gaps": rows}
-    return dict(plain(out))
+        out[kind] = TypeGaps(len(pairs["pro"]), rows)
+    return out
 
 
-def measure(
-    gold: str | Path,
-    predictions: str | Path,
-    *,
-    anti_gold: str | Path | None = None,
-    anti_predictions: str | Path | None = None,
-    singletons: bool = False,
-    resamples: int = 1_000,
-    seed: int = 0,
-) -> dict[str, Any]:
-    """Score a CoNLL prediction file; with a second pair of files also the gap between the two.
-
-    Returns:
-        `scores` (MUC, B3, CEAF-e, mean; precision, recall, F1; intervals over documents),
-        `n_documents`, and `gaps` with `anti_scores` when `anti_*` are given.
-    """
-    if (anti_gold is None) != (anti_predictions is None):
-        raise DataError("gap: --anti-gold and --anti-predictions belong together; pass both.")
-    pairs = aligned(read_conll(gold), read_conll(predictions), str(predictions))
-    counts = counts_of(pairs, singletons=singletons)
-    result: dict[str, Any] = {
-        "measure": "coreference",
-        "scores": summary(counts, resamples=resamples, seed=seed),
-        "accuracy": float(linked(pairs).mean()),
-        "n_documents": len(pairs),
-        "n_without_prediction": sum(not p.clusters for _, p in pairs),
-    }
-    if anti_gold is not None and anti_predictions is not None:
-        others = aligned(read_conll(anti_gold), read_conll(anti_predictions), str(anti_predictions))
-        anti = counts_of(others, singletons=singletons)
-        rows = gaps(counts, anti, resamples=resamples, seed=seed)
-        rows.append(accuracy_gap(linked(pairs), linked(others), resamples=resamples, seed=seed))
-        result |= {"anti_scores": summary(anti, resamples=resamples, seed=seed), "gaps": rows}
-    settings = {"singletons": singletons, "resamples": resamples, "seed": seed}
-    return dict(plain(result | {"settings": settings}))
+def gap_table(kind: str, found: TypeGaps) -> Shown:
+    """The gaps of the mean scores and of pronouns, for people."""
+    rows = [
+        {"score": f"mean {g.part}" if g.metric == "mean" else g.metric, **vars(g)}
+        for g in found.gaps
+        if g.metric in ("mean", "accuracy")
+    ]
+    title = f"WinoBias {kind}, pro - anti, {found.n} pairs of sentences"
+    return listed(title, rows, ("score", "pro", "anti", "gap", "low", "high", "p"))

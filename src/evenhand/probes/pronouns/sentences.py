@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +18,10 @@ import numpy.typing as npt
 
 from evenhand.corpora.tables import read_table
 from evenhand.errors import DataError
-from evenhand.stats.clustered_means import mean_row
+from evenhand.stats.clustered_means import NAN, ClusteredMean, clustered_mean
 from evenhand.stats.correlation import correlate
 from evenhand.stats.permutation import two_sample
+from evenhand.strict import INLINE, OPTIONAL
 
 Floats = npt.NDArray[np.float64]
 
@@ -164,9 +165,33 @@ def read_shares(path: str | Path) -> dict[str, float]:
     return dict(zip(table.labels("occupation"), table.numbers("bls_pct_female").tolist()))
 
 
+@dataclass(frozen=True)
+class PronounShare:
+    """100 x share of sentences with the stereotype's pronoun likelier, and the lean to "he"."""
+
+    pro_share: float
+    pro_share_low: float
+    pro_share_high: float
+    he_lean: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class StereotypeRow:
+    """How far pronouns follow the stereotypes of occupations, in nats."""
+
+    kind: str
+    mean: ClusteredMean = field(metadata=INLINE)
+    n_missing: int
+    n_occupations: int
+    share: PronounShare | None = field(default=None, metadata=INLINE)
+    n_dropped: int = 0
+    q: float = NAN
+
+
 def stereotype_row(
-    he: npt.ArrayLike, sentences: Sequence[Sentence], *, resamples: int = 2_000, seed: int = 0
-) -> dict[str, Any]:
+    kind: str, he: npt.ArrayLike, sentences: Sequence[Sentence], *, resamples: int = 2_000,
+    seed: int = 0,
+) -> StereotypeRow:  # fmt: skip
     """How far pronouns follow occupations' stereotypes: value, interval, p, and shares.
 
     With h = log P(he)/P(she) of a sentence, averaged per occupation,
@@ -177,6 +202,7 @@ def stereotype_row(
     both and cancels. p: stereotype labels permuted among occupations. `pro_share`: 100 x share
     of sentences whose pro-stereotyped pronoun is likelier, both halves weighing the same.
     """
+    again: dict[str, Any] = {"resamples": resamples, "seed": seed}
     h = np.asarray(he, np.float64)
     known = np.isfinite(h)
     kept = [s for s, k in zip(sentences, known) if k]
@@ -187,28 +213,54 @@ def stereotype_row(
         groups[sentence.occupation, sentence.leans].append(float(value))
     means = np.asarray([np.mean(groups[name]) for name in names])
     leans = np.asarray([lean for _, lean in names])
-    row = mean_row(means * leans, [f"{o}/{k}" for o, k in names], strata=leans,
-                   resamples=resamples, seed=seed)  # fmt: skip
-    row |= {"n": len(kept), "n_missing": int((~known).sum()), "n_occupations": len(names)}
+    mean = clustered_mean(means * leans, [f"{o}/{k}" for o, k in names], strata=leans, **again)
+    mean = replace(mean, n=len(kept))
+    row = StereotypeRow(
+        kind=kind, mean=mean, n_missing=int((~known).sum()), n_occupations=len(names)
+    )
     if len(set(leans.tolist())) < 2:
-        row |= dict.fromkeys(("value", "low", "high", "p", "detectable"), math.nan)
-        return row | {"reason": "sentences of both stereotypes are needed"}
+        nothing = ClusteredMean(
+            n=mean.n, n_clusters=mean.n_clusters, reason="sentences of both stereotypes are needed"
+        )
+        return replace(row, mean=nothing)
     male, female = means[leans > 0], means[leans < 0]
     chance = two_sample(male, female, seed=seed, statistic="mean-difference")
     sides = np.asarray([s.leans for s in kept])
-    won = mean_row(np.where(h * sides == 0, 50.0, 100.0 * (h * sides > 0)),
-                   [s.occupation for s in kept], strata=sides, ideal=50.0, bounds=(0.0, 100.0),
-                   resamples=resamples, seed=seed)  # fmt: skip
-    row["p"] = chance.p_two_sided
-    row |= {f"pro_share{end}": won[k] for end, k in (("", "value"), ("_low", "low"),
-                                                     ("_high", "high"))}  # fmt: skip
-    row["he_lean"] = float((male.mean() + female.mean()) / 2)
-    return row
+    won = clustered_mean(np.where(h * sides == 0, 50.0, 100.0 * (h * sides > 0)),
+                         [s.occupation for s in kept], strata=sides, ideal=50.0,
+                         bounds=(0.0, 100.0), **again)  # fmt: skip
+    lean = float((male.mean() + female.mean()) / 2)
+    return replace(
+        row,
+        mean=replace(mean, p=chance.p_two_sided),
+        share=PronounShare(won.value, won.low, won.high, lean),
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class ShareRow:
+    """How pronouns follow the share of women in occupations: a rank correlation."""
+
+    refers: str
+    value: float = NAN
+    low: float = NAN
+    high: float = NAN
+    p: float = NAN
+    detectable: float = NAN
+    n: int
+    n_missing: int
+    n_sentences: int
+    she_lean: float | None = field(default=None, metadata=OPTIONAL)
+    reason: str | None = None
+    they_likeliest: float = NAN
+    n_they: int = 0
+    q: float = NAN
 
 
 def correlation_row(
-    she: npt.ArrayLike, sentences: Sequence[Sentence], shares: dict[str, float], *, seed: int = 0
-) -> dict[str, Any]:
+    refers: str, she: npt.ArrayLike, sentences: Sequence[Sentence], shares: dict[str, float], *,
+    seed: int = 0,
+) -> ShareRow:  # fmt: skip
     """Do pronouns follow who works where? Spearman over occupations, in [-1, 1].
 
     log P(she)/P(he), averaged per occupation, against the percent of women who work in it.
@@ -220,13 +272,20 @@ def correlation_row(
         if np.isfinite(value):
             groups.setdefault(sentence.occupation, []).append(float(value))
     used = sorted(o for o in groups if np.isfinite(shares.get(o, math.nan)))
-    row: dict[str, Any] = dict.fromkeys(("value", "low", "high", "p", "detectable"), math.nan)
-    row |= {"n": len(used), "n_missing": len(groups) - len(used), "n_sentences": len(values)}
+    row = ShareRow(
+        refers=refers, n=len(used), n_missing=len(groups) - len(used), n_sentences=len(values)
+    )
     if len(used) < 4:
-        return row | {"reason": "fewer than four occupations have a share of women"}
+        return replace(row, reason="fewer than four occupations have a share of women")
     x = [float(np.mean(groups[o])) for o in used]
     found = correlate(x, [shares[o] for o in used], method="spearman", seed=seed)
-    row |= {"value": found.coefficient, "low": found.low, "high": found.high, "p": found.p}
-    row["detectable"] = math.tanh(2.8016 / math.sqrt(len(used) - 3))
-    row["she_lean"] = float(np.mean(x))
-    return row | {"reason": found.reason or None}
+    return replace(
+        row,
+        value=found.coefficient,
+        low=found.low,
+        high=found.high,
+        p=found.p,
+        detectable=math.tanh(2.8016 / math.sqrt(len(used) - 3)),
+        she_lean=float(np.mean(x)),
+        reason=found.reason or None,
+    )
