@@ -49,7 +49,7 @@ def test_two_runs_with_one_seed_agree_and_the_checkpoint_answers_options(tiny, s
 def test_the_papers_recipe_is_the_published_one():
     from evenhand.train.choice import ChoiceTraining
 
-    paper = ChoiceTraining.paper()
+    paper = ChoiceTraining.published()
     assert (paper.epochs, paper.learning_rate, paper.batch) == (2, 2e-5, 3)
 
 
@@ -105,7 +105,7 @@ def test_bfloat16_is_for_gpus_unless_asked_and_two_such_runs_agree(tiny, samples
 
     assert ChoiceTraining().autocasts("cuda:0")
     assert not ChoiceTraining().autocasts("cpu")
-    assert not ChoiceTraining.paper().autocasts("cuda")
+    assert not ChoiceTraining.published().autocasts("cuda")
     recipe = ChoiceTraining(epochs=1, batch=8, precision="bfloat16")
     cards = [
         train(tiny("masked"), samples, samples, tmp_path / f"half{n}", recipe, device="cpu")

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from evenhand.cli import output
 from evenhand.cli.options import Json
-
-if TYPE_CHECKING:
-    from evenhand.corpora import Labels
 
 app = typer.Typer(help="Clean, label and balance text corpora.", no_args_is_help=True)
 
@@ -71,12 +68,15 @@ def label(
 
     stereotypical: words of T1 and A1, or of T2 and A2; anti: of T1 and A2, or of T2 and A1.
     """
-    found = _labels(files, sets, fold)
+    from evenhand.corpora import labels_of
+
+    with output.RichProgress() as progress:
+        found = labels_of(files, sets, fold=fold, progress=progress)
     if out:
         found.save(out)
     result: dict[str, Any] = {"sets": sets, "counts": found.counts()}
     if lines:
-        result["lines"] = _rows(found)
+        result["lines"] = found.rows()
     if not output.write_json(result, json):
         output.print_table([{"lines": k, "n": n} for k, n in found.counts().items()], sets)
         if out:
@@ -86,6 +86,7 @@ def label(
 @app.command()
 def balance(
     files: Annotated[list[Path], typer.Argument(help="A folder of labels, or text with --sets.")],
+    *,
     sets: Sets = None,
     direction: Annotated[str | None, typer.Option(help="reduce or increase.")] = None,
     share: Annotated[
@@ -107,7 +108,8 @@ def balance(
     from evenhand import corpora
     from evenhand.errors import SpecError
 
-    found = opened(files, sets, fold)
+    with output.RichProgress() as progress:
+        found = corpora.labels_of(files, sets, fold=fold, progress=progress)
     options: dict[str, Any] = {
         "seed": seed, "as_published": as_published, "keep_both": keep_both,
     }  # fmt: skip
@@ -125,35 +127,3 @@ def balance(
             result["written"] = {"file": str(write), "lines": view.write(write)}
     if not output.write_json(result, json):
         output.print_table(result["samples"], "Balanced samples")
-
-
-def opened(files: list[Path], sets: str | None, fold: bool) -> Labels:
-    """Labels from a folder that holds them, or made from text and word sets."""
-    from evenhand.corpora import read_labels
-    from evenhand.errors import SpecError
-
-    if sets is not None:
-        return _labels(files, sets, fold)
-    if len(files) == 1 and files[0].is_dir() and (files[0] / "labels.json").exists():
-        return read_labels(files[0])
-    raise SpecError(
-        f"{files[0]}: balancing needs word sets. Pass --sets TEST (evenhand ls tests), or a "
-        "folder made by: evenhand corpus label"
-    )
-
-
-def _labels(files: list[Path], sets: str, fold: bool) -> Labels:
-    from evenhand.corpora import choose_sets, label_corpus, open_corpus
-
-    chosen = choose_sets(sets)
-    with output.RichProgress() as progress:
-        return label_corpus(open_corpus(files), chosen, fold=fold, progress=progress)
-
-
-def _rows(found: Labels) -> list[dict[str, Any]]:
-    one, two = found.stereotypical.tolist(), found.anti.tolist()
-    return [
-        {"line": number, **{k: bool(f >> b & 1) for b, k in enumerate(("t1", "t2", "a1", "a2"))},
-         "stereotypical": one[number - 1], "anti": two[number - 1]}
-        for number, f in enumerate(found.flags.tolist(), start=1)
-    ]  # fmt: skip

@@ -90,7 +90,7 @@ def choice(
         precision=precision,
     )  # fmt: skip
     if paper:
-        recipe = job.ChoiceTraining.paper(seed, limit)
+        recipe = job.ChoiceTraining.published(seed, limit)
     result = job.train(
         model, data, dev, out, recipe, device=device,
         say=lambda text: screen.print(f"  {text}", markup=False),

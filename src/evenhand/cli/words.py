@@ -20,6 +20,7 @@ Cut = Annotated[str, typer.Option(help="tweets (clean and tokenise) or split (at
 @app.command()
 def pmi(
     table: Table,
+    *,
     text: Text = "text",
     label: Annotated[str, typer.Option(help="The column of labels.")] = "label",
     tokens: Cut = "tweets",
@@ -32,18 +33,15 @@ def pmi(
 
     Extract from training texts: words taken from a test set describe that test set.
     """
-    from evenhand.words.sets import pmi_candidates, pmi_ranking, pmi_table
+    from evenhand.corpora.tokens import read_tokens
+    from evenhand.words.sets.pmi import candidates_by_label, pmi_table
 
-    documents, columns = _read(table, text, tokens, (label,))
+    documents, columns = read_tokens(table, text, tokens, (label,))
     rows = pmi_table(documents, columns[label], floor=floor)
-    found = {}
-    for name in sorted({row.label for row in rows}):
-        kept = pmi_candidates(rows, name, top, as_published=as_published)
-        ranked = {r.word: r for r in pmi_ranking(rows, name, as_published=as_published)}
-        found[name] = [
-            {"word": w, "pmi": ranked[w].pmi, "count": ranked[w].count,
-             "documents": ranked[w].documents} for w in kept
-        ]  # fmt: skip
+    found = {
+        name: [{k: getattr(r, k) for k in ("word", "pmi", "count", "documents")} for r in members]
+        for name, members in candidates_by_label(rows, top, as_published=as_published).items()
+    }
     result = {"labels": found, "floor": floor, "as_published": as_published}
     if not output.write_json(result, json):
         for name, members in found.items():
@@ -53,6 +51,7 @@ def pmi(
 @app.command()
 def expand(
     sets: Annotated[list[str], typer.Argument(help="Packaged tests, or .toml/.json files.")],
+    *,
     vectors: Annotated[str, typer.Option(help="Vector file or alias.")] = "glove-6b-50d",
     neighbours: Annotated[int, typer.Option(min=1, help="Strings to consider per word.")] = 10,
     clashes: Annotated[str, typer.Option(help="drop, nearest, keep or error.")] = "drop",
@@ -62,27 +61,18 @@ def expand(
     json: Json = None,
 ) -> None:
     """Add the nearest neighbours of every word, checking that sets do not clash."""
-    from evenhand.words.lexicons.word_sets import read_word_sets, weat
+    from evenhand.words.lexicons.word_sets import named_sets
     from evenhand.words.sets.expansion import as_toml, expand_tests
 
-    tests = []
-    for name in sets:
-        own = Path(name).suffix.lower() in (".toml", ".json")
-        tests += list(read_word_sets(name).values()) if own else [weat(name)]
     made = expand_tests(
-        tests, vectors, neighbours=neighbours, clashes=clashes, remove=remove or (),
-        as_published=as_published,
+        [test for name in sets for test in named_sets(name)], vectors, neighbours=neighbours,
+        clashes=clashes, remove=remove or (), as_published=as_published,
     )  # fmt: skip
     if out:
         out.write_text(as_toml(made, vectors), encoding="utf-8")
     result = {
         "vectors": vectors,
-        "tests": {
-            name: {
-                "sets": {s: getattr(e.test, s) for s in ("x", "y", "a", "b")},
-                "candidates": e.candidates, "missing": e.missing, "clashes": e.clashes,
-            } for name, e in made.items()
-        },
+        "tests": {name: expansion.as_dict() for name, expansion in made.items()},
     }  # fmt: skip
     if not output.write_json(result, json):
         rows = [
@@ -106,9 +96,10 @@ def dialect(
 
     Its authors vouch for the African American and White shares only.
     """
+    from evenhand.corpora.tokens import read_tokens
     from evenhand.words.sets.dialect import GROUPS, read_dialect_model
 
-    documents, _ = _read(table, text, tokens, ())
+    documents, _ = read_tokens(table, text, tokens)
     found = read_dialect_model(model)
     shares, labels = found.shares(documents), found.labels(documents, least=least)
     counts: dict[str, int] = {group: labels.count(group) for group in GROUPS}
@@ -186,7 +177,6 @@ def _view(
 ) -> Any:  # fmt: skip
     """The whole corpus, or the balanced sample that was asked for."""
     from evenhand import corpora
-    from evenhand.cli.corpus import opened
     from evenhand.errors import SpecError
 
     if balance is None and share is None:
@@ -195,21 +185,4 @@ def _view(
         raise SpecError(
             "train words: --balance and --share go together, e.g. --balance reduce --share 0.3"
         )
-    return corpora.balanced(opened(paths, sets, fold), balance, share, seed=seed)
-
-
-def _read(
-    table: Path, text: str, tokens: str, others: tuple[str, ...]
-) -> tuple[list[list[str]], dict[str, list[str]]]:
-    """Token lists of a text column, and other columns as text."""
-    from evenhand.corpora import clean_tweet, tweet_tokens
-    from evenhand.corpora.tables import read_table
-    from evenhand.errors import SpecError, unknown
-
-    if tokens not in ("tweets", "split"):
-        raise SpecError(unknown("way to cut tokens", tokens, ("tweets", "split"), where="--tokens"))
-    found = read_table(table, text=[text, *others])
-    found.require([text, *others])
-    texts = list(found.labels(text))
-    cut = [tweet_tokens(clean_tweet(t)) if tokens == "tweets" else t.split() for t in texts]
-    return cut, {name: list(found.labels(name)) for name in others}
+    return corpora.balanced(corpora.labels_of(paths, sets, fold=fold), balance, share, seed=seed)

@@ -13,6 +13,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -23,7 +24,7 @@ from evenhand.errors import DataError, SpecError
 from evenhand.opening import decoded
 from evenhand.runner.files import replace
 from evenhand.runner.progress import Progress, Silent
-from evenhand.words.lexicons.word_sets import WordSets
+from evenhand.words.lexicons.word_sets import WordSets, named_sets
 
 T1, T2, A1, A2 = 1, 2, 4, 8
 FORMAT = 1
@@ -70,6 +71,16 @@ class Labels:
         found |= {"stereotypical": int(one.sum()), "anti": int(two.sum())}
         found["both"] = int((one & two).sum())
         return found
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Every line's number, from 1, and flags."""
+        one, two = self.stereotypical.tolist(), self.anti.tolist()
+        bits = {"t1": T1, "t2": T2, "a1": A1, "a2": A2}
+        return [
+            {"line": k + 1, **{name: bool(f & bit) for name, bit in bits.items()},
+             "stereotypical": one[k], "anti": two[k]}
+            for k, f in enumerate(self.flags.tolist())
+        ]  # fmt: skip
 
     def save(self, folder: str | Path) -> Path:
         """Write `flags.npy` and `labels.json` into a folder; `read_labels` opens it."""
@@ -153,23 +164,37 @@ def read_labels(folder: str | Path, *, corpus: Corpus | None = None) -> Labels:
     return Labels(flags, corpus, card["sets"], card["corpus_fingerprint"], card["fold"])
 
 
+def labels_of(
+    paths: Sequence[Path],
+    sets: str | None,
+    *,
+    fold: bool = False,
+    progress: Progress | None = None,
+) -> Labels:
+    """Labels from a folder that holds them, or made from text and the word sets of that name."""
+    if sets is not None:
+        return label_corpus(open_corpus(paths), choose_sets(sets), fold=fold, progress=progress)
+    if len(paths) == 1 and paths[0].is_dir() and (paths[0] / "labels.json").exists():
+        return read_labels(paths[0])
+    raise SpecError(
+        f"{paths[0]}: balancing needs word sets. Pass --sets TEST (evenhand ls tests), or a "
+        "folder made by: evenhand corpus label"
+    )
+
+
 def choose_sets(name: str | Path) -> WordSets:
     """Word sets by the name of a packaged test, or a .toml or .json file with one test.
 
     >>> choose_sets("kato_winobias").a
     ('he', 'him')
     """
-    from evenhand.words.lexicons.word_sets import read_word_sets, weat
-
-    if Path(name).suffix.lower() not in (".toml", ".json"):
-        return weat(str(name))
-    tests = read_word_sets(name)
+    tests = named_sets(name)
     if len(tests) != 1:
         raise SpecError(
-            f"{name}: {len(tests)} tests ({', '.join(tests)}). Expected one table with the lists "
-            "x, y, a, b; balancing follows one test at a time."
+            f"{name}: {len(tests)} tests ({', '.join(t.name for t in tests)}). Expected one table "
+            "with the lists x, y, a, b; balancing follows one test at a time."
         )
-    return next(iter(tests.values()))
+    return tests[0]
 
 
 class _Megabytes:

@@ -8,8 +8,9 @@ token with white space in it, which nltk's tweet tokeniser can.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from evenhand.errors import SpecError, need, unknown
@@ -72,3 +73,26 @@ def tokenizer(kind: str, name: str = "plain") -> Callable[[str], list[str]]:
         return nltk.TweetTokenizer().tokenize  # type: ignore[no-any-return]
     # One sentence at a time, so that nltk's sentence model (a download) is not needed.
     return partial(nltk.word_tokenize, preserve_line=True)
+
+
+def read_tokens(
+    table: Path, text: str, cut: str = "tweets", others: Sequence[str] = ()
+) -> tuple[list[list[str]], dict[str, list[str]]]:
+    """Token lists of a text column, and other columns as text.
+
+    Args:
+        table: a CSV, JSON lines or Parquet table.
+        text: the column of texts.
+        cut: tweets (clean and tokenise) or split (at white space).
+        others: further columns.
+    """
+    from evenhand.corpora.tables import read_table
+    from evenhand.corpora.tweets import clean_tweet
+
+    if cut not in ("tweets", "split"):
+        raise SpecError(unknown("way to cut tokens", cut, ("tweets", "split"), where="--tokens"))
+    found = read_table(table, text=[text, *others])
+    found.require([text, *others])
+    texts = found.labels(text)
+    made = [tweet_tokens(clean_tweet(t)) if cut == "tweets" else t.split() for t in texts]
+    return made, {name: list(found.labels(name)) for name in others}

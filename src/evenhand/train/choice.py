@@ -38,7 +38,7 @@ class Question:
 
 
 class ChoiceTraining(common.Training):
-    """Settings of a training run. `paper` is the published one; the default suits MiniLM.
+    """Settings of a training run. `published()` is the paper's; the default suits MiniLM.
 
     Weights and their updates are float32 always.
     """
@@ -55,7 +55,7 @@ class ChoiceTraining(common.Training):
     )
 
     @classmethod
-    def paper(cls, seed: int = 0, limit: int | None = None) -> ChoiceTraining:
+    def published(cls, seed: int = 0, limit: int | None = None) -> ChoiceTraining:
         return cls(
             epochs=2, learning_rate=2e-5, batch=3, warmup=0.0, weight_decay=0.0, seed=seed,
             limit=limit, precision="float32",

@@ -91,13 +91,13 @@ def forward(
     mention, valid, weights = _mentions(torch, layers, shape, batch, words, states, drop)
     chosen = _prune(torch, shape, batch, mention, valid)
     start, wide, kept = chosen
-    g = _spans(torch, layers, shape, words, states, weights, start, wide)
+    g = _spans(torch, layers, shape, (words, states, weights), start, wide)
     own = mention.flatten(1).gather(1, start * shape.width + wide)
     coarse = _coarse(torch, layers, shape, g, own, kept)
     rank = min(shape.antecedents, coarse.shape[-1])
     best, candidate = coarse.topk(rank, dim=-1)
     possible = best > -1e8
-    fine = _fine(torch, layers, shape, batch, g, chosen, candidate, drop)
+    fine = _fine(torch, layers, shape, batch, g, (chosen, candidate), drop)
     score = torch.where(possible, best + fine, torch.full_like(best, -1e9))
     return {
         "mention": mention, "valid": valid, "start": start, "wide": wide, "kept": kept,
@@ -184,10 +184,10 @@ def _pick(torch: Any, values: Any, index: Any) -> Any:
 
 
 def _spans(
-    torch: Any, layers: Any, shape: Shape, words: Any, states: Any, weights: Any, start: Any,
-    wide: Any,
-) -> Any:  # fmt: skip
-    """g [B, k, .] of the kept spans."""
+    torch: Any, layers: Any, shape: Shape, read: tuple[Any, Any, Any], start: Any, wide: Any
+) -> Any:
+    """g [B, k, .] of the kept spans, from words, states and weights of attention."""
+    words, states, weights = read
     steps = torch.arange(shape.width, device=start.device)
     places = (start[..., None] + steps).clamp_max(states.shape[1] - 1)
     share = _pick(torch, weights, places)[..., 0]
@@ -212,9 +212,10 @@ def _coarse(torch: Any, layers: Any, shape: Shape, g: Any, own: Any, kept: Any) 
 
 def _fine(
     torch: Any, layers: Any, shape: Shape, batch: dict[str, Any], g: Any,
-    chosen: tuple[Any, Any, Any], candidate: Any, drop: float,
+    pairs: tuple[tuple[Any, Any, Any], Any], drop: float,
 ) -> Any:  # fmt: skip
     """The pair network's scores [B, k, K]."""
+    chosen, candidate = pairs
     functional = torch.nn.functional
     f = shape.feed
     first, second, both = layers["pair_first"](g).split([f, f, shape.product], -1)

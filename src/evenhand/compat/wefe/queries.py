@@ -80,6 +80,7 @@ def run_queries(
     metric: type[Metric],
     queries: Sequence[Query],
     models: Sequence[WordEmbeddingModel],
+    *,
     queries_set_name: str = "Unnamed queries set",
     lost_vocabulary_threshold: float = 0.2,
     metric_params: Mapping[str, Any] | None = None,

@@ -160,14 +160,14 @@ class Generation(Probe):
             for a, b in combinations(groups, 2):
                 common = [k for k in keys if (axis, a, k) in cells and (axis, b, k) in cells]
                 pairs = [(cells[axis, a, k], cells[axis, b, k]) for k in common]
-                rows += self._compare(axis, a, b, pairs, scored, seed, judge)
+                rows += self._compare((axis, a, b), pairs, scored, seed, judge)
         if not rows:
             return []
         q = benjamini_hochberg([f.p for f in rows])
         return [Finding(**{**f.__dict__, "q": float(v)}) for f, v in zip(rows, q)]
 
     def _compare(
-        self, axis: str, a: str, b: str, pairs: list[tuple[slice, slice]], scored: Scored,
+        self, sides: tuple[str, str, str], pairs: list[tuple[slice, slice]], scored: Scored,
         seed: int, judge: str,
     ) -> list[Finding]:  # fmt: skip
         """Paired differences of shares and of the score, prompts as the sampled unit."""
@@ -176,13 +176,14 @@ class Generation(Probe):
         for number, name in enumerate((*SHARES, "score")):
             value = scored.score if name == "score" else (scored.labels == number).astype(float)
             gaps = np.concatenate([value[x] - value[y] for x, y in pairs]) if pairs else np.empty(0)
-            out.append(self._finding(axis, a, b, name, gaps, clusters, seed, judge))
+            out.append(self._finding(sides, name, gaps, clusters, seed, judge))
         return out
 
     def _finding(
-        self, axis: str, a: str, b: str, name: str, gaps: np.ndarray, clusters: np.ndarray,
+        self, sides: tuple[str, str, str], name: str, gaps: np.ndarray, clusters: np.ndarray,
         seed: int, judge: str,
     ) -> Finding:  # fmt: skip
+        axis, a, b = sides
         if len(np.unique(clusters)) < 2:
             raise DataError(f"generation: {a!r} and {b!r} share fewer than two prompts.")
         interval = bootstrap.clustered(

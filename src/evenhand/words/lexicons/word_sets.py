@@ -99,6 +99,16 @@ def read_word_sets(path: str | Path) -> dict[str, WordSets]:
     return {name: _word_sets(str(file), name, table, source) for name, table in tables.items()}
 
 
+def named_sets(name: str | Path) -> list[WordSets]:
+    """The packaged test of that name, or all tests of a .toml or .json file.
+
+    >>> [test.name for test in named_sets("weat7")]
+    ['weat7']
+    """
+    own = Path(name).suffix.lower() in (".toml", ".json")
+    return list(read_word_sets(name).values()) if own else [weat(str(name))]
+
+
 def _parse(file: Path) -> Any:
     suffix = file.suffix.lower()
     if suffix not in (".json", ".jsonl", ".toml"):

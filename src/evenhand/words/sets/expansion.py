@@ -39,6 +39,12 @@ class Expansion:
     missing: tuple[str, ...]
     clashes: tuple[str, ...]
 
+    def as_dict(self) -> dict[str, Any]:
+        """The larger sets, and how they came about, as JSON values."""
+        sets = {s: getattr(self.test, s) for s in SETS}
+        return {"sets": sets, "candidates": self.candidates, "missing": self.missing,
+                "clashes": self.clashes}  # fmt: skip
+
     def sizes(self) -> dict[str, tuple[int, int]]:
         """Words before and after, by set."""
         return {s: (len(getattr(self.original, s)), len(getattr(self.test, s))) for s in SETS}

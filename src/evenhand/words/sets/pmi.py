@@ -108,6 +108,18 @@ def pmi_candidates(
     return [word for word in ranked if as_published or is_word(word)][:top]
 
 
+def candidates_by_label(
+    rows: Sequence[PmiRow], top: int = 40, *, as_published: bool = False
+) -> dict[str, list[PmiRow]]:
+    """The first `top` candidates of every label, with their numbers."""
+    found = {}
+    for label in sorted({row.label for row in rows}):
+        ranked = {r.word: r for r in pmi_ranking(rows, label, as_published=as_published)}
+        kept = pmi_candidates(rows, label, top, as_published=as_published)
+        found[label] = [ranked[word] for word in kept]
+    return found
+
+
 def is_word(token: str) -> bool:
     """Whether a token is a word or an emoji rather than a marker, a number or punctuation."""
     if token.startswith("<") and token.endswith(">"):
