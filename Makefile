@@ -28,8 +28,8 @@ $(VENV)/.dev: $(VENV)/.use
 	@touch $@
 
 audit: $(VENV)/.use
-	$(BIN)/evenhand fetch smollm2-135m glove-6b-50d
-	$(BIN)/evenhand audit smollm2-135m --suite quick --out $(RUN)
+	$(BIN)/evenhand fetch smollm2-135m
+	$(BIN)/evenhand audit smollm2-135m --out $(RUN)
 
 # Without a network the weights cannot be fetched; the tests that need them then skip.
 test: $(VENV)/.dev

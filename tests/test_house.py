@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,7 +13,11 @@ from evenhand import plugins
 from evenhand.probes.registry import probe_class, probe_names
 
 SOURCE = Path(__file__).resolve().parents[1] / "src" / "evenhand"
-ROOMS = ("charts", "exports", "report", "viewer")
+COMMANDS = tuple(
+    f"cli/{name}.py"
+    for name in ("export", "first_screen", "look", "main", "output", "run", "study", "view")
+)
+ROOMS = ("audit", "charts", "exports", "report", "runs", "viewer", *COMMANDS)
 """Rooms that ask a run's kind, and know no instrument by name."""
 KINDS = {".py", ".jinja", ".js"}
 DOORS = {"base", "registry", "reading"}
@@ -38,11 +43,31 @@ def named(text: str, names: set[str]) -> Iterator[str]:
             yield found[0]
 
 
+def files_of(room: str) -> list[Path]:
+    place = SOURCE / room
+    found = [place] if place.is_file() else sorted(place.rglob("*"))
+    return [p for p in found if p.suffix in KINDS and "vendor" not in p.parts]
+
+
+def positional(text: str) -> Iterator[tuple[str, int]]:
+    """Functions with the number of their positional parameters."""
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            given = [*node.args.posonlyargs, *node.args.args]
+            yield node.name, len([a for a in given if a.arg not in ("self", "cls")])
+
+
+@pytest.mark.parametrize("room", [*ROOMS, "study"])
+def test_no_function_takes_more_than_seven_positional_arguments(room: str) -> None:
+    files = [p for p in files_of(room) if p.suffix == ".py"]
+    found = [(p.name, *f) for p in files for f in positional(p.read_text()) if f[1] > 7]
+    assert not found
+
+
 @pytest.mark.parametrize("room", ROOMS)
 def test_no_room_knows_an_instrument_or_a_metric_by_name(room: str) -> None:
     names = instruments() | metrics()
-    files = [p for p in sorted((SOURCE / room).rglob("*")) if p.suffix in KINDS]
-    files = [p for p in files if "vendor" not in p.parts]
+    files = files_of(room)
     assert files
     found = [f"{p.relative_to(SOURCE)}: {n}" for p in files for n in named(p.read_text(), names)]
     assert not found, "\n".join(found)

@@ -34,7 +34,7 @@ def choose_suite(
     answers = adapter(found).answers if isinstance(model, str) else model.answers
     raise ModelError(
         f"no suite is for a model of kind {found!r}, which answers {_listed(answers)}. "
-        f"{_advice(answers)}"
+        f"{_advice(found, answers)}"
     )
 
 
@@ -50,13 +50,14 @@ def require_fit(suite: Suite, model: Model) -> None:
     raise ModelError(
         f"model {model.name!r} is a {model.kind} model and answers {_listed(model.answers)}; "
         f"suite {suite.name!r} needs {' or '.join(needs) or 'models of its own'}, so nothing would "
-        f"be tested on it. {_advice(model.answers)}"
+        f"be tested on it. {_advice(model.kind, model.answers)}"
     )
 
 
-def fitting(answers: frozenset[str]) -> list[str]:
-    """The suites that have something to ask a model that answers these request kinds."""
-    return [suite.name for suite in _readable() if suite.asks(answers)]
+def fitting(kind: str, answers: frozenset[str]) -> list[str]:
+    """The suites that have something to ask a model, those made for its kind first."""
+    found = [suite for suite in _readable() if suite.asks(answers)]
+    return [s.name for s in sorted(found, key=lambda s: (kind not in s.kinds, not s.kinds))]
 
 
 def _readable() -> Iterator[Suite]:
@@ -66,8 +67,8 @@ def _readable() -> Iterator[Suite]:
             yield load_suite(name)
 
 
-def _advice(answers: frozenset[str]) -> str:
-    names = fitting(answers)
+def _advice(kind: str, answers: frozenset[str]) -> str:
+    names = fitting(kind, answers)
     see = "See which probes fit which models with: evenhand ls probes"
     if not names:
         return f"No suite fits it yet; scores of your own are read by: evenhand measure. {see}"
