@@ -216,18 +216,12 @@ def readable(path: str | Path, kind: str = "", expected: str = "") -> Iterator[N
     except FileNotFoundError:
         raise DataError(f"{path}: no such file.{_expected(expected)}") from None
     except (EOFError, OSError, lzma.LZMAError, zlib.error) as error:
-        raise _broken(path, kind, expected, error) from error
-    except ValueError as error:
-        if kind != "zstd" or not type(error).__module__.startswith("pyarrow"):
-            raise
-        raise _broken(path, kind, expected, error) from error
-
-
-def _broken(path: str | Path, kind: str, expected: str, error: Exception) -> DataError:
-    why = getattr(error, "strerror", None) or error or type(error).__name__
-    if not kind or (isinstance(error, OSError) and error.errno is not None):
-        return DataError(f"{path}: cannot be read ({why}).{_expected(expected)}")
-    return DataError(f"{path}: broken {kind} data ({why}). Copy or download the file again.")
+        why = getattr(error, "strerror", None) or error or type(error).__name__
+        if not kind or (isinstance(error, OSError) and error.errno is not None):
+            raise DataError(f"{path}: cannot be read ({why}).{_expected(expected)}") from error
+        raise DataError(
+            f"{path}: broken {kind} data ({why}). Copy or download the file again."
+        ) from error
 
 
 def _expected(what: str) -> str:

@@ -26,6 +26,7 @@ LEXICONS = "evenhand.lexicons"
 KINDS = "evenhand.kinds"
 READERS = "evenhand.readers"
 """Measures from files that belong to no probe."""
+TRAININGS = "evenhand.trainings"
 
 BUILT_IN: dict[str, dict[str, str]] = {
     PROBES: {
@@ -63,8 +64,17 @@ BUILT_IN: dict[str, dict[str, str]] = {
     },
     READERS: {
         "winobias": "evenhand.train.winobias:WinoBiasReader",
-        "gaps": "evenhand.study.gaps:GapsReader",
+        "gaps": "evenhand.train.gaps:GapsReader",
         "correlation": "evenhand.study.correlation:CorrelationReader",
+    },
+    TRAININGS: {
+        "span": "evenhand.train.commands.span:TrainSpan",
+        "choice": "evenhand.train.commands.choice:TrainChoice",
+        "regard": "evenhand.train.commands.regard:TrainRegard",
+        "masked": "evenhand.train.commands.masked:TrainMasked",
+        "words": "evenhand.train.commands.words:TrainWords",
+        "hate-speech": "evenhand.train.commands.hate_speech:TrainHateSpeech",
+        "coreference": "evenhand.train.commands.coreference:TrainCoreference",
     },
 }
 

@@ -1,9 +1,9 @@
-"""`evenhand words`: make word sets; and `evenhand train words`."""
+"""`evenhand words`: make word sets."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -128,61 +128,3 @@ def names(
     rows = [asdict(row) for row in label_names(words, table, by=by, least=least)]
     if not output.write_json({"by": by, "names": rows}, json):
         output.print_table(rows, f"Names by {by}")
-
-
-def train(
-    corpus: Annotated[list[Path], typer.Argument(help="Cleaned text, or a folder of labels.")],
-    out: Annotated[Path, typer.Option(help="New folder for the vectors.")],
-    algorithm: Annotated[str, typer.Option(help="word2vec or fasttext.")] = "word2vec",
-    dimensions: Annotated[int, typer.Option(min=1)] = 300,
-    window: Annotated[int, typer.Option(min=1)] = 5,
-    min_count: Annotated[int, typer.Option(min=1, help="Occurrences a word needs.")] = 5,
-    epochs: Annotated[int, typer.Option(min=1)] = 5,
-    buckets: Annotated[int, typer.Option(min=1, help="fastText's n-gram rows.")] = 2_000_000,
-    also: Annotated[list[str] | None, typer.Option(help="fastText: vector from n-grams.")] = None,
-    balance: Annotated[str | None, typer.Option(help="reduce or increase.")] = None,
-    share: Annotated[float | None, typer.Option(help="Of affected lines that stay.")] = None,
-    sets: Annotated[str | None, typer.Option(help="Word sets to balance by.")] = None,
-    fold: Annotated[bool, typer.Option(help="Lower-case the text while matching sets.")] = False,
-    format: Annotated[list[str] | None, typer.Option(help="Also: text, binary, glove.")] = None,
-    workers: Annotated[int, typer.Option(min=1, help="More than 1: not reproducible.")] = 1,
-    seed: Annotated[int, typer.Option(min=0, help="Of the vectors and of the sample.")] = 0,
-    json: Json = None,
-) -> None:
-    """Train skip-gram word2vec or fastText vectors, on all of a corpus or a balanced sample.
-
-    The folder is ready for: evenhand measure association --vectors OUT --tests weat7
-    """
-    from evenhand.train.words import WordTraining, train_words
-
-    recipe = WordTraining(
-        algorithm=algorithm, dimensions=dimensions, window=window, min_count=min_count,
-        epochs=epochs, buckets=buckets, seed=seed, workers=workers,
-    )  # fmt: skip
-    text = _view(corpus, sets, fold, balance, share, seed)
-    with output.RichProgress() as progress:
-        made = train_words(
-            text, out, recipe, formats=format or (), also=also or (), progress=progress
-        )
-    if not output.write_json(made, json):
-        output.console().print(
-            f"{made['words']} words from {made['lines']} lines, {made['tokens']} tokens: {out}",
-            markup=False,
-        )
-
-
-def _view(
-    paths: list[Path], sets: str | None, fold: bool, balance: str | None, share: float | None,
-    seed: int,
-) -> Any:  # fmt: skip
-    """The whole corpus, or the balanced sample that was asked for."""
-    from evenhand import corpora
-    from evenhand.errors import SpecError
-
-    if balance is None and share is None:
-        return corpora.open_corpus(paths)
-    if balance is None or share is None:
-        raise SpecError(
-            "train words: --balance and --share go together, e.g. --balance reduce --share 0.3"
-        )
-    return corpora.balanced(corpora.labels_of(paths, sets, fold=fold), balance, share, seed=seed)

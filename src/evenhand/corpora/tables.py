@@ -7,20 +7,19 @@ float64, flags as bool. Rows are counted from 1, the header apart. Case is kept.
 from __future__ import annotations
 
 import contextlib
-import gzip
 import json
-import lzma
 import math
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from evenhand.errors import DataError, unknown
+from evenhand.opening import SUFFIX, opened
 
 Floats = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.int64]
@@ -210,7 +209,7 @@ def read_table(path: str | Path | Table, text: Sequence[str] = ()) -> Table:
     """Read a table; the format follows from the name, else from the first bytes.
 
     Args:
-        path: .csv or .tsv, .jsonl, .ndjson or .json, or .parquet; .gz and .xz are unpacked. A
+        path: .csv or .tsv, .jsonl, .ndjson or .json, or .parquet; packed files are unpacked. A
             table that is in memory already stays as it is.
         text: columns that are text whatever they look like, so that a name such as "NA" or "007"
             stays what it is. In CSV, every column that is not a number is text anyway.
@@ -231,25 +230,15 @@ def read_table(path: str | Path | Table, text: Sequence[str] = ()) -> Table:
     return Table(columns, str(path), n_rows)
 
 
-def _open(path: Path) -> IO[bytes]:
-    with path.open("rb") as raw:
-        magic = raw.read(6)
-    if magic[:2] == b"\x1f\x8b":
-        return cast("IO[bytes]", gzip.open(path, "rb"))
-    if magic == b"\xfd7zXZ\x00":
-        return cast("IO[bytes]", lzma.open(path, "rb"))
-    return path.open("rb")
-
-
 def _kind(path: Path) -> str:
-    suffixes = [s.lower() for s in path.suffixes if s.lower() not in (".gz", ".xz")]
+    suffixes = [s.lower() for s in path.suffixes if s.lower() not in SUFFIX]
     named = {
         ".csv": "csv", ".tsv": "tsv", ".parquet": "parquet", ".pq": "parquet",
         ".jsonl": "json", ".ndjson": "json", ".json": "json",
     }  # fmt: skip
     if suffixes and suffixes[-1] in named:
         return named[suffixes[-1]]
-    with _open(path) as file:
+    with opened(path) as file:
         head = file.read(4096).lstrip()
     if head[:4] == b"PAR1":
         return "parquet"
@@ -281,7 +270,7 @@ def _read_csv(path: Path, delimiter: str, text: Sequence[str]) -> tuple[dict[str
         timestamp_parsers=["no dates"],
     )
     try:
-        with _open(path) as file:
+        with opened(path) as file:
             table = csv.read_csv(file, parse_options=parse, convert_options=options)
     except (pa.ArrowInvalid, OSError, EOFError) as error:
         if path.stat().st_size == 0:
@@ -294,7 +283,7 @@ def _read_csv(path: Path, delimiter: str, text: Sequence[str]) -> tuple[dict[str
 
 def _read_json(path: Path) -> dict[str, Any]:
     rows: list[dict[str, Any]] = []
-    with _open(path) as file:
+    with opened(path) as file:
         whole = path.suffix.lower() == ".json" and file.read(64).lstrip()[:1] == b"["
         file.seek(0)
         lines: Iterable[tuple[int, Any]]

@@ -119,4 +119,3 @@ def as_table(rows: list[Any]) -> pa.Table:
         out.append(plain(values))
     names = list(dict.fromkeys(k for row in out for k in row))
     return pa.table({n: pa.array([row.get(n) for row in out]) for n in names})
-

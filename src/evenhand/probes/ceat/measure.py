@@ -11,15 +11,15 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from evenhand.corpora.tables import read_table
-from evenhand.errors import DataError
 from evenhand.metrics.association import effect_size, unit_rows
 from evenhand.metrics.meta import Combined, effect_variance, random_effects
+from evenhand.opening import lines
 from evenhand.probes.reading import Input, Reader, Result, Shown, listed
 from evenhand.stats.permutation import two_sample
 from evenhand.stats.power import detectable_effect
@@ -61,17 +61,8 @@ def find_contexts(
 
 
 def read_lines(path: str | Path) -> list[str]:
-    """Lines of a text corpus (.gz and .xz are unpacked)."""
-    import gzip
-    import lzma
-
-    place = Path(path)
-    opener: Any = {".gz": gzip.open, ".xz": lzma.open}.get(place.suffix, open)
-    try:
-        with opener(place, "rt", encoding="utf-8") as file:
-            return [line.strip() for line in file.read().split("\n") if line.strip()]
-    except (OSError, UnicodeDecodeError, lzma.LZMAError) as error:
-        raise DataError(f"{place}: not text that can be read ({error}).") from error
+    """Lines of a text corpus that hold something (packed files are unpacked)."""
+    return [line.strip() for line in lines(path, "a text corpus") if line.strip()]
 
 
 def combined(
