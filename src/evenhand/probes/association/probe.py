@@ -28,7 +28,7 @@ from evenhand.probes.association.score import (
     table_of,
 )
 from evenhand.probes.base import Asker, Measured, Preview
-from evenhand.probes.shared.word_tests import WordTests
+from evenhand.probes.shared.word_tests import WordTests, lexicons_of
 from evenhand.requests import Embed
 from evenhand.runs.finding import Finding
 from evenhand.strict import plain
@@ -54,8 +54,10 @@ class Association(WordTests):
     cards: ClassVar = CARDS
 
     tests: tuple[str, ...] = tuple(f"weat{k}" for k in range(1, 11))
+    """Names of packaged tests, or one file with word lists x, y, a, b per test."""
     templates: tuple[str, ...] = ()
     """Sentences with {} for the word; ("bleached",) for the packaged ones. For encoders."""
+    max_missing: float = Field(0.2, ge=0, le=1)
     missing: Missing = "threshold"
     """threshold, keep or balanced: what to do about words without a vector."""
     raw_norms: bool = False
@@ -80,6 +82,9 @@ class Association(WordTests):
         if len(self.tests) == 1:
             return choose_tests(self.tests[0])
         return choose_tests(self.tests)
+
+    def lexicons(self) -> list[str]:
+        return lexicons_of(self.tests)
 
     def preview(self, answers: frozenset[str], seed: int) -> Preview:
         self.choose(answers)

@@ -19,7 +19,7 @@ from evenhand.probes.base import Asker, Measured, Preview
 from evenhand.probes.ceat.cards import CARDS
 from evenhand.probes.ceat.measure import SETS, CeatRow, find_contexts, read_lines, score_test
 from evenhand.probes.shared.claims import claim
-from evenhand.probes.shared.word_tests import WordTests
+from evenhand.probes.shared.word_tests import WordTests, lexicons_of
 from evenhand.requests import Embed
 from evenhand.runs.finding import Finding
 from evenhand.stats.clustered_means import with_q
@@ -49,6 +49,7 @@ class Ceat(WordTests):
     window: int = Field(9, ge=0)
     contexts: int = Field(50, ge=1)
     draws: int = Field(1_000, ge=10)
+    max_missing: float = Field(0.2, ge=0, le=1)
 
     def word_sets(self) -> list[WordSets]:
         return choose_tests(self.tests[0] if len(self.tests) == 1 else self.tests)
@@ -63,6 +64,9 @@ class Ceat(WordTests):
                 "give a larger corpus with: --data FILE"
             )
         return there
+
+    def lexicons(self) -> list[str]:
+        return lexicons_of(self.tests)
 
     def preview(self, answers: frozenset[str], seed: int) -> Preview:
         self.choose(answers)

@@ -42,7 +42,6 @@ GROUPS = tuple(
     for race in ("european_american", "african_american", "asian", "hispanic")
     for gender in ("female", "male")
 )
-CONTEXTS = "discovery_contexts"
 KEPT_ROWS = 20_000
 
 
@@ -67,7 +66,7 @@ class Discovery(Probe):
     """An own lexicon file with further groups."""
     pairs: tuple[str, ...] | None = None
     """Pairs of groups to compare, each `a:b`; all pairs when not given."""
-    contexts: str = CONTEXTS
+    contexts: str = "discovery_contexts"
     """A packaged lexicon, a Social IQa file (JSON lines) or an own CSV."""
     context_ids: tuple[str, ...] = ()
     """Only these contexts (one of them: the single-context mode)."""
@@ -215,7 +214,7 @@ class Discovery(Probe):
         return measured(self.name, counts, pairs, settings, Kept(found, shown, facts))
 
     def lexicons(self) -> list[str]:
-        packaged = [self.contexts] if self.contexts == CONTEXTS else []
+        packaged = [self.contexts] if self.contexts == "discovery_contexts" else []
         return ["sodapop_names", "stop_words", *packaged]
 
     @classmethod
@@ -243,7 +242,7 @@ class Discovery(Probe):
                 f"tokenizer may differ from the chooser's"
             )
         return {
-            "notes": notes, "pool": self.pool, "pairing": self.pairing,
+            "notes": notes, "lexicons": self.lexicons(), "pool": self.pool, "pairing": self.pairing,
             "contexts_left_out": dict(read.left_out), "context_coverage": read.coverage,
         }  # fmt: skip
 

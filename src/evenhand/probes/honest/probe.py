@@ -66,7 +66,7 @@ class Honest(Probe):
         return read_lexicon(name, self.language)
 
     def lexicons(self) -> list[str]:
-        return [self.lexicon] if self.lexicon == PACKAGED else []
+        return [self.lexicon]
 
     def preview(self, answers: frozenset[str], seed: int) -> Preview:
         self.choose(answers)
@@ -106,7 +106,7 @@ class Honest(Probe):
         parts = sum(not any(c.isalpha() for c in w) or w.startswith("##") for w in texts)
         summary = {
             "templates": len(found), "completions": len(texts), "missing_completions": short,
-            "no_words": parts, "terms": len(words),
+            "no_words": parts, "terms": len(words), "lexicons": self.lexicons(),
         }  # fmt: skip
         flat = [{k: v for k, v in r.items() if k != "categories"} for r in record(rows)]
         claims = [self._finding(r, short, len(found) * self.top) for r in rows]

@@ -10,7 +10,7 @@ from pydantic import Field
 
 from evenhand.errors import SpecError
 from evenhand.probes.base import Asker, Measured, Preview, Probe
-from evenhand.probes.discovery.probe import CONTEXTS, GROUPS
+from evenhand.probes.discovery.probe import GROUPS
 from evenhand.probes.name_study.cards import CARDS
 from evenhand.requests import Embed
 from evenhand.runs.finding import Finding
@@ -37,7 +37,7 @@ class NameStudy(Probe):
     """How many names of each group, the first ones; all when not given."""
     lexicon: str | None = None
     """An own lexicon file with further groups."""
-    contexts: str = CONTEXTS
+    contexts: str = "discovery_contexts"
     """A packaged lexicon, a Social IQa file (JSON lines) or an own CSV."""
     context_count: int | None = Field(default=12, ge=1)
     question: str | None = DESCRIBE
@@ -54,8 +54,7 @@ class NameStudy(Probe):
         return [(t, g) for g in found.values() for t in g.terms[: self.names]]
 
     def lexicons(self) -> list[str]:
-        packaged = [self.contexts] if self.contexts == CONTEXTS else []
-        return ["sodapop_names", *packaged]
+        return ["sodapop_names"]
 
     def texts(self) -> list[str]:
         """Situations with their question, the name in both."""
@@ -84,7 +83,8 @@ class NameStudy(Probe):
             pa.table({"name": [n for n, _ in people], "group": [g.name for _, g in people]}),
             {"axes": axes, "map": self._map(vectors, people, seed)},
             {"contexts": len(texts), "names": len(people), "axes": rows,
-             "notes": ["vectors are means over the pieces of the name, read in context"]},
+             "notes": ["vectors are means over the pieces of the name, read in context"],
+             "lexicons": self.lexicons()},
         )  # fmt: skip
 
     def _axis(

@@ -36,6 +36,8 @@ class Seat(WordTests):
     cards: ClassVar = CARDS
 
     data: str = ""
+    tests: tuple[str, ...] = ()
+    max_missing: float = Field(0.2, ge=0, le=1)
     samples: int = Field(9_999, ge=99)
 
     def chosen(self) -> list[SeatTest]:

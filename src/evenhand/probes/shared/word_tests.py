@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import ClassVar
-
-from pydantic import Field
 
 from evenhand.probes.base import Probe
 from evenhand.requests import Embed
@@ -17,11 +16,6 @@ class WordTests(Probe):
     """Base of probes that put named association tests to a model that embeds."""
 
     needs: ClassVar[tuple[str, ...]] = (Embed.kind,)
-
-    tests: tuple[str, ...] = ()
-    """Names of packaged tests, or one file with word lists x, y, a, b per test."""
-    max_missing: float = Field(0.2, ge=0, le=1)
-    """The share of words that a set may lack."""
 
     @classmethod
     def is_control(cls, finding: Finding) -> bool:
@@ -36,6 +30,12 @@ class WordTests(Probe):
         packaged = test in weat_tests() and weat(test).social == "none"
         return packaged or super().is_control(finding)
 
-    def lexicons(self) -> list[str]:
-        wanted = set(self.tests)
-        return [name for name in WORD_SET_LEXICONS if wanted & set(weat_tests(name))]
+
+def lexicons_of(tests: Iterable[str]) -> list[str]:
+    """The lexicons that hold these tests.
+
+    >>> lexicons_of(["weat6", "weat7"])
+    ['weat']
+    """
+    wanted = set(tests)
+    return [name for name in WORD_SET_LEXICONS if wanted & set(weat_tests(name))]

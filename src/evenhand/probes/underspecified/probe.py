@@ -305,6 +305,7 @@ class Underspecified(Probe):
         facts = summary(result, design, kind, neither)
         facts |= {"dropped_terms": list(dropped), "rounds": rounds}
         facts["mu_standard_error"] = _error(result)
+        facts["lexicons"] = self.lexicons()
         return facts
 
     def _usable(self, ask: Asker, kind: str, lists: Lists) -> tuple[Lists, tuple[str, ...]]:
