@@ -253,7 +253,7 @@ def test_one_context_is_enough_and_intervals_are_said_to_be_over_names(tmp_path)
         ({"pairs": ("asian_male:x",)}, "none of the groups"),
         ({"context_ids": ("99",)}, "no context '99'"),
         ({"contexts": "$NO_SUCH_VARIABLE"}, "variable is not set"),
-        ({"contexts": "nowhere.jsonl"}, "cannot be read"),
+        ({"contexts": "nowhere.jsonl"}, "no such file"),
     ],
 )
 def test_wrong_settings_are_named(changes, words):
