@@ -68,9 +68,9 @@ BUILT_IN: dict[str, dict[str, str]] = {
         "correlation": "evenhand.study.correlation:CorrelationReader",
     },
     TRAININGS: {
-        "span": "evenhand.train.commands.span:TrainSpan",
-        "choice": "evenhand.train.commands.choice:TrainChoice",
-        "regard": "evenhand.train.commands.regard:TrainRegard",
+        "span": "evenhand.train.commands.encoders:TrainSpan",
+        "choice": "evenhand.train.commands.encoders:TrainChoice",
+        "regard": "evenhand.train.commands.encoders:TrainRegard",
         "masked": "evenhand.train.commands.masked:TrainMasked",
         "words": "evenhand.train.commands.words:TrainWords",
         "hate-speech": "evenhand.train.commands.hate_speech:TrainHateSpeech",

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from evenhand.errors import SpecError
+from evenhand.errors import DataError, SpecError
 from evenhand.words.lexicons import available, load
 from evenhand.words.lexicons.files import HEADER
 
@@ -96,7 +96,7 @@ def test_a_users_file_is_loaded_by_path(tmp_path: Path) -> None:
 
 
 def test_a_missing_file_says_so(tmp_path: Path) -> None:
-    with pytest.raises(SpecError, match=r"none\.toml: no such lexicon file"):
+    with pytest.raises(DataError, match=r"none\.toml: no such file. Expected a lexicon file"):
         load(tmp_path / "none.toml")
 
 
@@ -130,9 +130,9 @@ def test_malformed_toml_names_file_and_line(tmp_path: Path, text: str, line: int
 def test_a_file_that_is_not_text_and_a_folder(tmp_path: Path) -> None:
     file = tmp_path / "mine.toml"
     file.write_bytes(b'title = "\xff"')
-    with pytest.raises(SpecError, match="not UTF-8"):
+    with pytest.raises(DataError, match="not UTF-8"):
         load(file)
-    with pytest.raises(SpecError, match="cannot be read"):
+    with pytest.raises(DataError, match="cannot be read"):
         load(tmp_path)
 
 

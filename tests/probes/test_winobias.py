@@ -35,7 +35,7 @@ def test_winobias_lines_that_are_no_clean_pair_are_left_out_and_counted(tmp_path
     assert [(s.occupation, s.leans) for s in found] == [("guard", 1), ("nurse", -1)]
     assert found[0].left == "The guard met the nurse because "
     assert dropped == {"type 1": 2}
-    with pytest.raises(DataError, match="pro_stereotyped_type2.txt.dev: cannot be read"):
+    with pytest.raises(DataError, match="pro_stereotyped_type2.txt.dev: no such file"):
         pronouns.read_winobias(tmp_path, (2,))
 
 

@@ -12,6 +12,7 @@ from functools import partial
 from typing import Any
 
 from evenhand.exports.common import file_name, safe, version
+from evenhand.models.loading.resolver import task_of
 from evenhand.runs.card import MetricCard
 from evenhand.runs.counting import counted
 from evenhand.runs.finding import Finding
@@ -21,7 +22,6 @@ from evenhand.runs.story import audited_name
 from evenhand.runs.wording import chance, defined, number, subject
 
 SOURCE = "https://pypi.org/project/evenhand/"
-TASKS = {"causal": "text-generation", "masked": "fill-mask", "span": "question-answering"}
 LISTED = 20
 
 
@@ -43,7 +43,7 @@ def index(run: Run) -> dict[str, Any]:
         title = safe(entry.get("title") or label, 200)
         results.append(
             {
-                "task": {"type": TASKS.get(kind, "other"), "name": "Social bias"},
+                "task": {"type": task_of(kind), "name": "Social bias"},
                 "dataset": {"type": f"evenhand/{file_name(label)}", "name": title},
                 "metrics": metrics,
                 "source": {"name": f"evenhand {version(run)}", "url": SOURCE},

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from evenhand.errors import SpecError, unknown
+from evenhand.opening import lines
 from evenhand.words.lexicons.articles import agreed
 from evenhand.words.lexicons.questions import Attribute, Subject, Template
 
@@ -124,11 +125,7 @@ class WordLists:
             known = sorted(p.name for p in kind.iterdir()) if kind.is_dir() else []
             hint = f"Expected {'/'.join(parts[:-1])}/NAME in it. See docs/papers/unqover.md"
             raise SpecError(unknown("word list", parts[-1], known, where=str(kind), hint=hint))
-        try:
-            text = path.read_text(encoding="utf-8-sig")
-        except UnicodeDecodeError as error:
-            raise SpecError(f"{path}: not UTF-8 text (byte {error.start}).") from None
-        kept = (line.strip() for line in text.split("\n"))
+        kept = (line.strip() for line in lines(path))
         found = [line for line in kept if line and not line.startswith("#")]
         if not found:
             raise SpecError(f"{path}: no lines but blank ones and comments.")

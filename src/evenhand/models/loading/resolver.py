@@ -55,6 +55,15 @@ def adapter(kind: str) -> type[Model]:
     return found
 
 
+def task_of(kind: str) -> str:
+    """The Hub's name of what models of a kind do; "other" where it has none.
+
+    >>> task_of("masked"), task_of("scripted")
+    ('fill-mask', 'other')
+    """
+    return (kind in plugins.places(plugins.MODELS) and adapter(kind).task) or "other"
+
+
 def adapters() -> dict[str, type[Model]]:
     """Every model kind with its class, evenhand's own first."""
     return {kind: adapter(kind) for kind in plugins.places(plugins.MODELS)}

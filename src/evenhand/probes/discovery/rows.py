@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from evenhand.corpora.tables import Table
-from evenhand.errors import DataError
+from evenhand.opening import lines
 from evenhand.probes.discovery.counts import Codes, Shown
 
 COLUMNS = ("group", "name", "context", "distractor", "success")
@@ -79,12 +79,6 @@ def read_stop_words(which: str) -> Collection[str]:
         from evenhand.words.lexicons import load
 
         return frozenset(load("stop_words").words("sets", "english"))
-    path = Path(which).expanduser()
-    try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise DataError(
-            f"--stop-words {which!r}: cannot be read ({error}). Accepted: nltk, none, or a text "
-            f"file with one word per line."
-        ) from error
-    return frozenset(w.strip() for w in lines if w.strip() and not w.startswith("#"))
+    expected = "nltk, none, or a text file with one word per line (--stop-words)"
+    listed = lines(Path(which).expanduser(), expected)
+    return frozenset(w.strip() for w in listed if w.strip() and not w.startswith("#"))

@@ -12,7 +12,6 @@ automatically; the table comes from people (`trait_suggestions` can prepare a sh
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,6 +21,7 @@ from pydantic import Field
 
 from evenhand.corpora.tables import read_table
 from evenhand.errors import DataError
+from evenhand.opening import read_json
 from evenhand.probes.reading import Reader, Result, Shown
 from evenhand.runs.record import Run
 from evenhand.strict import INLINE, UNWRITTEN
@@ -162,14 +162,14 @@ def read_alignments(path: Path) -> list[tuple[str, str, str]]:
 
 def read_human(path: Path, group_a: str, group_b: str) -> dict[str, tuple[float, float]]:
     """People's scores of two groups: JSON, group -> trait -> score (Cao et al. 2022)."""
+    data = read_json(path, "scores as group -> trait -> score")
     try:
-        data = json.loads(path.read_text(encoding="utf-8"))
         rows = [{t: float(v) for t, v in data[g].items()} for g in (group_a, group_b)]
     except KeyError as error:
         raise DataError(
             f"{path}: no group {error.args[0]!r}. Known: {', '.join(sorted(data))}."
         ) from error
-    except (OSError, ValueError, AttributeError) as error:
+    except (TypeError, ValueError, AttributeError) as error:
         raise DataError(f"{path}: cannot be read as group -> trait -> score ({error}).") from error
     return {t: (rows[0][t], rows[1][t]) for t in TRAITS if t in rows[0] and t in rows[1]}
 

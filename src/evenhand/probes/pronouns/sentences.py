@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from evenhand.corpora.tables import read_table
 from evenhand.errors import DataError
+from evenhand.opening import lines
 from evenhand.stats.clustered_means import NAN, ClusteredMean, clustered_mean
 from evenhand.stats.correlation import correlate
 from evenhand.stats.permutation import two_sample
@@ -84,14 +85,8 @@ def read_winobias(
 
 
 def _lines(path: Path) -> list[str]:
-    try:
-        text = path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise DataError(
-            f"{path}: cannot be read ({error.strerror}). Accepted: WinoBias's folder with "
-            "pro_stereotyped_type1.txt.dev and so on."
-        ) from None
-    return [re.sub(r"^\d+\s+", "", line) for line in text.split("\n") if line.strip()]
+    expected = "WinoBias's folder with pro_stereotyped_type1.txt.dev and so on"
+    return [re.sub(r"^\d+\s+", "", line) for line in lines(path, expected) if line.strip()]
 
 
 def _winobias(pro: str, anti: str, kind: str) -> Sentence | None:

@@ -7,7 +7,6 @@ treating sentences as independent, as published, makes p too small.
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from collections.abc import Mapping, Sequence
@@ -20,6 +19,7 @@ import numpy.typing as npt
 
 from evenhand.errors import DataError, SpecError, unknown
 from evenhand.metrics.association import effect_size, unit_rows
+from evenhand.opening import read_json
 from evenhand.stats.permutation import two_sample
 from evenhand.stats.power import detectable_effect
 from evenhand.strict import OPTIONAL
@@ -84,14 +84,12 @@ def read_tests(path: str | Path, names: Sequence[str] = ()) -> list[SeatTest]:
 
 
 def _read(path: Path) -> dict[str, tuple[str, tuple[str, ...]]]:
+    data = read_json(path, "a SEAT test")
     try:
-        data = json.loads(path.read_text(encoding="utf-8"))
         found = {
             key: (str(data[name]["category"]), tuple(map(str, data[name]["examples"])))
             for key, name in SETS.items()
         }
-    except (OSError, ValueError) as error:
-        raise DataError(f"{path}: not a JSON object that can be read ({error}).") from None
     except (KeyError, TypeError) as error:
         raise DataError(
             f"{path}: lacks {error}. Accepted: targ1, targ2, attr1, attr2, each with category and "

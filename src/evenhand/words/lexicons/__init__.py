@@ -3,7 +3,7 @@
 Every lexicon is one TOML file with a title, a source, a licence and caveats. Files are read
 when asked for. See docs/lexicons.md.
 
->>> from evenhand import lexicons
+>>> from evenhand.words import lexicons
 >>> lexicons.weat("weat6").x_label
 'male names'
 """

@@ -13,6 +13,7 @@ from typing import Any
 
 from evenhand import plugins
 from evenhand.errors import SpecError, unknown
+from evenhand.opening import read_text
 
 HEADER = ("title", "kind", "source", "licence", "caveats")
 LIST_LEXICONS = "List them with: evenhand ls lexicons"
@@ -114,8 +115,6 @@ List them with: evenhand ls lexicons
     """
     text = str(name)
     if isinstance(name, Path) or text.endswith(".toml") or "/" in text or "\\" in text:
-        if not Path(name).exists():
-            raise SpecError(f"{name}: no such lexicon file. {LIST_LEXICONS}")
         return _read(Path(name))
     if text not in names():
         raise SpecError(unknown("lexicon", text, names(), hint=LIST_LEXICONS))
@@ -141,23 +140,6 @@ def parse_toml(path: Path, text: str) -> dict[str, Any]:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise SpecError(f"{path}: {_place(str(error), text)} Accepted: TOML 1.0.") from error
-
-
-def read_text(path: Path) -> str:
-    """Read a user's UTF-8 file, or say what is wrong with the path.
-
-    >>> read_text(Path("nowhere.toml"))
-    Traceback (most recent call last):
-    evenhand.errors.SpecError: nowhere.toml: no such file.
-    """
-    try:
-        return path.read_text(encoding="utf-8")
-    except FileNotFoundError:
-        raise SpecError(f"{path}: no such file.") from None
-    except UnicodeDecodeError as error:
-        raise SpecError(f"{path}: not UTF-8 text (byte {error.start}).") from None
-    except OSError as error:
-        raise SpecError(f"{path}: cannot be read ({error.strerror}).") from None
 
 
 @cache
@@ -187,7 +169,7 @@ def _title(path: Path) -> str:
 
 
 def _read(path: Path) -> Lexicon:
-    data = parse_toml(path, read_text(path))
+    data = parse_toml(path, read_text(path, f"a lexicon file. {LIST_LEXICONS}"))
     for key in HEADER:
         if key not in data:
             raise SpecError(

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from evenhand.errors import DataError, SpecError, unknown
-from evenhand.words.lexicons.files import load, parse_toml, read_text
+from evenhand.opening import read_json, read_text
+from evenhand.words.lexicons.files import load, parse_toml
 
 WORD_SET_LEXICONS = ("weat", "weat_variants", "kato_word_sets")
 SOCIAL_SIDES = ("targets", "attributes", "none", "unknown")
@@ -113,15 +113,12 @@ def _parse(file: Path) -> Any:
     suffix = file.suffix.lower()
     if suffix not in (".json", ".jsonl", ".toml"):
         raise DataError(f"{file}: unknown kind of file {suffix!r}. Accepted: .json, .jsonl, .toml.")
+    if suffix != ".toml":
+        return read_json(file)
     try:
-        text = read_text(file)
-        return parse_toml(file, text) if suffix == ".toml" else json.loads(text)
+        return parse_toml(file, read_text(file))
     except SpecError as error:
         raise DataError(str(error)) from error
-    except json.JSONDecodeError as error:
-        raise DataError(
-            f"{file}: line {error.lineno}, column {error.colno}: {error.msg}."
-        ) from error
 
 
 def _seat(data: Mapping[str, Any]) -> dict[str, Any]:
