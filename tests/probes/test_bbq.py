@@ -16,7 +16,6 @@ from evenhand.probes.bbq.probe import Bbq
 from evenhand.runner.ask import Ask
 from told import told
 
-
 KNOWN = ("Age", "Disability_status", "Gender_identity", "Nationality", "Physical_appearance",
          "Religion", "Sexual_orientation")  # fmt: skip
 
@@ -29,17 +28,20 @@ def test_every_question_of_the_published_bbq_files_is_understood(shared: Path) -
     assert len(unknown_group) <= 16  # their two people are of one gender (a girl and a woman)
     ambiguous = [i for i in items if i.condition == "ambiguous"]
     assert all(i.label == i.unknown for i in ambiguous)
-    told = [i for i in items if i.condition == "disambiguated"]
-    assert not any(i.label == i.unknown for i in told)
-    here = [i for i in told if i.category == "Physical_appearance"]
+    clear = [i for i in items if i.condition == "disambiguated"]
+    assert not any(i.label == i.unknown for i in clear)
+    here = [i for i in clear if i.category == "Physical_appearance"]
     right = [i.label for i in here]
     plain, sound = (
-        bbq_scores._row("bias_disambiguated", here, np.asarray(right), published, 50, 0)
-        for published in (True, False)
-    )
+        bbq_scores._row(
+            "all", "bias_disambiguated", here, np.asarray(right), pooled=pooled, resamples=50,
+            seed=0,
+        )
+        for pooled in (True, False)
+    )  # fmt: skip
     # Right answers alone score 0.081 by the paper's pooled formula, since more of them agree.
-    assert plain["value"] == pytest.approx((426 - 362) / 788)
-    assert sound["value"] == 0.0
+    assert plain.mean.value == pytest.approx((426 - 362) / 788)
+    assert sound.mean.value == 0.0
 
 
 @pytest.mark.parametrize(
