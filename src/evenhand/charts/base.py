@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from evenhand.runs.finding import Finding
 
 MOST_ROWS = 200
-MOST_CELLS = 6_000
 
 
 @dataclass(frozen=True)

@@ -74,6 +74,7 @@ def details(finding: Finding) -> dict[str, str]:
         "n": str(finding.n),
         "sentence": safe(finding.sentence, 2_000),
         "detected": {True: "yes", False: "no", None: "not a test"}[finding.detected],
+        "counts": "yes" if finding.counts else "no",
         "groups": safe(", ".join(map(str, finding.groups)), 500),
         "attribute": safe(finding.attribute, 500),
         "method": safe(finding.method, 500),
