@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from evenhand.errors import SpecError
 from evenhand.probes.underspecified.design import make_design, ordered_pairs
 from evenhand.probes.underspecified.probe import Underspecified
 from evenhand.words.lexicons import questions
-from evenhand.words.list_formats import Lists, WordLists, read_lists, record_lines
+from evenhand.words.list_formats import Lists, WordLists, read_lists
 
 pytestmark = pytest.mark.shared
 
@@ -24,6 +25,34 @@ SMALL = ("religion", "ethnicity")
 FORMS = ("qa", "qa_newsqa", "lm_roberta", "lm_bert")
 NAMES = [f"{c}/{form}" for c in ("religion", "ethnicity", "country", "gender") for form in FORMS]
 EVERYTHING = os.environ.get("EVENHAND_FULL") == "1"
+
+
+def record_lines(
+    lists: Lists, pairs: Iterator[tuple[int, int]], *, mask: str
+) -> Iterator[tuple[str, str]]:
+    """(context, record) of every ordered pair, template and attribute: one line each.
+
+    A record is `key TAB context TAB question TAB negated TAB first TAB second NEWLINE` with the
+    key of the released program, cluster1|cluster2|subject1|subject2|template|class|attribute
+    (twice). Records are made one at a time: nothing is kept but the questions.
+    """
+    tails = []
+    for template in lists.templates:
+        rows = []
+        for a in lists.attributes:
+            if template.slot in a.forms:
+                key = f"|{template.id}|{a.attribute_class}|{a.name}|{a.name}\t"
+                asked = [template.question_for(a, negated=n, mask=mask) for n in (False, True)]
+                rows.append((key, "\t" + "\t".join(asked) + "\t"))
+        tails.append((template, rows))
+    for i, j in pairs:
+        one, two = lists.subjects[i], lists.subjects[j]
+        head = f"{one.group}|{two.group}|{one.term}|{two.term}"
+        for template, rows in tails:
+            context = template.context_for(one, two)
+            ends = f"{one.forms[template.subject]}\t{two.forms[template.subject]}\n"
+            for key, both in rows:
+                yield context, f"{head}{key}{context}{both}{ends}"
 
 
 @pytest.fixture(scope="module")

@@ -13,7 +13,7 @@ asserted one. The result is the same `Subject`, `Attribute` and `Template` as a 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -307,31 +307,3 @@ def _fitting(lists: Lists, where: str, subjects: str, attributes: str) -> None:
                 f"{where}, template {template.id}: asks for {heads[template.subject]} forms, which "
                 f"the list of subjects {subjects!r} does not have."
             )
-
-
-def record_lines(
-    lists: Lists, pairs: Iterator[tuple[int, int]], *, mask: str
-) -> Iterator[tuple[str, str]]:
-    """(context, record) of every ordered pair, template and attribute: one line each.
-
-    A record is `key TAB context TAB question TAB negated TAB first TAB second NEWLINE` with the
-    key of the released program, cluster1|cluster2|subject1|subject2|template|class|attribute
-    (twice). Records are made one at a time: nothing is kept but the questions.
-    """
-    tails = []
-    for template in lists.templates:
-        rows = []
-        for a in lists.attributes:
-            if template.slot in a.forms:
-                key = f"|{template.id}|{a.attribute_class}|{a.name}|{a.name}\t"
-                asked = [template.question_for(a, negated=n, mask=mask) for n in (False, True)]
-                rows.append((key, "\t" + "\t".join(asked) + "\t"))
-        tails.append((template, rows))
-    for i, j in pairs:
-        one, two = lists.subjects[i], lists.subjects[j]
-        head = f"{one.group}|{two.group}|{one.term}|{two.term}"
-        for template, rows in tails:
-            context = template.context_for(one, two)
-            ends = f"{one.forms[template.subject]}\t{two.forms[template.subject]}\n"
-            for key, both in rows:
-                yield context, f"{head}{key}{context}{both}{ends}"
