@@ -71,12 +71,6 @@ def number(value: float, digits: int = 3, *, sign: bool = False) -> str:
     return f"{value:{'+' if sign else ''}.{digits}f}"
 
 
-def p_text(value: float) -> str:
-    if value is None or not math.isfinite(value):
-        return "-"
-    return "<0.001" if value < 0.001 else f"{value:.3f}"
-
-
 class RichProgress:
     """One line per ask: label, bar, inputs done, time left.
 

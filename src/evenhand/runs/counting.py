@@ -7,7 +7,6 @@ test. What does not count may still be shown, as context.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 
 from evenhand.runs.finding import Finding
 
@@ -28,19 +27,9 @@ def counts(finding: Finding, audited: str) -> bool:
     )
 
 
-def marked(findings: Iterable[Finding], audited: str) -> list[Finding]:
-    """The findings with `counts` set by the rule."""
-    return [replace(f, counts=counts(f, audited)) for f in findings]
-
-
 def counted(findings: Iterable[Finding]) -> list[Finding]:
     """Those that count."""
     return [f for f in findings if f.counts]
-
-
-def detected(findings: Iterable[Finding]) -> list[Finding]:
-    """Those that count and were detected."""
-    return [f for f in findings if f.counts and f.detected]
 
 
 def undefined(findings: Iterable[Finding], audited: str) -> list[Finding]:

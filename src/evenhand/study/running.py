@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -190,8 +190,10 @@ class Study:
         writer.table("study", "correlations", analysis.as_table(pairs))
         writer.table("study", "reliability", analysis.as_table(known))
         rate = self.recipe.false_discovery_rate
-        found = [_judged(f, rate) for f in claims.findings(pairs, known)]
-        writer.findings(found)
+        found = claims.findings(pairs, known)
+        writer.findings([
+            replace(f, detected=bool(f.q <= rate)) if f.q == f.q else f for f in found
+        ])  # fmt: skip
         missing = [t.key.strip("/") for t in self.tasks if not self.done(t)]
         facts["probes"] = {"study": self._entry(grid, missing, failures)}
         facts["models"] = {self.recipe.name: {"name": self.recipe.name, "kind": KIND}}
@@ -220,11 +222,6 @@ class Study:
                 "lexicons": ["kato_word_sets"],
             },
         }
-
-
-def _judged(finding: Any, rate: float) -> Any:
-    verdict = bool(finding.q <= rate) if finding.q == finding.q else None
-    return type(finding)(**{**finding.__dict__, "detected": verdict})
 
 
 def run_study(
