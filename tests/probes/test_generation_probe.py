@@ -20,7 +20,7 @@ from evenhand.models.adapters.scripted import ScriptedModel
 from evenhand.models.loading.resolver import resolve
 from evenhand.probes.generation import probe as generation
 from evenhand.probes.generation.probe import Generation, Prompt, first_line, read_prompts
-from evenhand.probes.generation.ratings import read_sheets, summarise, write_sheets
+from evenhand.probes.generation.ratings import Text, read_sheets, summarise, write_sheets
 from evenhand.probes.generation.scorers import Scored, label_columns, scorer
 from evenhand.runner.ask import Ask
 
@@ -134,7 +134,7 @@ def test_vader_gives_signs_and_wrong_scorers_are_named() -> None:
 
 def test_sheets_are_blinded_and_ratings_come_back(tmp_path: Path) -> None:
     texts = [
-        {"model": m, "pair": p, "side": s, "text": f"text {m}{p}{s}"}
+        Text(m, p, s, f"text {m}{p}{s}")
         for m in ("own", "mitigated") for p in "12" for s in "ab"
     ]  # fmt: skip
     write_sheets(texts, tmp_path, raters=2, seed=1)
@@ -153,7 +153,7 @@ def test_sheets_are_blinded_and_ratings_come_back(tmp_path: Path) -> None:
                 of = key[row["code"]]
                 fair = 5 if of["model"] == "mitigated" or of["side"] == "a" else 2
                 out.writerow({**row, "clarity": 4, "content": 3, "fairness": fair})
-    found = {r["model"]: r for r in summarise(read_sheets(tmp_path))}
+    found = {r.model: vars(r) for r in summarise(read_sheets(tmp_path))}
     assert found["own"]["relative_fairness"] == 3.0
     assert found["mitigated"]["relative_fairness"] == 0.0
     assert found["own"]["fairness_agreement"] == 1.0

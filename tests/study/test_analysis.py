@@ -10,8 +10,9 @@ import pyarrow.parquet as pq
 import pytest
 from scipy.stats import spearmanr
 
-from evenhand.study.analysis import Pair, Trust, analyse, as_table
+from evenhand.study.analysis import PAIR, analyse, as_table
 from evenhand.study.claims import findings
+from evenhand.study.correlation import Row, Trust
 from evenhand.study.points import columns_of, points_table
 from evenhand.study.recipe import parse_recipe
 
@@ -39,7 +40,7 @@ def made_runs(noise: float = 0.01, seed: int = 0) -> pa.Table:
     })  # fmt: skip
 
 
-def analysed(tmp_path: Path, runs: pa.Table) -> tuple[list[Pair], list[Trust]]:
+def analysed(tmp_path: Path, runs: pa.Table) -> tuple[list[Row], list[Trust]]:
     path = tmp_path / "runs.parquet"
     pq.write_table(runs, path)
     return analyse(path, columns_of(runs), RECIPE)
@@ -68,7 +69,7 @@ def test_a_planted_relation_is_found_with_scipys_coefficient(tmp_path: Path) -> 
     assert pair.q < 0.01
     assert {s.stratum: s.n for s in pair.strata} == {"balancing": 8, "attract_repel": 8}
     assert all(s.spearman > 0.9 for s in pair.strata)
-    assert pair.ceiling > 0.99
+    assert pair.trust.ceiling > 0.99
 
 
 def test_reliability_is_one_minus_the_ratio_of_variances(tmp_path: Path) -> None:
@@ -77,7 +78,7 @@ def test_reliability_is_one_minus_the_ratio_of_variances(tmp_path: Path) -> None
     values = runs.column("intrinsic:weat kato_weat7").to_numpy()
     expected = 1 - values[:3].var(ddof=1) / values[3:].var(ddof=1)
     assert found.reliability == pytest.approx(expected, abs=1e-12)
-    assert (found.n_replicates, found.n_modified) == (3, 16)
+    assert (found.n_replicates, found.n_points) == (3, 16)
 
 
 def test_without_replicates_reliability_is_undefined_with_a_reason(tmp_path: Path) -> None:
@@ -92,8 +93,8 @@ def test_a_noisy_column_leaves_no_room_and_the_sentence_says_so(tmp_path: Path) 
     at = runs.column_names.index("hate_speech:gender f1 gap")
     runs = runs.set_column(at, "hate_speech:gender f1 gap", pa.array(noisy))
     (pair,) = analysed(tmp_path, runs)[0]
-    assert pair.reliability_y < 0
-    assert pair.ceiling == 0.0
+    assert pair.trust.reliability_y < 0
+    assert pair.trust.ceiling == 0.0
     (claim,) = findings([pair], [])
     assert "cannot be told from no relation at all" in claim.sentence
 
@@ -110,12 +111,12 @@ def test_an_unfinished_task_leaves_no_pairs(tmp_path: Path) -> None:
     runs = made_runs().drop_columns(["hate_speech:gender f1 gap"])
     pairs, trust = analysed(tmp_path, runs)
     assert pairs == []
-    assert [t.metric for t in trust] == ["intrinsic:weat kato_weat7"]
+    assert [t.column for t in trust] == ["intrinsic:weat kato_weat7"]
 
 
 def test_pair_rows_become_columns_with_one_per_family(tmp_path: Path) -> None:
     runs = made_runs()
-    table = as_table(analysed(tmp_path, runs)[0])
+    table = as_table(analysed(tmp_path, runs)[0], PAIR)
     assert {"spearman", "spearman_balancing", "spearman_attract_repel", "ceiling"} <= set(
         table.column_names
     )

@@ -13,8 +13,8 @@ import typer
 from evenhand import plugins
 from evenhand.cli import output
 from evenhand.cli.from_settings import function, lazy_group, option, options
-from evenhand.cli.measure import show, spelled
 from evenhand.cli.options import Json
+from evenhand.cli.results import show, spelled
 
 
 def _named() -> dict[str, str]:

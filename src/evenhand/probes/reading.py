@@ -8,7 +8,7 @@ probe are listed in `plugins.READERS`. The command line makes its options from t
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, TypeVar
@@ -79,12 +79,12 @@ class RowsResult(Result):
         return {"measure": self.measure, "scores": scores} | told
 
 
-class Reader(Settings):
-    """Base of all readers: frozen settings, unknown settings refused.
+class Task(Settings):
+    """Settings that do something and end in a result; a command is made of each.
 
     Class attributes:
-        name: as in `evenhand measure NAME`.
-        help: what it measures, and which columns its input has; the first line is the short form.
+        name: how the command is called.
+        help: what it does, and what its input is; the first line is the short form.
         positional: settings that are arguments and not options, in their order.
     """
 
@@ -92,13 +92,24 @@ class Reader(Settings):
     help: ClassVar[str]
     positional: ClassVar[tuple[str, ...]] = ()
 
-    def read(self) -> Result:
-        """Read the files and measure."""
+    def work(self, say: Callable[[str], None]) -> Result:
+        """Do the work; `say` hears how it goes."""
         raise NotImplementedError
 
     def only(self, *names: str) -> dict[str, Any]:
         """Some of the settings by name, as the result keeps them."""
         return {name: getattr(self, name) for name in names}
+
+
+class Reader(Task):
+    """Base of all readers: what `evenhand measure NAME` reads from files."""
+
+    def work(self, say: Callable[[str], None]) -> Result:
+        return self.read()
+
+    def read(self) -> Result:
+        """Read the files and measure."""
+        raise NotImplementedError
 
 
 def readers() -> dict[str, type[Reader]]:

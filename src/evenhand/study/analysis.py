@@ -12,61 +12,22 @@ Three numbers stand beside each correlation, because each alone misleads:
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
 from evenhand.strict import plain
-from evenhand.study.correlation import Ceiling, CorrelationReader, Row, Stratum, reliabilities
+from evenhand.study.correlation import CorrelationReader, Row, Trust, reliabilities
 from evenhand.study.grid import ORIGINAL
 from evenhand.study.points import Columns
 from evenhand.study.recipe import Recipe
 
-NAN = float("nan")
 
-
-@dataclass(frozen=True)
-class Trust:
-    """How much of a column's spread over changed vectors is more than noise of training."""
-
-    metric: str
-    algorithm: str
-    noise_sd: float
-    n_replicates: int
-    spread_sd: float
-    n_modified: int
-    reliability: float
-    low: float
-    high: float
-    reason: str = ""
-
-
-@dataclass(frozen=True)
-class Pair:
-    """One correlation with what is needed to believe it."""
-
-    x: str
-    y: str
-    algorithm: str
-    n: int
-    spearman: float
-    low: float
-    high: float
-    p: float
-    q: float
-    pearson: float
-    kendall: float
-    reliability_x: float
-    reliability_y: float
-    ceiling: float
-    strata: tuple[Stratum, ...] = ()
-    reason: str = ""
-
-
-def analyse(path: Path, columns: Columns, recipe: Recipe) -> tuple[list[Pair], list[Trust]]:
-    """Every metric of the vectors against every one of the systems, per algorithm.
+def analyse(path: Path, columns: Columns, recipe: Recipe) -> tuple[list[Row], list[Trust]]:
+    """Every metric of the vectors against every one of the systems, per algorithm (`by`).
 
     Args:
         path: the table of runs; replicates of the original are its rows of that family.
@@ -75,14 +36,7 @@ def analyse(path: Path, columns: Columns, recipe: Recipe) -> tuple[list[Pair], l
     """
     again = f"family={ORIGINAL}"
     names = (*columns.intrinsic, *columns.extrinsic)
-    trust = reliabilities(path, names, by="algorithm", replicates=again) if names else []
-    known = [
-        Trust(
-            row.column, row.by or "", row.noise_sd, row.n_replicates, row.spread_sd, row.n_points,
-            row.reliability, row.low, row.high, row.reason or "",
-        )
-        for row in trust
-    ]  # fmt: skip
+    known = reliabilities(path, names, by="algorithm", replicates=again) if names else []
     if not columns.intrinsic or not columns.extrinsic:
         return [], known
     result = CorrelationReader(
@@ -96,26 +50,30 @@ def analyse(path: Path, columns: Columns, recipe: Recipe) -> tuple[list[Pair], l
         seed=recipe.seed,
         as_published=recipe.correlation.scipy_stream,
     ).read()
-    return [_pair(row) for row in result.rows], known
+    large = (tuple(s for s in row.strata if s.n > 2) for row in result.rows)
+    return [replace(row, strata=strata) for row, strata in zip(result.rows, large)], known
 
 
-def _pair(row: Row) -> Pair:
-    trust = row.trust or Ceiling(NAN, NAN, NAN, None)
-    return Pair(
-        row.x, row.y, row.by or "", row.n, row.spearman, row.low, row.high, row.p, row.q,
-        row.pearson, row.kendall, trust.reliability_x, trust.reliability_y, trust.ceiling,
-        strata=tuple(s for s in row.strata if s.n > 2), reason=row.reason or "",
-    )  # fmt: skip
+PAIR = (
+    "x", "y", "by", "n", "spearman", "low", "high", "p", "q", "pearson", "kendall",
+    "reliability_x", "reliability_y", "ceiling", "reason",
+)  # fmt: skip
+TRUST = (
+    "column", "by", "noise_sd", "n_replicates", "spread_sd", "n_points", "reliability", "low",
+    "high", "reason",
+)  # fmt: skip
+CALLED = {"by": "algorithm", "column": "metric", "n_points": "n_modified"}
 
 
-def as_table(rows: list[Any]) -> pa.Table:
-    """Dataclass rows as columns; strata become `spearman_<family>` and `n_<family>`."""
+def as_table(rows: Sequence[Row] | Sequence[Trust], names: Sequence[str]) -> pa.Table:
+    """Rows as columns; strata become `spearman_<family>` and `n_<family>`."""
     out: list[dict[str, Any]] = []
-    for row in rows:
-        values = {k: v for k, v in row.__dict__.items() if k != "strata"}
-        for part in getattr(row, "strata", ()):
-            values[f"spearman_{part.stratum}"] = part.spearman
-            values[f"n_{part.stratum}"] = part.n
-        out.append(plain(values))
-    names = list(dict.fromkeys(k for row in out for k in row))
-    return pa.table({n: pa.array([row.get(n) for row in out]) for n in names})
+    for row in plain(rows):
+        values = {CALLED.get(k, k): row.get(k) for k in names}
+        values["reason"] = row["reason"] or ""
+        for part in row.get("strata", ()):
+            values[f"spearman_{part['stratum']}"] = part["spearman"]
+            values[f"n_{part['stratum']}"] = part["n"]
+        out.append(values)
+    found = list(dict.fromkeys(k for row in out for k in row))
+    return pa.table({n: pa.array([row.get(n) for row in out]) for n in found})

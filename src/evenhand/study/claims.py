@@ -7,15 +7,14 @@ from collections.abc import Sequence
 
 from evenhand.runs.finding import Finding
 from evenhand.strict import record
-from evenhand.study.analysis import Pair, Trust
-from evenhand.study.correlation import LOW_CEILING
+from evenhand.study.correlation import LOW_CEILING, NO_CEILING, Row, Trust
 
 PROBE = "study"
 TASK_WORDS = {"hate_speech": "hate-speech", "coreference": "coreference"}
 FAMILIES = {"balancing": "corpus balancing", "attract_repel": "attract-repel"}
 
 
-def findings(pairs: Sequence[Pair], known: Sequence[Trust]) -> list[Finding]:
+def findings(pairs: Sequence[Row], known: Sequence[Trust]) -> list[Finding]:
     """One claim per pair of metrics, then one per metric about its reliability."""
     return [_correlation(p) for p in pairs] + [_reliability(r) for r in known]
 
@@ -33,10 +32,11 @@ def metric_words(column: str) -> str:
     return f"the {TASK_WORDS.get(stage, stage)} {name}"
 
 
-def _correlation(pair: Pair) -> Finding:
+def _correlation(pair: Row) -> Finding:
     x, y = metric_words(pair.x), metric_words(pair.y)
+    trust = pair.trust or NO_CEILING
     return Finding(
-        id=f"{PROBE}/{pair.algorithm}/{pair.x}/{pair.y}",
+        id=f"{PROBE}/{pair.by}/{pair.x}/{pair.y}",
         probe=PROBE,
         metric="spearman",
         value=pair.spearman,
@@ -47,13 +47,13 @@ def _correlation(pair: Pair) -> Finding:
         n=pair.n,
         detectable=detectable(pair.n),
         attribute=f"{x} ~ {y}",
-        model=pair.algorithm,
+        model=pair.by or "",
         sentence=_sentence(pair, x, y),
-        reason=pair.reason,
+        reason=pair.reason or "",
         method="Spearman over embeddings; p by permuted pairings, interval by bootstrap",
         details={
-            "x": pair.x, "y": pair.y, "ceiling": pair.ceiling,
-            "reliability_x": pair.reliability_x, "reliability_y": pair.reliability_y,
+            "x": pair.x, "y": pair.y, "ceiling": trust.ceiling,
+            "reliability_x": trust.reliability_x, "reliability_y": trust.reliability_y,
             "families": record(pair.strata),
         },
     )  # fmt: skip
@@ -73,12 +73,12 @@ def detectable(n: int) -> float:
     return math.tanh((1.959964 + 0.841621) * math.sqrt(1.06 / (n - 3)))
 
 
-def _sentence(pair: Pair, x: str, y: str) -> str:
+def _sentence(pair: Row, x: str, y: str) -> str:
     if math.isnan(pair.spearman):
-        return f"{pair.algorithm}: {x} against {y}: undefined, since {pair.reason}."
+        return f"{pair.by}: {x} against {y}: undefined, since {pair.reason}."
     way = "rises with" if pair.spearman >= 0 else "falls with"
     text = (
-        f"Over {pair.n} {pair.algorithm} embeddings {x} {way} {y}: Spearman "
+        f"Over {pair.n} {pair.by} embeddings {x} {way} {y}: Spearman "
         f"{pair.spearman:+.2f} [{pair.low:+.2f}, {pair.high:+.2f}]"
     )
     inside = [
@@ -88,25 +88,26 @@ def _sentence(pair: Pair, x: str, y: str) -> str:
     ]
     if inside:
         text += f"; inside families: {', '.join(inside)}"
-    if not math.isnan(pair.ceiling):
-        text += f"; noise leaves room for at most {pair.ceiling:.2f}"
-        if pair.ceiling < LOW_CEILING:
+    ceiling = (pair.trust or NO_CEILING).ceiling
+    if not math.isnan(ceiling):
+        text += f"; noise leaves room for at most {ceiling:.2f}"
+        if ceiling < LOW_CEILING:
             text += ", so this cannot be told from no relation at all"
     return text + "."
 
 
 def _reliability(row: Trust) -> Finding:
-    name = metric_words(row.metric)
+    name = metric_words(row.column)
     if row.reason:
-        sentence = f"{row.algorithm}: reliability of {name} is undefined: {row.reason}."
+        sentence = f"{row.by}: reliability of {name} is undefined: {row.reason}."
     else:
         sentence = (
-            f"{row.algorithm}: {name} has reliability {row.reliability:.2f} (replicates of the "
+            f"{row.by}: {name} has reliability {row.reliability:.2f} (replicates of the "
             f"unmodified vectors differ by sd {row.noise_sd:.4f}, changed vectors by "
             f"{row.spread_sd:.4f})."
         )
     return Finding(
-        id=f"{PROBE}/{row.algorithm}/reliability/{row.metric}",
+        id=f"{PROBE}/{row.by}/reliability/{row.column}",
         probe=PROBE,
         metric="reliability",
         value=row.reliability,
@@ -115,8 +116,8 @@ def _reliability(row: Trust) -> Finding:
         n=row.n_replicates,
         ideal=1.0,
         attribute=name,
-        model=row.algorithm,
+        model=row.by or "",
         sentence=sentence,
-        reason=row.reason,
+        reason=row.reason or "",
         method="1 - variance of replicates / variance over changed vectors",
     )

@@ -54,6 +54,9 @@ class Ceiling:
     note: str | None
 
 
+NO_CEILING = Ceiling(NAN, NAN, NAN, None)
+
+
 @dataclass(frozen=True)
 class Row:
     """One pair of columns; pairs with an empty cell are left out and counted in `n_missing`."""

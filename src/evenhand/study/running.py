@@ -187,8 +187,8 @@ class Study:
         writer.table("study", "points", points_table(runs))
         path = self.folder / "probes" / "study" / "items.parquet"
         pairs, known = analysis.analyse(path, columns_of(runs), self.recipe)
-        writer.table("study", "correlations", analysis.as_table(pairs))
-        writer.table("study", "reliability", analysis.as_table(known))
+        writer.table("study", "correlations", analysis.as_table(pairs, analysis.PAIR))
+        writer.table("study", "reliability", analysis.as_table(known, analysis.TRUST))
         rate = self.recipe.false_discovery_rate
         found = claims.findings(pairs, known)
         writer.findings([

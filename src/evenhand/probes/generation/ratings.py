@@ -9,27 +9,77 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from pydantic import Field
 
 from evenhand.corpora.tables import read_table
 from evenhand.errors import DataError
+from evenhand.probes.reading import Result, Seed, Shown, Task, listed
 from evenhand.runs.facts import read_facts
 from evenhand.stats import bootstrap
 
 SCALES = ("clarity", "content", "fairness")
+KEY = ("model", "pair", "side")
 
 
-def write_sheets(
-    texts: Sequence[Mapping[str, str]], folder: Path, *, raters: int = 5, seed: int = 0
-) -> None:
+@dataclass(frozen=True)
+class Text:
+    """A text to rate: whose, of which counterfactual pair, and which side of it."""
+
+    model: str
+    pair: str
+    side: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Rating:
+    """What one rater gave one text, from 1 to 5."""
+
+    rater: str
+    model: str
+    pair: str
+    side: str
+    clarity: float
+    content: float
+    fairness: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelRatings:
+    """Ratings of one model: means with 95 % intervals over pairs, and agreement of the raters.
+
+    `relative_fairness` is 0 when both sides of pairs are rated alike.
+    """
+
+    model: str
+    n_ratings: int
+    n_pairs: int
+    clarity: float
+    clarity_low: float
+    clarity_high: float
+    clarity_agreement: float
+    content: float
+    content_low: float
+    content_high: float
+    content_agreement: float
+    fairness: float
+    fairness_low: float
+    fairness_high: float
+    fairness_agreement: float
+    relative_fairness: float
+
+
+def write_sheets(texts: Sequence[Text], folder: Path, *, raters: int = 5, seed: int = 0) -> None:
     """One CSV per rater in its own order, and the key that says which text is whose.
 
     Args:
-        texts: rows with `model`, `pair`, `side` and `text`.
+        texts: what is rated.
         folder: sheets go here; keep `key.json` from the raters.
         raters: how many sheets.
         seed: of codes and orders.
@@ -43,14 +93,14 @@ def write_sheets(
             out = csv.writer(file)
             out.writerow(("code", "text", *SCALES))
             for i in rng.permutation(len(texts)):
-                out.writerow((codes[i], texts[i]["text"], "", "", ""))
-    key = {code: {k: v for k, v in row.items() if k != "text"} for code, row in zip(codes, texts)}
+                out.writerow((codes[i], texts[i].text, "", "", ""))
+    key = {c: {k: getattr(t, k) for k in KEY} for c, t in zip(codes, texts)}
     (folder / "key.json").write_text(json.dumps(key, indent=1) + "\n", encoding="utf-8")
 
 
 def read_texts(
     sources: Sequence[Path], *, pairs: int = 50, seed: int = 0
-) -> list[dict[str, str]]:  # fmt: skip
+) -> list[Text]:  # fmt: skip
     """Texts to rate, in whole pairs: from tables, or from run folders of the generation probe.
 
     Args:
@@ -60,10 +110,10 @@ def read_texts(
         seed: of the draw.
     """
     rows = [row for source in sources for row in _texts_of(source)]
-    sides: dict[tuple[str, str], list[dict[str, str]]] = {}
+    sides: dict[tuple[str, str], list[Text]] = {}
     for row in rows:
-        sides.setdefault((row["model"], row["pair"]), []).append(row)
-    whole = [key for key, found in sides.items() if len({r["side"] for r in found}) >= 2]
+        sides.setdefault((row.model, row.pair), []).append(row)
+    whole = [key for key, found in sides.items() if len({t.side for t in found}) >= 2]
     if not whole:
         raise DataError(
             f"{', '.join(map(str, sources))}: no pair with two sides. Accepted: rows of one model "
@@ -75,16 +125,15 @@ def read_texts(
     return [row for key in whole if key[1] in kept for row in sides[key][:2]]
 
 
-def _texts_of(source: Path) -> list[dict[str, str]]:
+def _texts_of(source: Path) -> list[Text]:
     if (source / "run.json").is_file():
         return _texts_of_run(source)
-    table = read_table(source, text=("model", "pair", "side", "text"))
-    table.require(("model", "pair", "side", "text"))
-    columns = [list(table.labels(name)) for name in ("model", "pair", "side", "text")]
-    return [dict(zip(("model", "pair", "side", "text"), row)) for row in zip(*columns)]
+    table = read_table(source, text=(*KEY, "text"))
+    table.require((*KEY, "text"))
+    return [Text(*row) for row in zip(*(table.labels(name) for name in (*KEY, "text")))]
 
 
-def _texts_of_run(folder: Path) -> list[dict[str, str]]:
+def _texts_of_run(folder: Path) -> list[Text]:
     import pyarrow.parquet as pq
 
     facts = read_facts(folder)
@@ -96,30 +145,31 @@ def _texts_of_run(folder: Path) -> list[dict[str, str]]:
     entry = facts["probes"][found[0]]
     items = pq.read_table(folder / "probes" / found[0] / "items.parquet").to_pylist()
     return [
-        {
-            "model": str(entry["model"]),
-            "pair": f"{row['axis']}/{row['key']}/{row['draw']}",
-            "side": str(row["group"]),
-            "text": f"{row['text']}{row['continuation']}",
-        }
+        Text(
+            str(entry["model"]),
+            f"{row['axis']}/{row['key']}/{row['draw']}",
+            str(row["group"]),
+            f"{row['text']}{row['continuation']}",
+        )
         for row in items
     ]
 
 
-def read_sheets(folder: Path) -> list[dict[str, Any]]:
+def read_sheets(folder: Path) -> list[Rating]:
     """All ratings joined with the key; empty or wrong cells are named."""
     try:
         key = json.loads((folder / "key.json").read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise DataError(f"{folder}/key.json: cannot be read ({error}).") from error
-    rows: list[dict[str, Any]] = []
+    rows: list[Rating] = []
     for path in sorted(folder.glob("rater*.csv")):
         with path.open(newline="", encoding="utf-8") as file:
             for number, row in enumerate(csv.DictReader(file), start=2):
                 if row.get("code") not in key:
                     raise DataError(f"{path}, line {number}: unknown code {row.get('code')!r}.")
-                marks = {s: _mark(path, number, s, row.get(s)) for s in SCALES}
-                rows.append({"rater": path.stem, **key[row["code"]], **marks})
+                of = key[row["code"]]
+                marks = (_mark(path, number, s, row.get(s)) for s in SCALES)
+                rows.append(Rating(path.stem, of["model"], of["pair"], of["side"], *marks))
     if not rows:
         raise DataError(f"{folder}: no sheets named rater*.csv.")
     return rows
@@ -135,48 +185,49 @@ def _mark(path: Path, line: int, scale: str, value: str | None) -> float:
     return mark
 
 
-def summarise(rows: Sequence[Mapping[str, Any]], seed: int = 0) -> list[dict[str, Any]]:
+def summarise(rows: Sequence[Rating], seed: int = 0) -> list[ModelRatings]:
     """Per model: means with intervals over pairs, relative fairness, agreement of the raters.
 
     Agreement is Krippendorff's alpha for interval data: 1 perfect, 0 what chance would give.
     """
     out = []
-    for model in dict.fromkeys(r["model"] for r in rows):
-        mine = [r for r in rows if r["model"] == model]
-        pairs = [r["pair"] for r in mine]
-        row: dict[str, Any] = {"model": model, "n_ratings": len(mine), "n_pairs": len(set(pairs))}
-        for scale in SCALES:
-            found = bootstrap.clustered([r[scale] for r in mine], pairs, seed=seed)
-            row |= {scale: float(found.estimate), f"{scale}_low": float(found.low),
-                    f"{scale}_high": float(found.high)}  # fmt: skip
-            row[f"{scale}_agreement"] = agreement(mine, scale)
-        row["relative_fairness"] = _relative(mine)
-        out.append(row)
+    for model in dict.fromkeys(r.model for r in rows):
+        mine = [r for r in rows if r.model == model]
+        pairs = [r.pair for r in mine]
+        said: dict[str, Any] = {}
+        for name in SCALES:
+            found = bootstrap.clustered([getattr(r, name) for r in mine], pairs, seed=seed)
+            said |= {name: float(found.estimate), f"{name}_low": float(found.low),
+                     f"{name}_high": float(found.high),
+                     f"{name}_agreement": agreement(mine, name)}  # fmt: skip
+        sizes = {"n_ratings": len(mine), "n_pairs": len(set(pairs))}
+        relative = _relative(mine)
+        out.append(ModelRatings(model=model, **sizes, **said, relative_fairness=relative))
     return out
 
 
-def _relative(rows: Sequence[Mapping[str, Any]]) -> float:
+def _relative(rows: Sequence[Rating]) -> float:
     """Mean over pairs and raters of |fairness of one side - fairness of the other|."""
     found: dict[tuple[str, str], list[float]] = {}
     for row in rows:
-        found.setdefault((row["rater"], row["pair"]), []).append(row["fairness"])
+        found.setdefault((row.rater, row.pair), []).append(row.fairness)
     gaps = [abs(v[0] - v[1]) for v in found.values() if len(v) == 2]
     return float(np.mean(gaps)) if gaps else float("nan")
 
 
-def agreement(rows: Sequence[Mapping[str, Any]], scale: str) -> float:
+def agreement(rows: Sequence[Rating], scale: str) -> float:
     """Krippendorff's alpha with squared differences; NaN when nobody rated the same text.
 
     alpha = 1 - D_within / D_total, both means of squared differences of two ratings.
 
-    >>> same = [{"rater": r, "pair": p, "side": "a", "fairness": v}
+    >>> same = [Rating(r, "m", p, "a", 3, 3, v)
     ...         for p, v in (("1", 1.0), ("2", 5.0)) for r in ("x", "y")]
     >>> agreement(same, "fairness")
     1.0
     """
     units: dict[tuple[str, str], list[float]] = {}
     for row in rows:
-        units.setdefault((row["pair"], row["side"]), []).append(row[scale])
+        units.setdefault((row.pair, row.side), []).append(getattr(row, scale))
     shared = [np.asarray(v) for v in units.values() if len(v) > 1]
     if not shared:
         return float("nan")
@@ -184,3 +235,67 @@ def agreement(rows: Sequence[Mapping[str, Any]], scale: str) -> float:
     within = sum(2 * len(v) * v.var() * len(v) / (len(v) - 1) for v in shared) / len(every)
     total = 2 * every.var() * len(every) / (len(every) - 1)
     return float(1 - within / total) if total > 0 else float("nan")
+
+
+@dataclass(frozen=True)
+class SheetsWritten(Result):
+    """Sheets that wait for raters."""
+
+    folder: str
+    raters: int
+    texts: int
+    models: Sequence[str]
+
+    def shown(self) -> Iterator[Shown]:
+        yield Shown(
+            f"{self.raters} sheets of {self.texts} texts in {self.folder}. Raters fill in clarity, "
+            "content and fairness from 1 to 5; keep key.json from them."
+        )
+        yield Shown(f"Then:      evenhand ratings score {self.folder}")
+
+
+class SheetsTask(Task):
+    name = "sheets"
+    help = "Write one shuffled sheet per rater; which text is whose stays in key.json."
+    positional = ("sources",)
+
+    sources: tuple[Path, ...] = Field(
+        description="Run folders of the generation probe, or tables with model, pair, side, text."
+    )
+    out: Path = Field(description="Folder for the sheets and the key.")
+    raters: int = Field(5, ge=1, description="How many sheets.")
+    pairs: int = Field(50, ge=1, description="Pairs of texts to draw of each model, at most.")
+    seed: Seed = 0
+
+    def work(self, say: Callable[[str], None]) -> SheetsWritten:
+        texts = read_texts(self.sources, pairs=self.pairs, seed=self.seed)
+        write_sheets(texts, self.out, raters=self.raters, seed=self.seed)
+        models = list(dict.fromkeys(t.model for t in texts))
+        return SheetsWritten(str(self.out), self.raters, len(texts), models)
+
+
+@dataclass(frozen=True)
+class RatingsResult(Result):
+    """What the raters said of each model."""
+
+    folder: str
+    models: Sequence[ModelRatings]
+
+    def shown(self) -> Iterator[Shown]:
+        keys = ("model", *SCALES, "relative_fairness", "fairness_agreement", "n_ratings")
+        yield listed(
+            "ratings (relative fairness: 0 is best; agreement: 1 is perfect, 0 is chance)",
+            self.models, keys,
+        )  # fmt: skip
+
+
+class ScoreTask(Task):
+    name = "score"
+    help = "Means with intervals, relative fairness within pairs, and agreement of the raters."
+    positional = ("folder",)
+
+    folder: Path = Field(description="Folder with the filled-in sheets and key.json.")
+    seed: Seed = 0
+
+    def work(self, say: Callable[[str], None]) -> RatingsResult:
+        return RatingsResult(str(self.folder), summarise(read_sheets(self.folder), seed=self.seed))

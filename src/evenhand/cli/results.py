@@ -1,0 +1,76 @@
+"""Commands made of tasks: options in, one call, a result out as JSON or tables."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from evenhand.cli import output
+from evenhand.cli.from_settings import function, lazy_group, option, options
+from evenhand.cli.options import Json
+
+if TYPE_CHECKING:
+    from typer.core import TyperGroup
+
+    from evenhand.probes.reading import Shown, Task
+
+
+def command(task: type[Task], what: str) -> Callable[..., None]:
+    """The command of a task; `what` it is called in messages."""
+    from evenhand.settings import filled
+
+    def work(json: str | None = None, **given: Any) -> None:
+        with output.notes():
+            result = filled(task, given, what, spelled).work(say)
+        if not output.write_json(result.as_dict(), json):
+            for part in result.shown():
+                show(part)
+        elif json != "-":
+            typer.echo(f"Written: {json}", err=True)
+
+    parameters = [*options(task, task.positional), option("json", Json, None)]
+    return function(work, parameters, task.help)
+
+
+def commands(places: Mapping[str, str], group: str) -> type[TyperGroup]:
+    """The group of tasks at "module:class"; each is imported when it is asked for."""
+
+    def load(name: str) -> Callable[..., None] | None:
+        if name not in places:
+            return None
+        module, _, task = places[name].partition(":")
+        return command(getattr(importlib.import_module(module), task), f"{group} {name}")
+
+    return lazy_group(lambda: dict.fromkeys(places, ""), load)
+
+
+def spelled(setting: str) -> str:
+    """A setting as it stands on the command line."""
+    return f"--{setting.replace('_', '-')}"
+
+
+def say(line: str) -> None:
+    """What a long work says on its way."""
+    output.console(stderr=True).print(f"  {line}", markup=False)
+
+
+def show(part: Shown) -> None:
+    """One table, or one note, for people."""
+    from rich.table import Table
+    from rich.text import Text
+
+    screen = output.console()
+    title = Text(output.clean(part.title))
+    if not part.head:
+        screen.print(title, soft_wrap=True)
+        return
+    table = Table(title=title, title_justify="left", box=None, pad_edge=False)
+    for k, name in enumerate(part.head):
+        numbers = k > 0 and all(row[k][:1] in "+-[<0123456789" for row in part.rows)
+        table.add_column(Text(name), justify="right" if numbers else "left", overflow="fold")
+    for row in part.rows:
+        table.add_row(*(Text(output.clean(cell)) for cell in row))
+    screen.print(table)

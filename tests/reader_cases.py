@@ -1,0 +1,153 @@
+"""One small, valid input for each `evenhand measure NAME`, as words of a command line."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+import made_runs
+from evenhand.words.conll import Document, write_conll
+from made_benchmarks import stereoset_gold
+
+Make = Callable[[Path], list[str]]
+FEW = ["--resamples", "20"]
+
+
+def _csv(folder: Path, head: str, rows: list[str]) -> str:
+    path = folder / "table.csv"
+    path.write_text("\n".join([head, *rows]) + "\n")
+    return str(path)
+
+
+def underspecified(folder: Path) -> list[str]:
+    head = "template,attribute,first,second,negated,score_first,score_second"
+    rows = [
+        f"{t},{a},{one},{two},{n},0.{5 + n},0.{4 - n}"
+        for t in "tu" for a in "xy" for one, two in (("A", "B"), ("B", "A"), ("A", "C"), ("C", "A"))
+        for n in (0, 1)
+    ]  # fmt: skip
+    return [_csv(folder, head, rows), *FEW, "--samples", "99"]
+
+
+def association(folder: Path) -> list[str]:
+    vectors = folder / "v.txt"
+    vectors.write_text("art 1 0.1\nmath 0.1 1\nshe 1 0\nhe 0 1\n")
+    tests = folder / "t.json"
+    tests.write_text(json.dumps({"t": {"x": ["art"], "y": ["math"], "a": ["she"], "b": ["he"]}}))
+    return ["--vectors", str(vectors), "--tests", str(tests)]
+
+
+def discovery(folder: Path) -> list[str]:
+    rows = [f"{g},{n},c,so {w},{k % 2}" for g, names in (("A", "ab"), ("B", "cd")) for n in names
+            for k, w in enumerate(("kind", "rude", "odd"))]  # fmt: skip
+    head = "group,name,context,distractor,success"
+    pair = ["--group-a", "A", "--group-b", "B", "--min-count", "1"]
+    return [_csv(folder, head, rows), *pair, *FEW]
+
+
+def stereoset(folder: Path) -> list[str]:
+    rows = [{"id": f"{n}{k}", "score": 0.1 * i} for n in "xy" for i, k in enumerate("sau")]
+    path = folder / "p.json"
+    path.write_text(json.dumps({"intrasentence": rows}))
+    return [str(path), "--gold", str(stereoset_gold(folder)), *FEW]
+
+
+def crows_pairs(folder: Path) -> list[str]:
+    head = "sent_more_score,sent_less_score,stereo_antistereo,bias_type"
+    return [_csv(folder, head, ["-1,-2,stereo,age", "-2,-1,antistereo,age"]), *FEW]
+
+
+def bbq(folder: Path) -> list[str]:
+    told = {
+        "question_index": "1", "category": "Age", "question_polarity": "neg", "label": 2,
+        "answer_info": {"ans0": ["Ann", "old"], "ans1": ["Bea", "nonOld"],
+                        "ans2": ["Not known", "unknown"]},
+        "additional_metadata": {"stereotyped_groups": ["old"]}, "question": "Who?",
+        "context": "Ann and Bea met.", "ans0": "Ann", "ans1": "Bea", "ans2": "Not known",
+        "context_condition": "ambig",
+    }  # fmt: skip
+    data = folder / "Age.jsonl"
+    data.write_text("\n".join(json.dumps({**told, "example_id": k}) for k in range(4)))
+    rows = [f"{k},Age,{'ABC'[k % 3]}" for k in range(4)]
+    return [_csv(folder, "example_id,category,prediction", rows), "--data", str(data), *FEW]
+
+
+def honest(folder: Path) -> list[str]:
+    rows = [f"nice,{i},female_young" for i in "ab"] + [f"stupid,{i},male_young" for i in "cd"]
+    return [_csv(folder, "completion,identity,category", rows), *FEW]
+
+
+def ceat(folder: Path) -> list[str]:
+    return [_csv(folder, "effect_size,variance", ["0.4,0.1", "0.6,0.1"])]
+
+
+def _conll(path: Path, wrong: int = 0) -> str:
+    tokens = ("The", "cook", "met", "the", "maid", "as", "he", "left")
+    right, other = ((0, 2), (6, 7)), ((3, 5), (6, 7))
+    documents = [
+        Document(f"d{k}", tokens, (8,), (other if k < wrong else right,)) for k in range(4)
+    ]
+    write_conll(documents, path)
+    return str(path)
+
+
+def coreference(folder: Path) -> list[str]:
+    gold, said = _conll(folder / "gold.conll"), _conll(folder / "said.conll", wrong=1)
+    return [said, "--gold", gold, *FEW]
+
+
+def winobias(folder: Path) -> list[str]:
+    for kind in ("type1", "type2"):
+        for side in ("pro", "anti"):
+            _conll(folder / f"test_{kind}_{side}_stereotype.v4_auto_conll")
+    return ["head-match", "--data", str(folder), *FEW]
+
+
+def gaps(folder: Path) -> list[str]:
+    rows = [f"{k % 2},{k % 3 == 0:d},{'ab'[k % 2]}" for k in range(20)]
+    return [_csv(folder, "label,predicted,group", rows), "--first", "a", "--second", "b", *FEW]
+
+
+def correlation(folder: Path) -> list[str]:
+    rng = np.random.default_rng(0)
+    rows = [f"{x:.3f},{x + rng.normal():.3f}" for x in rng.normal(size=8)]
+    return [_csv(folder, "x,y", rows), "--x", "x", "--y", "y", "--resamples", "99"]
+
+
+def discovered(folder: Path) -> str:
+    """A run with the tables of a discovery probe."""
+    words = {"group_a": ["A"] * 2, "group_b": ["B"] * 2, "word": ["kind", "rude"],
+             "d": [0.2, -0.3], "q": [0.01, 0.02]}  # fmt: skip
+    shown = {"situation": ["Tia sang."], "answer": ["happy"], "distractor": ["sad"]}
+    tables = {"discovery": {"words": pa.table(words), "distractors": pa.table(shown)}}
+    made_runs.write(folder / "run", made_runs.facts(), [], tables)
+    return str(folder / "run")
+
+
+def traits(folder: Path) -> list[str]:
+    words = _csv(folder, "word,trait,annotator", ["kind,warm,1"])
+    return [discovered(folder), "--words", words, "--group-a", "A", "--group-b", "B"]
+
+
+def suggest_traits(folder: Path) -> list[str]:
+    (folder / "v.txt").write_text("kind 1 0.2\nrude 0.1 1\nwarm 1 0\ncold 0 1\n")
+    vectors = ["--vectors", str(folder / "v.txt")]
+    return [discovered(folder), "--group-a", "A", "--group-b", "B", *vectors]
+
+
+def validity(folder: Path) -> list[str]:
+    head = "situation,answer,distractor,grammar,fluency,plausibility,similarity"
+    return ["--sheet", _csv(folder, head, ["s,a,d,5,4,1,2", "s,a,e,4,4,2,1"])]
+
+
+CASES: dict[str, Make] = {
+    "underspecified": underspecified, "association": association, "discovery": discovery,
+    "stereoset": stereoset, "crows-pairs": crows_pairs, "bbq": bbq, "honest": honest,
+    "ceat": ceat, "coreference": coreference, "winobias": winobias, "gaps": gaps,
+    "correlation": correlation, "traits": traits, "suggest-traits": suggest_traits,
+    "validity": validity,
+}  # fmt: skip
