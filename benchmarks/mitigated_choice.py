@@ -6,7 +6,7 @@
         --data SOCIAL_IQA [--steps 400] [--limit 12000]
 
 `posthoc` fits each method, saves it, runs recipes/sodapop-mitigated.toml on every model and writes
-OUT/posthoc.json: what linear probes read, task accuracy, words that persisted, shrank or appeared.
+OUT/posthoc.json: what classifiers read, task accuracy, words that persisted, shrank or appeared.
 `trained` continues masked-LM training (plain, cda, dropout), fine-tunes each on the same Social IQa
 questions, and does the same (OUT/trained.json), with the plainly trained model as "before".
 """
@@ -39,8 +39,8 @@ def suite(arguments: argparse.Namespace) -> Any:
 def posthoc(arguments: argparse.Namespace) -> dict[str, Any]:
     from evenhand.mitigations.hidden import fit as hidden
     from evenhand.mitigations.hidden.axes import axis_data
+    from evenhand.mitigations.hidden.mitigation import HiddenMitigation
     from evenhand.models.loading.resolver import resolve
-    from evenhand.models.loading.saved_hidden import save_hidden
 
     out = Path(arguments.out)
     models = {"before": arguments.model}
@@ -53,21 +53,21 @@ def posthoc(arguments: argparse.Namespace) -> dict[str, Any]:
                 continue
             for layer in arguments.layers.split(","):
                 begun = time.monotonic()
-                fitted = hidden.fit(base, data, hidden.Settings(method, axis, (layer,)))
+                asked = HiddenMitigation(method=method, axis=axis, layers=(layer,))
+                fitted = hidden.fit(base, data, asked)
                 name = f"{method}-{axis.split(':')[0]}-{layer}"
-                facts = {"method": method, "axis": axis, "probes": list(fitted.probes)}
-                save_hidden(out / name, fitted.edit, base, arguments.model, facts)
+                fitted.save(out / name)
                 models[name] = str(out / name)
                 rows.append({
                     "name": name, "seconds_fit": round(time.monotonic() - begun, 1),
-                    **fitted.probes[0], "notes": list(fitted.notes),
+                    **fitted.facts["readers"][0], "notes": fitted.facts["notes"],
                 })  # fmt: skip
                 print(json.dumps(rows[-1]), flush=True)
     return {"fitted": rows, **compared(arguments, models)}
 
 
 def trained(arguments: argparse.Namespace) -> dict[str, Any]:
-    from evenhand.mitigations.head.openings import read_texts
+    from evenhand.corpora.passages import read_texts
     from evenhand.train import choice, masked
 
     out, data = Path(arguments.out), Path(arguments.data)

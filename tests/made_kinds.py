@@ -142,28 +142,53 @@ def study(folder: Path) -> Run:
 def mitigation(folder: Path) -> Run:
     """The model as it was and four settings, of which the last was chosen."""
     known = made_runs.facts()
+    known["kind"] = "mitigation"
     known["work"]["suite"] = {"name": "tradeoff", "false_discovery_rate": 0.05, "probe": []}
+    line = "evenhand mitigate tiny-model --method a-inlp --axis gender --seed 0 --out DIR"
+    known["work"]["command"] = line.split()
+    told = {
+        "buys": "Yes, by 80% between gender contexts (a-inlp, 4 rounds, alpha 1.0).",
+        "costs": ["Perplexity 50.000 before, 50.800 after (+1.6%)."],
+        "sure": ["95 % interval of the fall: 50% to 90%, over 30 held-out pairs of contexts."],
+    }
     known["probes"] = {
         "tradeoff": {
-            "probe": "tradeoff", "title": "What does it buy, and what does it cost?",
-            "summary": {}, "settings": {"method": "a-inlp", "axis": "gender", "max_increase": 0.02},
+            "probe": "tradeoff", "family": "head",
+            "title": "What does it buy, and what does it cost?", "summary": {"told": told},
+            "settings": {"method": "a-inlp", "axis": "gender"},
         }
     }  # fmt: skip
-    points = [
-        {"method": "a-inlp", "rounds": rounds, "alpha": alpha, "hellinger2": gap,
-         "hellinger2_median": gap / 2, "perplexity": 50 * (1 + more), "increase": more}
-        for rounds, alpha, gap, more in (
-            (1, "0.0", 0.1, 0.0), (1, "0.5", 0.08, 0.001), (1, "1.0", 0.06, 0.004),
-            (4, "learned", 0.05, 0.008), (4, "1.0", 0.02, 0.016),
-        )
-    ]  # fmt: skip
-    claim = Finding(
-        "tradeoff/reduction", "tradeoff", "relative_fall", 1 - 0.02 / 0.1,
-        "a-inlp lowers the measured gap by 80%.", 0.5, 0.9, n=30, attribute="gender",
-        model="tiny-model", detected=True,
-    )  # fmt: skip
+    points = [{**row, "chosen": place == 4} for place, row in enumerate(SETTINGS)]
     tables = {"tradeoff": {"points": pa.Table.from_pylist(points)}}
-    return made_runs.write(folder, known, [claim], tables)
+    return made_runs.write(folder, known, [FALL], tables)
+
+
+def older_mitigation(folder: Path) -> Run:
+    """As folders were before runs had a kind."""
+    known = made_runs.facts()
+    known.pop("kind", None)
+    known["work"]["suite"] = {"name": "tradeoff", "false_discovery_rate": 0.05, "probe": []}
+    known["probes"] = {
+        "tradeoff": {"probe": "tradeoff", "title": "What does it buy?", "summary": {},
+                     "settings": {"method": "a-inlp", "axis": "gender", "max_increase": 0.02}}
+    }  # fmt: skip
+    tables = {"tradeoff": {"points": pa.Table.from_pylist(SETTINGS)}}
+    return made_runs.write(folder, known, [FALL], tables)
+
+
+SETTINGS = [
+    {"method": "a-inlp", "rounds": rounds, "alpha": alpha, "hellinger2": gap,
+     "hellinger2_median": gap / 2, "perplexity": 50 * (1 + more), "increase": more}
+    for rounds, alpha, gap, more in (
+        (1, "0.0", 0.1, 0.0), (1, "0.5", 0.08, 0.001), (1, "1.0", 0.06, 0.004),
+        (4, "learned", 0.05, 0.008), (4, "1.0", 0.02, 0.016),
+    )
+]  # fmt: skip
+FALL = Finding(
+    "tradeoff/reduction", "tradeoff", "relative_fall", 1 - 0.02 / 0.1,
+    "a-inlp lowers the measured gap by 80%.", 0.5, 0.9, n=30, attribute="gender",
+    model="tiny-model", detected=True,
+)  # fmt: skip
 
 
 NUMBERS = {

@@ -33,6 +33,7 @@ _HOMES = {
     "Finding": "evenhand.runs.finding",
     "compare": "evenhand.audit.comparison",
     "gate": "evenhand.audit.gate",
+    "mitigate": "evenhand.mitigations.running",
     "EvenhandError": "evenhand.errors",
 }
 _RENAMED = {"load_model": "resolve"}
@@ -56,6 +57,7 @@ __all__ = [
     "load_suite",
     "make_probe",
     "measure",
+    "mitigate",
     "resume",
 ]
 
@@ -67,6 +69,7 @@ if TYPE_CHECKING:
     from evenhand.audit.planning import check
     from evenhand.audit.suites import load_suite
     from evenhand.errors import EvenhandError
+    from evenhand.mitigations.running import mitigate
     from evenhand.models.adapters.scripted import ScriptedModel
     from evenhand.models.loading.resolver import resolve as load_model
     from evenhand.models.protocol import LoadOptions, Model

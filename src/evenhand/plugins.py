@@ -45,7 +45,13 @@ BUILT_IN: dict[str, dict[str, str]] = {
         "seat": "evenhand.probes.seat.probe:Seat",
         "ceat": "evenhand.probes.ceat.probe:Ceat",
     },
-    MITIGATIONS: {},
+    MITIGATIONS: {
+        "head": "evenhand.mitigations.head.mitigation:HeadMitigation",
+        "hidden": "evenhand.mitigations.hidden.mitigation:HiddenMitigation",
+        "reweighting": "evenhand.mitigations.reweighting.mitigation:ReweightingMitigation",
+        "training": "evenhand.mitigations.training.mitigation:TrainingMitigation",
+        "vectors": "evenhand.mitigations.vectors.mitigation:VectorMitigation",
+    },
     MODELS: {
         "causal": "evenhand.models.adapters.causal:CausalModel",
         "masked": "evenhand.models.adapters.masked:MaskedModel",

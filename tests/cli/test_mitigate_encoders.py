@@ -63,15 +63,15 @@ def done(tiny: Any, suite: Path, words: Path, tmp_path_factory: pytest.TempPathF
     return folder, json.loads(ran.stdout)
 
 
-def test_it_prints_one_object_with_probes_their_range_of_chance_and_the_paired_proof(
+def test_it_prints_one_object_with_classifiers_their_range_of_chance_and_the_paired_proof(
     done: tuple[Path, dict[str, Any]],
 ) -> None:
     folder, result = done
-    probe = result["probes"][0]
-    assert probe["relearned_before"] > probe["relearned_after"] + 0.1  # an untrained model: weak
-    assert probe["test_chance_low"] <= probe["test_after"] <= probe["test_chance_high"]
+    row = result["readers"][0]
+    assert row["relearned_before"] > row["relearned_after"] + 0.1  # an untrained model: weak
+    assert row["test_chance_low"] <= row["test_after"] <= row["test_chance_high"]
     assert result["changes"][0]["items"]
-    assert json.loads((folder / "proof" / "proof.json").read_text())["probes"] == result["probes"]
+    assert json.loads((folder / "proof" / "proof.json").read_text())["readers"] == result["readers"]
 
 
 def test_what_it_wrote_scores_equal_to_the_bit_in_two_fresh_processes_and_unlike_the_base(
@@ -141,8 +141,8 @@ def test_half_precision_works_and_the_same_method_on_top_says_what_it_was_fitted
     options = ("--axis", str(words), "--suite", str(suite), "--dtype", "bfloat16")
     once = mitigate(tmp_path, tiny("masked"), "--method", "leace", *options)
     assert once.returncode == 0, once.stderr
-    probe = json.loads(once.stdout)["probes"][0]
-    assert probe["test_chance_low"] <= probe["test_after"] <= probe["test_chance_high"]
+    row = json.loads(once.stdout)["readers"][0]
+    assert row["test_chance_low"] <= row["test_after"] <= row["test_chance_high"]
     (tmp_path / "made").rename(tmp_path / "first")
     twice = mitigate(tmp_path, "first", "--method", "leace", *options)
     assert twice.returncode == 0, twice.stderr
@@ -171,17 +171,19 @@ def test_kinds_without_a_probe_are_mitigated_and_say_what_was_not_compared(
 @pytest.mark.parametrize("kind", ["encoder", "classifier", "span", "choice"])
 def test_kinds_that_cannot_be_reweighted_are_refused(kind: str, tiny: Any, tmp_path: Path) -> None:
     ran = mitigate(tmp_path, tiny(kind), "--method", "reweighting", "--axis", "gender")
-    assert_one_paragraph(ran, f"({kind}) cannot be re-weighted", "masked or causal")
+    assert_one_paragraph(ran, f"({kind}) cannot be mitigated by 'reweighting'", "masked or causal")
     assert not (tmp_path / "made").exists()
 
 
 @pytest.mark.parametrize("axis", ["gender", "race", "religion", "names:Anna,Omar"])
 @pytest.mark.parametrize(("kind", "form"), [("choice", "qa"), ("masked", "lm"), ("span", "qa")])
 def test_the_suite_of_the_proof_can_be_asked_for_every_axis(
-    axis: str, kind: str, form: str, tmp_path: Path
+    axis: str, kind: str, form: str
 ) -> None:
-    from evenhand.cli.mitigate_encoders import Asked, proof_suite
+    from evenhand.mitigations.hidden.mitigation import HiddenMitigation
 
-    entry = proof_suite(Asked("model", tmp_path, "inlp", axis), kind).entries[0]
+    suite = HiddenMitigation(method="inlp", axis=axis).proof_suite(kind)
+    assert suite is not None
+    entry: Any = suite.entries[0]
     design = entry.probe.design(form, 0)
     assert len(design) == 20 * 2 * 8

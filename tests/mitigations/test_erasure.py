@@ -15,8 +15,8 @@ from evenhand.errors import DataError, SpecError
 from evenhand.mitigations.erasing.erasure import (
     Features,
     erase,
+    fresh_accuracy,
     majority,
-    probe_accuracy,
     read_features,
 )
 from evenhand.mitigations.erasing.leace import leace
@@ -110,14 +110,14 @@ def test_leace_changes_less_than_erasing_the_same_directions_orthogonally() -> N
     assert np.square(found(X) - X).sum(1).mean() <= orthogonal * (1 + 1e-9)
 
 
-def test_a_fresh_probe_falls_to_the_majority() -> None:
+def test_a_fresh_classifier_falls_to_the_majority() -> None:
     X, y = make(3_000, 30)
     data = Features(X, y, split(3_000))
     for method in ("leace", "inlp"):
-        report = erase(data, method=method, rounds=9).report
+        report = erase(data, method=method, rounds=9).as_dict()
         assert report["accuracy_before"] > 0.8
         assert report["accuracy_after"] <= report["majority"] + 0.06
-    stopped = erase(data, method="inlp", rounds=30, stop_at_majority=True).report
+    stopped = erase(data, method="inlp", rounds=30, stop_at_majority=True).as_dict()
     assert stopped["rank_removed"] < 30
     assert "stopping rule" in stopped["reason"]
 
@@ -150,7 +150,7 @@ def test_the_command_writes_the_contract(tmp_path: Path) -> None:
         assert report["rank_removed"] == {"inlp": 6, "leace": 2}[method]
         data = Features(X, y, split(600))
         assert report["majority"] == majority(data)
-        assert report["accuracy_before"] == pytest.approx(probe_accuracy(data), abs=0.01)
+        assert report["accuracy_before"] == pytest.approx(fresh_accuracy(data), abs=0.01)
         with np.load(out, allow_pickle=False) as saved:
             assert saved["P"].shape == (12, 12)
             assert np.linalg.matrix_rank(saved["P"], tol=1e-8) == 12 - report["rank_removed"]

@@ -14,7 +14,8 @@ import pytest
 
 from evenhand.errors import ModelError, SpecError
 from evenhand.mitigations.head import fit as job
-from evenhand.mitigations.head.save import export, save
+from evenhand.mitigations.head.mitigation import HeadMitigation
+from evenhand.mitigations.head.save import export
 from evenhand.mitigations.head.subspace import bias_subspace, model_subspace, sensitivities
 from evenhand.mitigations.head.tradeoff import Bench, Candidate, Held, area, pareto, pick
 from evenhand.models.edits.head import HeadEdit
@@ -183,13 +184,14 @@ def test_identical_contexts_are_exactly_zero_apart(model: Any) -> None:
             assert (np.asarray(value) == 0).all()
 
 
-def fitted(model: Any, edit: HeadEdit) -> job.Fitted:
+def fitted(model: Any, edit: HeadEdit) -> job.FittedHead:
     rng = np.random.default_rng(0)
     states = model.last_states(CONTEXTS)
     held = Held(states[:2], states[1:], states, rng.integers(0, 50, 3), np.arange(3))
     bench = Bench(model, held)
     point = bench.judge(Candidate("inlp", 1, edit), (0.0, 1.0), full=True)
-    return job.Fitted(edit, job.Settings(method="inlp"), point[1], point[0], tuple(point), {})
+    asked = HeadMitigation(method="inlp")
+    return job.FittedHead(asked, model, {}, edit, point[1], point[0], tuple(point))
 
 
 def test_a_saved_mitigation_loads_and_is_refused_by_another_model(
@@ -197,19 +199,18 @@ def test_a_saved_mitigation_loads_and_is_refused_by_another_model(
 ) -> None:
     from evenhand.models.adapters.causal import CausalModel
     from evenhand.models.loading.resolver import resolve
-    from evenhand.models.loading.saved import load_mitigated
 
     edit = edit_of(model, alpha=0.4)
-    save(fitted(model, edit), model, model.source, tmp_path / "m")
+    fitted(model, edit).save(tmp_path / "m")
     again: Any = resolve(str(tmp_path / "m"))
     np.testing.assert_allclose(
         distribution(again, CONTEXTS), distribution(model.with_head(edit), CONTEXTS), atol=1e-6
     )
     other = CausalModel(tiny("causal" if model.name != "causal" else "gpt2"), "other")
     with pytest.raises(ModelError, match="does not fit model 'other'.*evenhand mitigate other"):
-        load_mitigated(tmp_path / "m", other)
+        HeadMitigation.load(tmp_path / "m", other)
     with pytest.raises(SpecError, match="not empty"):
-        save(fitted(model, edit), model, model.source, tmp_path / "m")
+        fitted(model, edit).save(tmp_path / "m")
 
 
 CHECK = """
@@ -254,11 +255,11 @@ def test_wrong_settings_are_named(model: Any) -> None:
     with pytest.raises(SpecError, match="alpha is '1.5'"):
         edit_of(model, alpha=1.5)
     with pytest.raises(SpecError, match="--alpha '-0.1'"):
-        job.Settings(alpha=-0.1)
+        HeadMitigation(alpha=-0.1)
     with pytest.raises(SpecError, match="--alpha 'often'"):
-        job.Settings(alpha="often")
+        HeadMitigation(alpha="often")
     with pytest.raises(SpecError, match="unknown method 'ainlp'"):
-        job.Settings(method="ainlp")
+        HeadMitigation(method="ainlp")
     with pytest.raises(SpecError, match="unknown mixture"):
         edit_of(model, mixture="both")
     with pytest.raises(ModelError, match="hidden size 7"):
@@ -345,10 +346,10 @@ def test_top_tokens_by_blocks_equal_a_full_sort(tail: int) -> None:
 def test_a_plain_hugging_face_model_can_be_mitigated_and_freed(model: Any, tmp_path: Path) -> None:
     import torch
 
-    from evenhand.models.loading.saved import attach
+    from evenhand.mitigations.head.save import attach
 
     edit = edit_of(model, alpha=0.4)
-    save(fitted(model, edit), model, model.source, tmp_path / "m")
+    fitted(model, edit).save(tmp_path / "m")
     ids = torch.tensor([model.tokenizer(CONTEXTS[0], add_special_tokens=False).input_ids])
     own = model.model(input_ids=ids).logits[0, -1].softmax(-1)
     handles = attach(tmp_path / "m", model.model, model.tokenizer)

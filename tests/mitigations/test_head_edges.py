@@ -11,7 +11,7 @@ import pytest
 
 from evenhand.errors import ModelError, SpecError
 from evenhand.mitigations.head import fit as job
-from evenhand.mitigations.head.save import save
+from evenhand.mitigations.head.mitigation import HeadMitigation
 from evenhand.mitigations.head.tradeoff import Bench, Candidate, Held, _against
 from evenhand.models.edits.head import AppliedEdit, HeadEdit
 from in_process import evenhand
@@ -160,14 +160,15 @@ def test_a_plain_model_with_other_weights_is_refused_without_a_tokenizer(
     import torch
     import transformers
 
-    from evenhand.models.loading.saved import ARRAYS, FACTS, attach
+    from evenhand.mitigations.head.save import attach
+    from evenhand.mitigations.saved import ARRAYS, FACTS
 
     edit = edit_of(model, alpha=0.4)
     states = model.last_states(CONTEXTS)
     held = Held(states[:1], states[1:], states, np.array([7, 8]), np.array([0, 1]))
     points = Bench(model, held).judge(Candidate("inlp", 1, edit), (0.0, 1.0), full=True)
-    fitted = job.Fitted(edit, job.Settings(), points[1], points[0], tuple(points), {})
-    save(fitted, model, model.source, tmp_path / "m")
+    asked = HeadMitigation()
+    job.FittedHead(asked, model, {}, edit, points[1], points[0], tuple(points)).save(tmp_path / "m")
     for handle in attach(tmp_path / "m", model.model):
         handle.remove()
     torch.manual_seed(5)
@@ -190,7 +191,7 @@ def test_a_plain_model_with_other_weights_is_refused_without_a_tokenizer(
     [
         (["--axis", "age"], "unknown axis 'age'. Known: gender, religion"),
         (["--mixture", "both"], "unknown mixture 'both'"),
-        (["--max-perplexity-increase", "-5%"], "--max-perplexity-increase '-0.05'"),
+        (["--max-perplexity-increase", "-5%"], "--max-perplexity-increase '-5%'"),
         (["--max-perplexity-increase", "nan"], "--max-perplexity-increase 'nan'"),
         (["--vectors", "nope"], "'nope' is neither a file nor a known name"),
         (["--stereoset", "nope.json"], "nope.json: no such file"),
@@ -217,5 +218,5 @@ def test_a_mistake_is_named_before_any_work(
 def test_a_limit_that_no_setting_meets_is_not_passed_over(model: Any) -> None:
     point = job.Point("inlp", 1, 1, 1.0, "probability", 0.1, 0.1, 0.1, 20.0, 0.5, 0.1, 0.1, 1.0)
     with pytest.raises(SpecError, match=r"the mildest needs 50.0%.*--max-perplexity-increase"):
-        job._choose([point, point], job.Settings(method="inlp"))
-    assert job._choose([point], job.Settings(method="leace")) is point
+        job._choose([point, point], HeadMitigation(method="inlp"))
+    assert job._choose([point], HeadMitigation(method="leace")) is point

@@ -17,15 +17,15 @@ from evenhand.mitigations.erasing.nullspace import inlp
 from evenhand.mitigations.erasing.sentence import pair_components
 from evenhand.mitigations.hidden import axes
 from evenhand.mitigations.hidden import fit as hidden
-from evenhand.models.edits.hidden import (
+from evenhand.mitigations.hidden.edit import (
     EditedModel,
     HiddenEdit,
     LayerMap,
     layer_names,
     layer_states,
 )
+from evenhand.mitigations.hidden.mitigation import HiddenMitigation
 from evenhand.models.loading.resolver import resolve
-from evenhand.models.loading.saved_hidden import save_hidden
 from evenhand.models.loading.transformer import LoadOptions
 from evenhand.requests import Classify, Embed, MaskScore, Option, Span
 
@@ -57,7 +57,7 @@ def masked(tiny: Any) -> Any:
 
 @pytest.fixture(scope="module")
 def fitted(masked: Any, data: axes.AxisData) -> hidden.FittedHidden:
-    return hidden.fit(masked, data, hidden.Settings("leace"))
+    return hidden.fit(masked, data, HiddenMitigation(method="leace"))
 
 
 def test_leace_with_a_ridge_still_takes_the_class_means_together() -> None:
@@ -86,7 +86,7 @@ def test_every_kind_changes_and_leaves_its_base_alone(
 ) -> None:
     base = resolve(tiny(kind))
     before = scores(base, kind)
-    made = hidden.edited(base, hidden.fit(base, data, hidden.Settings("inlp", rounds=3)))
+    made = hidden.fit(base, data, HiddenMitigation(method="inlp", rounds=3)).apply(base)
     after = scores(made, kind)
     assert np.abs(after - before).max() > 1e-6
     assert np.array_equal(scores(base, kind), before)
@@ -98,33 +98,35 @@ def test_every_kind_changes_and_leaves_its_base_alone(
 def test_the_states_after_a_map_are_the_map_of_the_states(masked: Any, data: Any) -> None:
     texts = list(data.texts[:20])
     layer = layer_names(masked.model)["last"]
-    fit = hidden.fit(masked, data, hidden.Settings("sentence", components=2))
+    fit = hidden.fit(masked, data, HiddenMitigation(method="sentence", components=2))
     before = layer_states(masked, layer, texts, None, "mean")
-    after = layer_states(hidden.edited(masked, fit), layer, texts, None, "mean")
+    after = layer_states(fit.apply(masked), layer, texts, None, "mean")
     assert np.allclose(after, fit.edit.maps[0](before), atol=2e-5)
 
 
 def test_sentence_removes_its_subspace_exactly(masked: Any, data: axes.AxisData) -> None:
-    fit = hidden.fit(masked, data, hidden.Settings("sentence", as_published=True, components=2))
+    fit = hidden.fit(
+        masked, data, HiddenMitigation(method="sentence", as_published=True, components=2)
+    )
     part = fit.edit.maps[0]
-    states = layer_states(hidden.edited(masked, fit), part.layer, data.texts, None, "mean")
+    states = layer_states(fit.apply(masked), part.layer, data.texts, None, "mean")
     assert np.abs(states @ part.right).max() < 1e-4 * np.abs(states).max()
     assert not part.offset.any()
-    kept = hidden.fit(masked, data, hidden.Settings("sentence", components=2)).edit.maps[0]
+    kept = hidden.fit(masked, data, HiddenMitigation(method="sentence", components=2)).edit.maps[0]
     states = layer_states(
         EditedModel(masked, HiddenEdit((kept,))), kept.layer, data.texts, None, "mean"
     )
     assert np.ptp(states @ kept.right, axis=0).max() < 1e-4 * np.abs(states).max()
 
 
-def test_probes_on_held_out_frames_fall_to_chance(masked: Any) -> None:
+def test_classifiers_on_held_out_frames_fall_to_chance(masked: Any) -> None:
     rows = axes.axis_data("gender", limit=500)
     rng = np.random.default_rng(0)
     states = rng.normal(size=(len(rows), 32))
     states[:, :3] += 2.5 * rows.labels[:, None]
     for method in ("inlp", "leace"):
-        made, _ = hidden.fit_layer(states, rows, hidden.Settings(method), "last")
-        found = hidden.judge(states, made, rows, 0)
+        made, _ = hidden.fit_layer(states, rows, HiddenMitigation(method=method), "last")
+        found = hidden.read(states, made, rows, 0)
         assert found["test_before"] > 0.9
         error = np.sqrt(0.25 / found["test_n"])
         assert abs(found["test_after"] - found["test_chance"]) < 3 * error
@@ -132,20 +134,20 @@ def test_probes_on_held_out_frames_fall_to_chance(masked: Any) -> None:
 
 
 def test_layers_are_fitted_one_after_the_other(masked: Any, data: axes.AxisData) -> None:
-    fit = hidden.fit(masked, data, hidden.Settings("leace", layers=("last", "layer.0")))
+    fit = hidden.fit(masked, data, HiddenMitigation(method="leace", layers=("last", "layer.0")))
     names = layer_names(masked.model)
     assert [m.layer for m in fit.edit.maps] == [names["layer.0"], names["layer.1"]]
-    first = hidden.edited(masked, hidden.fit(masked, data, hidden.Settings(layers=("layer.0",))))
-    second = hidden.fit(first, data, hidden.Settings("leace"))
+    first = hidden.fit(masked, data, HiddenMitigation(layers=("layer.0",))).apply(masked)
+    second = hidden.fit(first, data, HiddenMitigation(method="leace"))
     assert np.array_equal(second.edit.maps[0].left, fit.edit.maps[1].left)
 
 
 def test_only_the_training_part_is_fitted_on(data: axes.AxisData) -> None:
     states = np.random.default_rng(0).normal(size=(len(data), 8))
-    one, _ = hidden.fit_layer(states, data, hidden.Settings("leace"), "last")
+    one, _ = hidden.fit_layer(states, data, HiddenMitigation(method="leace"), "last")
     other = states.copy()
     other[data.part >= axes.TEST] += 100
-    two, _ = hidden.fit_layer(other, data, hidden.Settings("leace"), "last")
+    two, _ = hidden.fit_layer(other, data, HiddenMitigation(method="leace"), "last")
     assert np.array_equal(one.left, two.left)
     train = {data.frames[i] for i in np.flatnonzero(data.part == axes.TRAIN)}
     held = {data.frames[i] for i in np.flatnonzero(data.part >= axes.TEST)}
@@ -159,8 +161,8 @@ def test_a_saved_mitigation_scores_equal_to_the_bit_in_a_fresh_process(
     masked: Any, fitted: hidden.FittedHidden, tiny: Any, tmp_path: Path
 ) -> None:
     folder = tmp_path / "kept"
-    save_hidden(folder, fitted.edit, masked, tiny("masked"), {"method": "leace", "axis": "gender"})
-    here = scores(hidden.edited(masked, fitted), "masked")
+    fitted.save(folder)
+    here = scores(fitted.apply(masked), "masked")
     code = (
         "import sys\nfrom evenhand.models.loading.resolver import resolve\n"
         "from evenhand.requests import MaskScore\n"
@@ -173,7 +175,7 @@ def test_a_saved_mitigation_scores_equal_to_the_bit_in_a_fresh_process(
         capture_output=True, text=True, check=True,
     )  # fmt: skip
     assert str([v.hex() for v in here.tolist()]) in done.stdout
-    assert hidden.edited(masked, fitted).fingerprint in done.stdout
+    assert fitted.apply(masked).fingerprint in done.stdout
     facts = json.loads((folder / "evenhand-mitigation.json").read_text())
     assert facts["edit"]["ranks"] == [1]
     assert facts["model"]["fingerprint"] == masked.fingerprint
@@ -183,7 +185,7 @@ def test_a_damaged_or_foreign_mitigation_is_refused(
     masked: Any, fitted: hidden.FittedHidden, tiny: Any, tmp_path: Path
 ) -> None:
     folder = tmp_path / "kept"
-    save_hidden(folder, fitted.edit, masked, tiny("masked"), {"method": "leace", "axis": "gender"})
+    fitted.save(folder)
     file, facts = folder / "mitigation.safetensors", folder / "evenhand-mitigation.json"
     whole, told = file.read_bytes(), facts.read_text()
     file.write_bytes(whole[:-4] + b"abcd")
@@ -213,15 +215,15 @@ def test_mitigations_stack_but_not_the_same_one_twice(
     masked: Any, fitted: hidden.FittedHidden, data: Any, tiny: Any, tmp_path: Path
 ) -> None:
     first = tmp_path / "first"
-    save_hidden(first, fitted.edit, masked, tiny("masked"), {"method": "leace", "axis": "gender"})
+    fitted.save(first)
     once = resolve(str(first))
-    again = hidden.fit(once, data, hidden.Settings("sentence"))
+    again = hidden.fit(once, data, HiddenMitigation(method="sentence"))
     second = tmp_path / "second"
-    save_hidden(second, again.edit, once, str(first), {"method": "sentence", "axis": "gender"})
+    again.save(second)
     both: Any = resolve(str(second))
     assert len(both.mitigations) == 2
     assert both.base.mitigations == once.mitigations
-    assert np.array_equal(scores(both, "masked"), scores(hidden.edited(once, again), "masked"))
+    assert np.array_equal(scores(both, "masked"), scores(again.apply(once), "masked"))
     assert not np.array_equal(scores(both, "masked"), scores(once, "masked"))
     with pytest.raises(ModelError, match="carries this mitigation already"):
         EditedModel(once, fitted.edit)
@@ -230,10 +232,10 @@ def test_mitigations_stack_but_not_the_same_one_twice(
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
 def test_half_precision_models_are_mapped_in_float32(dtype: str, tiny: Any, data: Any) -> None:
     base = resolve(tiny("encoder"), options=LoadOptions(dtype=dtype))
-    fit = hidden.fit(base, data, hidden.Settings("sentence", as_published=True))
+    fit = hidden.fit(base, data, HiddenMitigation(method="sentence", as_published=True))
     part = fit.edit.maps[0]
     assert part.left.dtype == np.float32
-    made = hidden.edited(base, fit)
+    made = fit.apply(base)
     states = layer_states(made, part.layer, data.texts[:8], None, "mean")
     left = np.abs(states @ part.right).max() / np.linalg.norm(states, axis=1).max()
     assert left < {"float16": 2e-3, "bfloat16": 2e-2}[dtype]
@@ -241,7 +243,7 @@ def test_half_precision_models_are_mapped_in_float32(dtype: str, tiny: Any, data
 
 def test_an_unknown_layer_lists_those_there_are(masked: Any, data: axes.AxisData) -> None:
     with pytest.raises(SpecError, match=r"'layer.9'.*embeddings, layer.0, layer.1, last"):
-        hidden.fit(masked, data, hidden.Settings(layers=("layer.9",)))
+        hidden.fit(masked, data, HiddenMitigation(layers=("layer.9",)))
 
 
 def test_another_width_is_refused(masked: Any) -> None:
@@ -256,13 +258,13 @@ def test_another_width_is_refused(masked: Any) -> None:
 def test_fewer_examples_than_dimensions_are_regularised_and_said(data: axes.AxisData) -> None:
     states = np.random.default_rng(0).normal(size=(len(data), 300))
     states[:, 0] += 4 * data.labels
-    made, notes = hidden.fit_layer(states, data, hidden.Settings("leace"), "last")
+    made, notes = hidden.fit_layer(states, data, HiddenMitigation(method="leace"), "last")
     assert any("regularised" in text for text in notes)
     train = data.part == axes.TRAIN
     after = made(states)[train]
     gap = after[data.labels[train] == 0].mean(axis=0) - after[data.labels[train] == 1].mean(axis=0)
     assert np.abs(gap).max() < 1e-5
-    assert hidden.judge(states, made, data, 0)["change"] < 1
+    assert hidden.read(states, made, data, 0)["change"] < 1
 
 
 def test_axes_from_files_and_their_mistakes(tmp_path: Path) -> None:
@@ -290,7 +292,9 @@ def test_axes_from_files_and_their_mistakes(tmp_path: Path) -> None:
     two.write_text("text,label\n" + "".join(f"text {i},{'ab'[i % 2]}\n" for i in range(40)))
     states = np.random.default_rng(0).normal(size=(40, 4))
     with pytest.raises(DataError, match="needs texts in matched sets"):
-        hidden.fit_layer(states, axes.axis_data(str(two)), hidden.Settings("sentence"), "last")
+        hidden.fit_layer(
+            states, axes.axis_data(str(two)), HiddenMitigation(method="sentence"), "last"
+        )
 
 
 def test_pairs_are_mined_from_own_text_with_one_side_exchanged() -> None:
@@ -307,8 +311,8 @@ def test_inlp_reaches_chance_in_few_rounds_where_most_directions_hardly_vary() -
     spread = np.logspace(0, -2, 60)
     states = rng.normal(size=(len(rows), 60)) * spread
     states += np.where(rows.labels, 1, -1)[:, None] * spread * 0.6
-    made, notes = hidden.fit_layer(states, rows, hidden.Settings("inlp"), "last")
-    found = hidden.judge(states, made, rows, 0)
+    made, notes = hidden.fit_layer(states, rows, HiddenMitigation(method="inlp"), "last")
+    found = hidden.read(states, made, rows, 0)
     assert found["test_before"] > 0.95
     assert found["test_chance_low"] <= found["test_after"] <= found["test_chance_high"]
     assert made.rank <= 15

@@ -271,6 +271,7 @@ def test_methods_are_swept_on_the_same_states_and_the_best_within_the_limit_is_k
     model: Any,
 ) -> None:
     from evenhand.mitigations.head import fit as job
+    from evenhand.mitigations.head.mitigation import HeadMitigation
     from evenhand.mitigations.head.openings import openings
     from evenhand.mitigations.head.tradeoff import Held
 
@@ -284,9 +285,9 @@ def test_methods_are_swept_on_the_same_states_and_the_best_within_the_limit_is_k
     ordinary = rng.normal(size=(300, 32)).astype("f4")
     found = openings("gender", sets=20)
     material = job.Material(found, states, ordinary, held, tuple("abcdef"), "made")
-    settings = job.Settings(method="inlp", max_increase=10.0)
+    settings = HeadMitigation(method="inlp", max_perplexity_increase=10.0)
     both = job.fit_among(model, material, settings, ["inlp", "leace"])
-    alone = [job.fit(model, material, replace(settings, method=m)) for m in ("inlp", "leace")]
+    alone = [job.fit(model, material, settings.changed(method=m)) for m in ("inlp", "leace")]
     assert {p.method for p in both.points} == {"inlp", "leace"}
     assert len(both.points) == sum(len(f.points) for f in alone)
     assert both.chosen.hellinger2 == min(f.chosen.hellinger2 for f in alone)

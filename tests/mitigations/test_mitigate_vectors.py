@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 from evenhand.cli.main import app
 from evenhand.errors import SpecError
 from evenhand.mitigations.vectors import fit as job
+from evenhand.mitigations.vectors.mitigation import FACTS, MovedVectors, VectorMitigation
 from evenhand.models.loading.resolver import resolve
 from evenhand.models.vectors.files import VectorTable, open_vectors
 from evenhand.words.lexicons import WordSets
@@ -35,6 +36,15 @@ def made(seed: int = 0) -> VectorTable:
     return VectorTable(pa.array(WORDS), rows.astype(np.float32), "made")
 
 
+def asked(**settings: Any) -> VectorMitigation:
+    return VectorMitigation(sets=SETS, **settings)
+
+
+def model_of(table: VectorTable) -> MovedVectors:
+    """Vectors in memory as a model."""
+    return MovedVectors(table, "made", "made")
+
+
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Vectors and word lists as files."""
@@ -48,7 +58,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_reduce_stops_where_the_test_reads_zero() -> None:
-    done = job.mitigate(made(), job.Job(SETS, neighbours=0))
+    done = job.mitigate(made(), asked(neighbours=0))
     before, after = done.facts["before"][0], done.facts["after"][0]
     assert before["effect_size"] > 1
     assert abs(after["effect_size"]) < 1e-3
@@ -58,35 +68,33 @@ def test_reduce_stops_where_the_test_reads_zero() -> None:
 
 
 def test_the_whole_change_turns_the_association_round() -> None:
-    done = job.mitigate(made(), job.Job(SETS, neighbours=0, amount=1.0))
+    done = job.mitigate(made(), asked(neighbours=0, alpha=1.0))
     assert done.facts["after"][0]["effect_size"] < -1
 
 
-@pytest.mark.parametrize("method", job.METHODS)
+@pytest.mark.parametrize("method", list(VectorMitigation.methods))
 def test_increase_makes_it_larger(method: str) -> None:
-    done = job.mitigate(made(), job.Job(SETS, method=method, direction="increase", neighbours=0))
+    done = job.mitigate(made(), asked(method=method, direction="increase", neighbours=0))
     assert done.facts["after"][0]["statistic"] > done.facts["before"][0]["statistic"]
 
 
 def test_hard_projection_leaves_no_association_and_soft_half_of_it() -> None:
-    hard = job.mitigate(made(), job.Job(SETS, method="hard-projection"))
+    hard = job.mitigate(made(), asked(method="hard-projection"))
     assert abs(hard.facts["after"][0]["statistic"]) < 1e-5
     assert hard.facts["after"][0]["effect_size"] is None
     assert "same association" in hard.facts["after"][0]["reason"]
-    soft = job.mitigate(made(), job.Job(SETS, method="soft-projection"))
+    soft = job.mitigate(made(), asked(method="soft-projection"))
     numbers = [soft.facts[k][0]["statistic"] for k in ("before", "after")]
     assert 0 < numbers[1] < numbers[0]
 
 
 def test_sets_grow_by_their_nearest_words() -> None:
-    given, grown = (
-        job.mitigate(made(), job.Job(SETS, neighbours=n)).facts["touched"] for n in (0, 3)
-    )
+    given, grown = (job.mitigate(made(), asked(neighbours=n)).facts["touched"] for n in (0, 3))
     assert grown > given
 
 
 def test_published_rules_give_unit_vectors_and_the_whole_change() -> None:
-    done = job.mitigate(made(), job.Job(SETS, neighbours=3, as_published=True))
+    done = job.mitigate(made(), asked(neighbours=3, as_published=True))
     np.testing.assert_allclose(np.linalg.norm(done.vectors.matrix, axis=1), 1, rtol=1e-6)
     assert done.facts["amount"] == 1.0
     # Every vector changed its length, but only those of the sets their direction.
@@ -96,16 +104,18 @@ def test_published_rules_give_unit_vectors_and_the_whole_change() -> None:
 
 def test_published_rules_that_would_train_nothing_say_so() -> None:
     with pytest.raises(SpecError, match="48 attract and 48 repel pairs do not fill a batch of 50"):
-        job.mitigate(made(), job.Job(SETS, neighbours=0, as_published=True))
+        job.mitigate(made(), asked(neighbours=0, as_published=True))
 
 
 def test_the_share_is_one_when_zero_is_not_reached_and_none_when_it_leads_away() -> None:
     table = made()
     half = job.blend(
-        table, job.mitigate(table, job.Job(SETS, method="hard-projection")).vectors, 0.5
+        table,
+        job.mitigate(table, asked(method="hard-projection")).vectors,
+        0.5,
     )
     assert job.balanced_amount(table, half, SETS) == 1.0
-    up = job.mitigate(table, job.Job(SETS, direction="increase", neighbours=0)).vectors
+    up = job.mitigate(table, asked(direction="increase", neighbours=0)).vectors
     assert job.balanced_amount(table, up, SETS) == 0.0
 
 
@@ -122,7 +132,7 @@ def test_from_the_command_line_to_a_folder_that_is_a_model(folder: Path, tmp_pat
     assert result.exit_code == 0, result.output
     facts = json.loads(result.stdout)
     assert facts["pairs"] == {"attract": 48, "repel": 48}
-    saved = json.loads((out / job.FACTS).read_text())
+    saved = json.loads((out / FACTS).read_text())
     assert (saved["format"], saved["method"], saved["direction"]) == (1, "attract-repel", "reduce")
     assert saved["source"].endswith("made.txt")
     table, again = open_vectors(out), open_vectors(text)
@@ -165,5 +175,6 @@ def test_wrong_options_stop_before_anything_is_read(
 
 def test_a_folder_with_files_is_refused(tmp_path: Path) -> None:
     (tmp_path / "mine.txt").write_text("kept")
+    fitted = asked(method="hard-projection").fit(model_of(made()))
     with pytest.raises(SpecError, match="the folder is not empty"):
-        job.save(job.mitigate(made(), job.Job(SETS, method="hard-projection")), tmp_path, "made")
+        fitted.save(tmp_path)

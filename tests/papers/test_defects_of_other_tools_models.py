@@ -12,8 +12,9 @@ import pytest
 from evenhand.errors import EvenhandError
 from evenhand.mitigations.hidden import axes
 from evenhand.mitigations.hidden import fit as hidden
+from evenhand.mitigations.hidden.mitigation import HiddenMitigation
 from evenhand.models.loading.resolver import resolve
-from evenhand.models.loading.saved_hidden import FACTS, save_hidden
+from evenhand.models.loading.saved import FACTS
 from evenhand.requests import MASK, Continuation, MaskScore, Option
 
 
@@ -59,9 +60,9 @@ def test_d16_a_mitigation_whose_files_are_lost_is_refused_never_the_base_model(
     lost: str, tiny: Any, tmp_path: Path
 ) -> None:
     base = resolve(tiny("masked"))
-    fitted = hidden.fit(base, axes.axis_data("gender", limit=60), hidden.Settings("leace"))
+    fitted = hidden.fit(base, axes.axis_data("gender", limit=60), HiddenMitigation(method="leace"))
     folder = tmp_path / "kept"
-    save_hidden(folder, fitted.edit, base, tiny("masked"), {"method": "leace", "axis": "gender"})
+    fitted.save(folder)
     asked = MaskScore([f"the {MASK} worked as a nurse"], ["woman"])
     loaded = resolve(str(folder))
     assert ask(loaded, asked)["logprob"][0] != ask(base, asked)["logprob"][0]

@@ -1,4 +1,4 @@
-"""`evenhand erase`: take a label out of a file of features, and check with a fresh probe."""
+"""`evenhand erase`: take a label out of a file of features, and check with a fresh classifier."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ def erase(
     rounds: Annotated[int, typer.Option(min=1, help="inlp: how many classifiers.")] = 80,
     out: Annotated[Path | None, typer.Option(help="Write P (d x d) to this .npz file.")] = None,
     stop_at_majority: Annotated[
-        bool, typer.Option(help="inlp: end once a fresh probe reads nothing.")
+        bool, typer.Option(help="inlp: end once a fresh classifier reads nothing.")
     ] = False,
     seed: Annotated[int, typer.Option(min=0, help="Of the split, where the file has none.")] = 0,
     json: Json = None,
 ) -> None:
-    """Erase a label from features (INLP or LEACE) and judge it with a fresh probe.
+    """Erase a label from features (INLP or LEACE) and judge it with a fresh classifier.
 
     X is [n, d], y has one label per row, split is 0 train, 1 dev, 2 test.
     """
@@ -41,6 +41,6 @@ def erase(
     )
     if out is not None:
         found.save(out)
-    report = {**found.report, "file": str(file), "out": str(out) if out else None}
+    report = {**found.as_dict(), "file": str(file), "out": str(out) if out else None}
     if not output.write_json(report, json):
         output.print_table([{"what": k, "value": v} for k, v in report.items()], "erase")

@@ -10,6 +10,7 @@
 
 Field names become `--kebab-case`, descriptions become help, `ge` and `le` become limits, a `bool`
 a flag, a `Literal` a choice. A tuple takes texts separated by commas, and may be given again.
+With `json_schema_extra={"text": True}` a field is given as text, which its validator reads (2%).
 """
 
 from __future__ import annotations
@@ -90,6 +91,7 @@ def _parameter(name: str, field: FieldInfo, argument: bool, given_only: bool) ->
     facts: dict[str, Any] = {"help": field.description, "metavar": more.get("metavar")}
     if kind == list[str] and not argument:
         facts["metavar"] = facts["metavar"] or "<str,...>"
+    kind = str if more.get("text") else kind
     if kind in (int, float):
         facts |= {"min": _limit(field, "ge"), "max": _limit(field, "le")}
     flag = f"--{name.replace('_', '-')}"

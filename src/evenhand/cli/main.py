@@ -15,20 +15,36 @@ from evenhand.cli import (
     export,
     look,
     measure,
-    mitigate,
     names,
     ratings,
     run,
     study,
-    tokens,
     train,
     view,
     words,
 )
+from evenhand.cli.from_settings import lazy_group
 from evenhand.errors import EvenhandError
+
+LAZY = {
+    "mitigate": "Fit a mitigation, judge it on the same items before and after, save it.",
+    "tokens": "List the tokens nearest to a group's words.",
+    "context-accuracy": "How well a linear classifier reads a group from hidden states.",
+}
+"""Commands whose options come from settings classes, which are imported when one is asked for."""
+
+
+def _lazy(name: str) -> Callable[..., None] | None:
+    from evenhand.cli import mitigate, tokens
+
+    if name not in LAZY:
+        return None
+    return mitigate.command() if name == "mitigate" else tokens.command(name)
+
 
 app = typer.Typer(
     name="evenhand",
+    cls=lazy_group(lambda: LAZY, _lazy),
     help=(
         "Discover, measure and mitigate social bias in language models and word embeddings.\n\n"
         "Start with: evenhand audit"
@@ -51,9 +67,6 @@ COMMANDS: tuple[Callable[..., None], ...] = (
     look.ls,
     look.fetch,
     erase.erase,
-    mitigate.mitigate,
-    tokens.tokens,
-    tokens.context_accuracy,
     export.export,
     view.view,
     study.study,

@@ -33,4 +33,6 @@ Json = Annotated[
         callback=_writable,
     ),
 ]
+Dtype = Annotated[str | None, typer.Option(help="float32, bfloat16, float16.")]
+Device = Annotated[str | None, typer.Option(help="cpu, cuda, cuda:1.")]
 Seed = Annotated[int, typer.Option(min=0, help="Seed of every draw: same seed, same bytes.")]

@@ -4,7 +4,7 @@ choice       accuracy on a Social IQa file          (share of questions, higher 
 span         F1 on a SQuAD file                     (0 to 1, higher is better)
 masked       loss of masked pieces on plain text    (nats a piece, lower is better)
 classifier   accuracy on a file with text, label    (labels as the model names them)
-encoder, masked   accuracy of a linear probe on frozen vectors, same file (GLUE-like tasks)
+encoder, masked   accuracy of a linear classifier on frozen vectors, same file (GLUE-like tasks)
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def masked_loss(model: Any, texts: list[str]) -> Task:
 def labelled_accuracy(model: Any, path: Path, limit: int = 2_000, seed: int = 0) -> Task:
     """Right or wrong for every text of a labelled file (text, label).
 
-    A classifier answers by itself; for other models a logistic probe is fitted on frozen vectors
+    A classifier answers by itself; for other models a logistic one is fitted on frozen vectors
     of 70 % of the texts and judged on the rest.
     """
     table = read_table(path, text=("text", "label"))
@@ -104,10 +104,10 @@ def labelled_accuracy(model: Any, path: Path, limit: int = 2_000, seed: int = 0)
         return Task("accuracy", hits.astype(float), np.ones(len(hits)))
     request = Embed(texts)
     X = np.asarray(model.answer(request, model.prepare(request))["vector"], np.float64)
-    return _probe_task(X, np.asarray(labels), seed)
+    return _read_task(X, np.asarray(labels), seed)
 
 
-def _probe_task(X: Floats, labels: npt.NDArray[Any], seed: int) -> Task:
+def _read_task(X: Floats, labels: npt.NDArray[Any], seed: int) -> Task:
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.linear_model import LogisticRegression
     from sklearn.pipeline import make_pipeline
@@ -123,7 +123,7 @@ def _probe_task(X: Floats, labels: npt.NDArray[Any], seed: int) -> Task:
         warnings.simplefilter("ignore", ConvergenceWarning)
         made.fit(X[train], labels[train])
     hits = made.predict(X[test]) == labels[test]
-    return Task("linear probe accuracy", hits.astype(float), np.ones(len(hits)))
+    return Task("linear classifier accuracy", hits.astype(float), np.ones(len(hits)))
 
 
 def task_change(before: Task, after: Task, seed: int = 0) -> dict[str, Any]:

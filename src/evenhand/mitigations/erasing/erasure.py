@@ -1,7 +1,7 @@
-"""Erasing a label from features, and a fresh probe that says whether it is gone.
+"""Erasing a label from features, and a fresh classifier that says whether it is gone.
 
-The probe is a logistic regression fitted anew on the erased training rows and judged on the test
-rows, beside the share of the most frequent class: what a probe reaches that reads nothing.
+The classifier is a logistic regression fitted anew on the erased training rows and judged on the
+test rows, beside the share of the most frequent class: what one reaches that reads nothing.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import io
 import time
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +17,11 @@ import numpy as np
 import numpy.typing as npt
 
 from evenhand.errors import DataError, SpecError, unknown
-from evenhand.mitigations.erasing.leace import leace
-from evenhand.mitigations.erasing.nullspace import Floats, checked, inlp
+from evenhand.mitigations.erasing.erasers import INLP, LEACE, Eraser
+from evenhand.mitigations.erasing.nullspace import Floats, checked
 
 METHODS = ("inlp", "leace")
+ARRAYS = ("P", "offset")
 TRAIN, DEV, TEST = 0, 1, 2
 
 
@@ -40,11 +41,41 @@ class Features:
 
 @dataclass(frozen=True)
 class Erased:
-    """The map x -> P x + offset and how well a fresh probe still reads the label."""
+    """The map x -> P x + offset and how well a fresh classifier still reads the label.
+
+    Attributes:
+        P, offset: [d, d] and [d].
+        method, classifier: what was fitted ("" for a method without classifiers).
+        rank_removed, rounds: dimensions taken out, and in how many steps.
+        accuracy_before, accuracy_after, majority: on the test rows.
+        mean_squared_change: of the features.
+        n_train, n_test, dimensions: of the data.
+        reason: why it stopped before the rounds asked for, or empty.
+        seconds_fit, seconds_read: of the fit, and of the classifiers that judge it.
+    """
 
     P: Floats
     offset: Floats
-    report: dict[str, Any]
+    method: str
+    classifier: str
+    rank_removed: int
+    rounds: int
+    accuracy_before: float
+    accuracy_after: float
+    majority: float
+    mean_squared_change: float
+    n_train: int
+    n_test: int
+    dimensions: int
+    reason: str
+    seconds_fit: float
+    seconds_read: float
+
+    def as_dict(self) -> dict[str, Any]:
+        """The JSON contract."""
+        told = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in ARRAYS}
+        told["reason"] = self.reason or None
+        return {k: v for k, v in told.items() if k != "classifier" or v}
 
     def save(self, path: Path) -> None:
         """Write `P` (d x d) and `offset` (d) as an .npz file; no pickle is involved."""
@@ -112,19 +143,15 @@ def erase(
     rounds: int = 80,
     stop_at_majority: bool = False,
 ) -> Erased:
-    """Fit an erasure on the train rows and judge it on the test rows with a fresh probe.
+    """Fit an erasure on the train rows and judge it on the test rows with a fresh classifier.
 
     Args:
         data: features, labels and parts.
         method: "inlp" or "leace".
         classifier: of INLP, "lsq" (closed form) or "svc" (LinearSVC, released settings).
         rounds: of INLP.
-        stop_at_majority: end INLP once a fresh probe on the dev rows (test rows if there are
+        stop_at_majority: end INLP once a fresh classifier on the dev rows (test rows if there are
             none) is no better than the most frequent class.
-
-    Returns:
-        The map and a report: `rank_removed, accuracy_before, accuracy_after, majority`, how many
-        rows there were, and seconds of the fit and of the probes.
     """
     if method not in METHODS:
         raise SpecError(unknown("method", method, METHODS, where="erase"))
@@ -136,37 +163,32 @@ def erase(
             "with two or more labels in the train rows (value 0), or another: --seed"
         )
     begun = time.perf_counter()
-    report: dict[str, Any] = {"method": method}
-    if method == "leace":
-        found = leace(X, y)
-        P, offset, rank, done = found.projection, found.offset, found.rank, 1
-        reason = ""
-    else:
-        stop = _MajorityStop(data) if stop_at_majority else None
-        null = inlp(X, y, rounds=rounds, classifier=classifier, stop=stop)
-        P, offset, rank, done = null.projection, np.zeros(X.shape[1]), null.rank, len(null.rounds)
-        reason = null.reason
-        report["classifier"] = classifier
+    stop = _MajorityStop(data) if stop_at_majority else None
+    made: Eraser = LEACE() if method == "leace" else INLP(rounds, classifier, stop=stop)
+    made.fit(X, y)
     fitted = time.perf_counter()
-    after = Features(data.X @ P.T + offset, data.y, data.split)
-    report |= {
-        "rank_removed": rank,
-        "rounds": done,
-        "accuracy_before": probe_accuracy(data),
-        "accuracy_after": probe_accuracy(after),
-        "majority": majority(data),
-        "mean_squared_change": float(np.square(after.X - data.X).sum(axis=1).mean()),
-        "n_train": len(X),
-        "n_test": int((data.split == TEST).sum()),
-        "dimensions": X.shape[1],
-        "reason": reason or None,
-        "seconds_fit": round(fitted - begun, 3),
-        "seconds_probe": round(time.perf_counter() - fitted, 3),
-    }
-    return Erased(P, offset, report)
+    after = Features(made.transform(data.X), data.y, data.split)
+    return Erased(
+        P=made.projection_,
+        offset=made.offset_,
+        method=method,
+        classifier=classifier if method == "inlp" else "",
+        rank_removed=made.rank_,
+        rounds=made.rounds_,
+        accuracy_before=fresh_accuracy(data),
+        accuracy_after=fresh_accuracy(after),
+        majority=majority(data),
+        mean_squared_change=float(np.square(after.X - data.X).sum(axis=1).mean()),
+        n_train=len(X),
+        n_test=int((data.split == TEST).sum()),
+        dimensions=X.shape[1],
+        reason=made.reason_,
+        seconds_fit=round(fitted - begun, 3),
+        seconds_read=round(time.perf_counter() - fitted, 3),
+    )
 
 
-def probe_accuracy(data: Features, part: int = TEST) -> float:
+def fresh_accuracy(data: Features, part: int = TEST) -> float:
     """Accuracy of a fresh logistic regression (L2, C = 1): fitted on train, judged on `part`."""
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.linear_model import LogisticRegression
@@ -174,8 +196,8 @@ def probe_accuracy(data: Features, part: int = TEST) -> float:
     X, y = data.part(TRAIN)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        probe = LogisticRegression(max_iter=1_000).fit(X, y)
-    return float(probe.score(*data.part(part)))
+        made = LogisticRegression(max_iter=1_000).fit(X, y)
+    return float(made.score(*data.part(part)))
 
 
 def majority(data: Features, part: int = TEST) -> float:
@@ -190,7 +212,7 @@ def majority(data: Features, part: int = TEST) -> float:
 
 
 class _MajorityStop:
-    """True once a fresh probe on held-out rows is within one standard error of the majority."""
+    """True once a fresh classifier on held-out rows is within a standard error of the majority."""
 
     def __init__(self, data: Features) -> None:
         self.data = data
@@ -202,4 +224,4 @@ class _MajorityStop:
     def __call__(self, basis: Floats) -> bool:
         left = self.data.X - (self.data.X @ basis) @ basis.T
         rows = Features(left, self.data.y, self.data.split)
-        return probe_accuracy(rows, self.part) <= self.limit
+        return fresh_accuracy(rows, self.part) <= self.limit

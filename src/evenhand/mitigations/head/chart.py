@@ -6,7 +6,6 @@ import pyarrow as pa
 
 from evenhand.charts.base import About, Chart, Drawn
 from evenhand.charts.marks import Row, Spec, finite, frontier, slope
-from evenhand.mitigations.story import chosen
 
 MOST = 0.25
 GAPS = {"hellinger2": "mean over pairs", "hellinger2_median": "median over pairs"}
@@ -15,7 +14,7 @@ GAPS = {"hellinger2": "mean over pairs", "hellinger2_median": "median over pairs
 def points(table: pa.Table, about: About) -> list[Drawn]:
     """Before and after, then every setting that was judged, one line per number of rounds."""
     rows = table.to_pylist()
-    picked = chosen(rows, about.findings[0].value) if about.findings else None
+    picked = next((row for row in rows if row.get("chosen")), None)
     columns = ("method", "rounds", "alpha", "hellinger2", "increase", "perplexity")
     for place, row in enumerate(rows):
         row["mark"] = "chosen" if row is picked else "" if place else "unmitigated"

@@ -24,8 +24,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from evenhand.corpora.passages import read_texts
 from evenhand.errors import DataError, SpecError
-from evenhand.mitigations.head.openings import LEXICON, Openings, openings, read_texts
+from evenhand.mitigations.head.openings import LEXICON, Openings, openings
+from evenhand.opening import lines
 from evenhand.stats import bootstrap
 from evenhand.words.lexicons.files import load
 from evenhand.words.swaps import swap, swap_religion
@@ -130,20 +132,17 @@ def _released(
 
 
 def _lines(folder: Path, name: str, rng: Any) -> list[str]:
-    """Distinct lines of a released file (plain, .gz or .xz), in random order."""
-    import gzip
-    import lzma
-
-    for path, opener in ((name, open), (f"{name}.xz", lzma.open), (f"{name}.gz", gzip.open)):
-        if (folder / path).is_file():
-            with opener(folder / path, "rt", encoding="utf-8", newline="\n") as file:
-                rows = list(dict.fromkeys(" ".join(line.split()) for line in file))
-            rows = [r for r in rows if len(r.split()) >= SHORTEST]
-            return [rows[i] for i in rng.permutation(len(rows))]
-    raise DataError(
-        f"{folder / name}: no such file. Accepted: a folder with {', '.join(RELEASED.values())} "
-        "(plain, .gz or .xz), as released with the paper."
-    )
+    """Distinct lines of a released file (packed or not), in random order."""
+    there = [folder / f"{name}{end}" for end in ("", ".xz", ".gz")]
+    path = next((p for p in there if p.is_file()), None)
+    if path is None:
+        raise DataError(
+            f"{folder / name}: no such file. Accepted: a folder with "
+            f"{', '.join(RELEASED.values())} (plain, .gz or .xz), as released with the paper."
+        )
+    rows = list(dict.fromkeys(" ".join(line.split()) for line in lines(path)))
+    rows = [r for r in rows if len(r.split()) >= SHORTEST]
+    return [rows[i] for i in rng.permutation(len(rows))]
 
 
 def _matched(pools: list[list[str]], count: int, rng: Any) -> list[list[str]]:

@@ -13,19 +13,21 @@ setting: LinearSVC on raw states, removed orthogonally).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, replace
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from evenhand.errors import SpecError, unknown
+from evenhand.errors import SpecError
+from evenhand.mitigations.base import Fitted, Judgement, Note, quiet
 from evenhand.mitigations.erasing.leace import leace
 from evenhand.mitigations.erasing.nullspace import inlp
 from evenhand.mitigations.erasing.pairs import erase_pairs
-from evenhand.mitigations.head.openings import Openings, axes, held_out, mined, openings, own_texts
-from evenhand.mitigations.head.subspace import SENSITIVE, model_subspace, tokens_of
+from evenhand.mitigations.head.openings import Openings, held_out, mined, openings, own_texts
+from evenhand.mitigations.head.subspace import model_subspace, tokens_of
 from evenhand.mitigations.head.tradeoff import (
     ALPHAS,
     Bench,
@@ -37,68 +39,17 @@ from evenhand.mitigations.head.tradeoff import (
     pick,
     reduction,
 )
-from evenhand.models.edits.head import MIXTURES, HeadEdit
+from evenhand.models.adapters.causal import CausalModel
+from evenhand.models.edits.head import HeadEdit
+from evenhand.models.protocol import Model
 from evenhand.models.vectors.files import open_vectors, resolve_vectors
 
+if TYPE_CHECKING:
+    from evenhand.mitigations.head.mitigation import HeadMitigation
+    from evenhand.runner.progress import Progress
+
 Floats = npt.NDArray[np.float64]
-METHODS = ("inlp", "leace", "a-inlp", "a-subspace")
-CLASSIFIERS = ("pairs", "lsq", "svc")
 ROUNDS = {"pairs": (1, 2, 4, 8, 16, 32), "lsq": (5, 10, 20, 40), "svc": (5, 10, 20)}
-
-
-@dataclass(frozen=True)
-class Settings:
-    """What to fit.
-
-    Attributes:
-        method, axis: which mitigation, for which groups.
-        classifier: what a round of INLP removes.
-        rounds: a number, or None to choose among several.
-        alpha: a number in [0, 1], "learned", or None to choose among all.
-        max_increase: how much perplexity may rise when something is chosen.
-        mixture: "probability" (Eq. 7) or "hidden" (released code).
-        as_published: released choices: svc, hidden mixture, released alpha rule, no centring.
-        first_token_only: edit the first generated token only.
-        sets: how many matched sets of openings to fit on.
-        offset: keep the mean state in place; without it plain weights can be exported.
-        components, top, tokens: of the bias subspace, of top-k, of the set S (Eq. 8).
-        vectors: word vectors that the subspace is taken from; "" for the model's own embeddings.
-    """
-
-    method: str = "a-inlp"
-    axis: str = "gender"
-    classifier: str = "pairs"
-    rounds: int | None = None
-    alpha: float | str | None = None
-    max_increase: float = 0.02
-    mixture: str = "probability"
-    as_published: bool = False
-    first_token_only: bool = False
-    sets: int = 240
-    components: int | None = None
-    top: int = 50
-    tokens: int = SENSITIVE
-    vectors: str = ""
-    offset: bool = True
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        names = (("method", METHODS), ("classifier", CLASSIFIERS), ("mixture", MIXTURES))
-        for name, known in (*names, ("axis", axes())):
-            if getattr(self, name) not in known:
-                raise SpecError(unknown(name, getattr(self, name), known, where="mitigate"))
-        alpha = self.alpha
-        if isinstance(alpha, str) and alpha != "learned":
-            raise SpecError(f"--alpha {alpha!r}: expected a number from 0 to 1, or 'learned'.")
-        if isinstance(alpha, (int, float)) and not 0.0 <= float(alpha) <= 1.0:
-            raise SpecError(f"--alpha '{alpha}': expected a number from 0 to 1, or 'learned'.")
-        if not 0.0 <= self.max_increase < float("inf"):
-            raise SpecError(
-                f"--max-perplexity-increase '{self.max_increase}': expected a share of 0 or more, "
-                "such as 2% or 0.02."
-            )
-        if self.rounds is not None and self.rounds < 1:
-            raise SpecError(f"--rounds '{self.rounds}': expected 1 or more.")
 
 
 @dataclass(frozen=True)
@@ -114,32 +65,73 @@ class Material:
 
 
 @dataclass(frozen=True)
-class Fitted:
-    """A mitigation, how it was chosen, and what it measured on held-out material."""
+class FittedHead(Fitted):
+    """An edit of the head, how it was chosen, and what it measured on held-out material.
 
+    Attributes:
+        edit: what is done to the head.
+        chosen, before: the chosen setting and the unchanged model.
+        points: every setting that was judged.
+        material: what it was fitted and judged on.
+        methods: those it was chosen among.
+    """
+
+    settings: HeadMitigation
     edit: HeadEdit
-    settings: Settings
     chosen: Point
     before: Point
     points: tuple[Point, ...]
-    facts: dict[str, Any]
+    material: Material | None = None
+    methods: tuple[str, ...] = ()
+
+    @property
+    def asked(self) -> HeadMitigation:
+        return self.settings.changed(method=",".join(self.methods or (self.settings.method,)))
+
+    def applied(self, model: Model) -> Model:
+        assert isinstance(model, CausalModel)
+        return model.with_head(self.edit, self.title)
+
+    def save(self, folder: str | Path) -> None:
+        from evenhand.mitigations.head.save import save
+
+        save(self, Path(folder))
+
+    def export(self, path: Path) -> Mapping[str, Any]:
+        from evenhand.mitigations.head.save import export
+
+        apart = export(self.edit, self.base, path)
+        return {"export": str(path), "export_logit_difference": apart}
+
+    def as_dict(self) -> dict[str, Any]:
+        return {
+            "before": self.before.as_dict(), "after": self.chosen.as_dict(), **self.facts,
+            "points": [p.as_dict() for p in self.points],
+        }  # fmt: skip
+
+    def judged(
+        self, before: Model, after: Model, *, proof: Path, progress: Progress | None = None
+    ) -> Judgement:
+        from evenhand.mitigations.head.judging import judged
+
+        return judged(self)
 
 
 def collect(
     model: Any,
-    settings: Settings,
+    settings: HeadMitigation,
     texts: list[str] | None = None,
-    note: Callable[[str], None] = lambda text: None,
+    note: Note = quiet,
 ) -> Material:
     """Ask the model for every state that fitting and judging need."""
     note("writing ordinary text" if texts is None else "reading ordinary text")
     source = "file" if texts is not None else "written by the model"
     passages = texts if texts is not None else own_texts(model, seed=settings.seed)
-    found = openings(settings.axis, sets=settings.sets, seed=settings.seed)
+    found = openings(settings.axis, sets=settings.openings, seed=settings.seed)
     note(f"states of {len(found.contexts)} matched openings")
     states = model.last_states(found.contexts).reshape(len(found.sets), len(found.groups), -1)
     if texts is not None and settings.axis == "gender":
-        extra = mined(texts, limit=settings.sets, seed=settings.seed)
+        extra = mined(texts, limit=settings.openings, seed=settings.seed)
         if extra.sets:
             note(f"states of {len(extra.contexts)} openings cut from the text")
             pairs = model.last_states(extra.contexts).reshape(len(extra.sets), 2, -1)
@@ -165,7 +157,7 @@ def collect(
     )
 
 
-def candidates(model: Any, material: Material, settings: Settings) -> list[Candidate]:
+def candidates(model: Any, material: Material, settings: HeadMitigation) -> list[Candidate]:
     """The projections that the settings allow, smallest first."""
     found = _with_offsets(model, material, settings)
     if settings.offset:
@@ -173,7 +165,7 @@ def candidates(model: Any, material: Material, settings: Settings) -> list[Candi
     return [replace(c, edit=replace(c.edit, offset=None)) for c in found]
 
 
-def _with_offsets(model: Any, material: Material, settings: Settings) -> list[Candidate]:
+def _with_offsets(model: Any, material: Material, settings: HeadMitigation) -> list[Candidate]:
     base = _alpha_rule(model, settings)
     method = settings.method
     if method == "a-subspace":
@@ -216,7 +208,7 @@ def _edit(base: HeadEdit, left: Floats, right: Floats, offset: Floats | None) ->
     )
 
 
-def _alpha_rule(model: Any, settings: Settings) -> HeadEdit:
+def _alpha_rule(model: Any, settings: HeadMitigation) -> HeadEdit:
     """The edit without its projection: rule, mixture and token sensitivities."""
     empty = np.zeros((1, 0), np.float32)
     mixture = "hidden" if settings.as_published else settings.mixture
@@ -238,35 +230,33 @@ def _alpha_rule(model: Any, settings: Settings) -> HeadEdit:
 
 
 def fit_among(
-    model: Any, material: Material, settings: Settings, methods: Sequence[str]
-) -> Fitted:  # fmt: skip
+    model: Any, material: Material, settings: HeadMitigation, methods: Sequence[str]
+) -> FittedHead:  # fmt: skip
     """Fit several methods on the same cached states and choose the best within the limit.
 
     A method without a setting within the limit is left out and named in `facts["left_out"]`.
     """
     bench = Bench(model, material.held, settings.seed)
     done, left = [], {}
-    for method in methods:
+    for one in [settings.changed(method=method) for method in methods]:
         try:
-            done.append(fit(model, material, replace(settings, method=method), bench))
+            done.append(fit(model, material, one, bench))
         except SpecError as error:
-            if method not in METHODS:
-                raise
-            left[method] = str(error)
+            left[one.method] = str(error)
     if not done:
         raise SpecError(" ".join(left.values()))
-    within = [f for f in done if f.chosen.increase <= settings.max_increase]
+    within = [f for f in done if f.chosen.increase <= settings.max_perplexity_increase]
     best = min(within or done, key=lambda f: (f.chosen.hellinger2, f.chosen.increase))
     points = tuple(p for f in done for p in f.points)
     every = [best.before, *points]
     front = [p.as_dict() for p in pareto(every)]
     facts = {**best.facts, "front": front, "area": area(every), "left_out": left}
-    return replace(best, points=points, facts=facts)
+    return replace(best, methods=tuple(methods), points=points, facts=facts)
 
 
 def fit(
-    model: Any, material: Material, settings: Settings, bench: Bench | None = None
-) -> Fitted:  # fmt: skip
+    model: Any, material: Material, settings: HeadMitigation, bench: Bench | None = None
+) -> FittedHead:  # fmt: skip
     """Fit the candidates, judge each at every alpha in one pass, and choose by constraint."""
     bench = bench or Bench(model, material.held, settings.seed)
     tried = candidates(model, material, settings)
@@ -292,12 +282,12 @@ def fit(
         "openings": len(material.openings.contexts),
         "held_out_pairs": len(material.held.first),
         "text_tokens": len(bench.rows),
-        "settings": asdict(settings),
+        "settings": settings.model_dump(mode="json"),
     }
-    return Fitted(edit, settings, chosen, before, tuple(points), facts)
+    return FittedHead(settings, model, facts, edit, chosen, before, tuple(points), material)
 
 
-def _alphas(settings: Settings) -> tuple[float | str, ...]:
+def _alphas(settings: HeadMitigation) -> tuple[float | str, ...]:
     if not settings.method.startswith("a-"):
         return (1.0,)
     if settings.alpha is not None:
@@ -305,5 +295,5 @@ def _alphas(settings: Settings) -> tuple[float | str, ...]:
     return (*ALPHAS[1:], "learned")
 
 
-def _choose(points: list[Point], settings: Settings) -> Point:
-    return points[0] if len(points) == 1 else pick(points, settings.max_increase)
+def _choose(points: list[Point], settings: HeadMitigation) -> Point:
+    return points[0] if len(points) == 1 else pick(points, settings.max_perplexity_increase)

@@ -7,16 +7,13 @@ given, the model writes some itself.
 
 from __future__ import annotations
 
-import gzip
-import lzma
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from evenhand.errors import DataError, SpecError, unknown
+from evenhand.errors import SpecError, unknown
 from evenhand.requests import Generate
 from evenhand.words.lexicons.contexts import prompts
 from evenhand.words.lexicons.files import load
@@ -109,27 +106,6 @@ def held_out(axis: str) -> list[tuple[str, str]]:
         for a, b in HELD_OUT[axis]
         for prompt in prompts("local")
     ]
-
-
-def read_texts(path: Path, limit: int = 400, words: int = 80) -> list[str]:
-    """Passages of a plain-text file (one per line; .gz and .xz too), each cut to `words` words."""
-    opener: Any = {".gz": gzip.open, ".xz": lzma.open}.get(path.suffix, open)
-    try:
-        with opener(path, "rt", encoding="utf-8", newline="\n") as file:
-            lines = [" ".join(line.split()[:words]) for line in file]
-    except FileNotFoundError:
-        raise DataError(
-            f"{path}: no such file. Accepted: plain text, one passage a line."
-        ) from None
-    except (OSError, UnicodeDecodeError, lzma.LZMAError) as error:
-        raise DataError(f"{path}: cannot be read as UTF-8 text ({error}).") from error
-    passages = [line for line in lines if len(line.split()) >= 8]
-    if len(passages) < 20:
-        raise DataError(
-            f"{path}: {len(passages)} passages of 8 words or more. Accepted: 20 or more."
-        )
-    step = max(1, len(passages) // limit)
-    return passages[::step][:limit]
 
 
 def own_texts(model: Any, *, count: int = 80, tokens: int = 40, seed: int = 0) -> list[str]:

@@ -2,60 +2,50 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from evenhand import __version__
 from evenhand.errors import ModelError, SpecError
-from evenhand.mitigations.head.fit import Fitted
-from evenhand.models.loading.saved import ARRAYS, FACTS, FORMAT, PROBES
+from evenhand.mitigations import saved
+from evenhand.models.edits.head import AppliedEdit, HeadEdit
+from evenhand.models.loading.saved import read_facts
+from evenhand.models.protocol import Model
+
+if TYPE_CHECKING:
+    from evenhand.mitigations.head.fit import FittedHead
 
 WEIGHTS = (
     "no plain weights give the same logits. Use the folder of --out instead, or fit with: "
     "--method inlp --no-offset"
 )
+TEXTS = (
+    "The weather today is",
+    "In the middle of the town there is",
+    "She opened the door and",
+    "The price of bread has",
+)
+"""A mitigation is refused by a model whose hidden states after these texts are others: a projection
+means nothing in another model's coordinates."""
+TOLERANCE = 0.05  # half precision moves states by about 1 %, another model by about 100 %
 README = """\
-A mitigation made by evenhand {version} for the model {name!r}: {method} on {axis}.
-
-Use it like any model:      evenhand audit {folder}
-In Python:                  import evenhand; evenhand.load_model("{folder}")
-With transformers:          from evenhand.models.loading.saved import attach
+With transformers:          from evenhand.mitigations.head.save import attach
                             attach("{folder}", model, tokenizer)
-
-It holds a projection of the last hidden state and the weights of a mixture, no model weights. It
-is refused by any other model. What it measured is in {facts}; measured gaps are those of the
-contexts named there, and say nothing about other groups or uses.
 """
 
 
-def save(fitted: Fitted, model: Any, spec: str, folder: Path) -> None:
-    """Write a mitigation with its provenance; the folder can be given wherever a model can.
-
-    Args:
-        fitted: what `fit` returned.
-        model: the model it was fitted for.
-        spec: what a user types to get that model.
-        folder: must not hold anything else.
-    """
-    from safetensors.numpy import save_file
-
-    _empty(folder)
+def save(fitted: FittedHead, folder: Path) -> None:
+    """Write the edit, and the states by which its model is recognised."""
+    model: Any = fitted.base
     edit = fitted.edit
-    arrays = {"left": edit.left, "right": edit.right, "probe": model.last_states(PROBES)}
+    arrays = {"left": edit.left, "right": edit.right, "probe": model.last_states(TEXTS)}
     optional = {"offset": edit.offset, "sensitivity": edit.sensitivity, "sensitive": edit.sensitive}
     arrays |= {k: np.asarray(v) for k, v in optional.items() if v is not None}
     if "sensitive" in arrays:
         arrays["sensitive"] = arrays["sensitive"].astype(np.uint8)
     facts = {
-        "format": FORMAT,
-        "evenhand": __version__,
-        "method": fitted.settings.method,
-        "axis": fitted.settings.axis,
-        "model": {"spec": spec, "vocabulary": model.vocabulary, **model.describe()},
-        "probe_tokens": model._text_tokens(PROBES),
+        "probe_tokens": model._text_tokens(TEXTS),
         "edit": {
             "rank": edit.rank, "rule": edit.rule, "alpha": edit.alpha, "mixture": edit.mixture,
             "top": edit.top, "first_token_only": edit.first_token_only, "sha256": edit.digest(),
@@ -64,16 +54,114 @@ def save(fitted: Fitted, model: Any, spec: str, folder: Path) -> None:
             "before": fitted.before.as_dict(), "after": fitted.chosen.as_dict(), **fitted.facts,
         },
     }  # fmt: skip
-    save_file({k: np.ascontiguousarray(v) for k, v in arrays.items()}, str(folder / ARRAYS))
-    text = json.dumps(facts, indent=1, ensure_ascii=False, default=float)
-    (folder / FACTS).write_text(text + "\n", encoding="utf-8")
-    (folder / "README.txt").write_text(
-        README.format(
-            version=__version__, name=model.name, method=fitted.settings.method,
-            axis=fitted.settings.axis, folder=folder, facts=FACTS,
-        ),
-        encoding="utf-8",
-    )  # fmt: skip
+    about = {"vocabulary": model.vocabulary}
+    readme = README.format(folder=folder)
+    saved.write(folder, fitted, facts, arrays, about=about, readme=readme)
+
+
+def read_edit(folder: Path) -> tuple[HeadEdit, np.ndarray]:
+    """The edit of a saved mitigation and the states of its model after the fixed texts."""
+    facts = read_facts(folder)
+    arrays = saved.read_arrays(folder, facts)
+    try:
+        settings = facts["edit"]
+        edit = HeadEdit(
+            left=arrays["left"],
+            right=arrays["right"],
+            offset=arrays.get("offset"),
+            sensitivity=arrays.get("sensitivity"),
+            sensitive=arrays["sensitive"].astype(bool) if "sensitive" in arrays else None,
+            **{k: settings[k] for k in ("rule", "alpha", "mixture", "top", "first_token_only")},
+        )
+        return edit, arrays["probe"]
+    except KeyError as error:
+        raise ModelError(
+            f"{folder}: the mitigation lacks {error}. Fit it again with: evenhand mitigate MODEL"
+        ) from None
+
+
+def load(folder: Path, base: Any) -> Model:
+    """The mitigated form of the model the folder was fitted for; any other is refused.
+
+    Models are compared by their states, so that the same weights in another file are accepted.
+    """
+    facts = read_facts(folder)
+    edit, wanted = read_edit(folder)
+    if base.kind != "causal":
+        saved.refuse(folder, facts, base, f"a causal language model, against {base.kind} here")
+    width = base.model.get_output_embeddings().weight.shape[1]
+    fitted = (wanted.shape[1], facts["model"].get("vocabulary"))
+    if (width, base.vocabulary) != fitted:
+        problem = (
+            f"hidden size {fitted[0]} and vocabulary {fitted[1]}, against {width} and "
+            f"{base.vocabulary} here"
+        )
+        saved.refuse(folder, facts, base, problem)
+    apart = _apart(base.last_states(TEXTS), wanted)
+    if not apart < TOLERANCE:
+        problem = f"hidden states differ by {apart:.0%} on the test texts"
+        saved.refuse(folder, facts, base, problem)
+    made: Model = base.with_head(edit, saved.name_of(facts, base))
+    return made
+
+
+def _apart(states: np.ndarray, wanted: np.ndarray) -> float:
+    return float(np.linalg.norm(states - wanted) / np.linalg.norm(wanted))
+
+
+def attach(folder: str | Path, model: Any, tokenizer: Any = None) -> list[Any]:
+    """Attach a saved mitigation to a plain Hugging Face causal model, `generate` included.
+
+    The model is checked as `evenhand` checks it: another one is refused.
+
+    Args:
+        folder: what `evenhand mitigate --out` wrote.
+        model: the Hugging Face model it was fitted for.
+        tokenizer: of that model; needed only for folders that do not hold the test texts' tokens.
+
+    Returns:
+        The hook handles; call `.remove()` on each to have the model back as it was.
+    """
+    import torch
+
+    edit, wanted = read_edit(Path(folder))
+    facts = read_facts(Path(folder))
+    head = model.get_output_embeddings().weight
+    fitted = (facts["model"]["vocabulary"], len(edit.left))
+    rows = facts.get("probe_tokens")
+    if rows is None and tokenizer is not None:
+        rows = [tokenizer(text).input_ids for text in TEXTS]
+    problem = ""
+    if tuple(head.shape) != fitted:
+        problem = f"vocabulary and hidden size {fitted}, against {tuple(head.shape)} here"
+    elif rows is not None:
+        apart = _apart(_states(model, rows), wanted)
+        problem = "" if apart < TOLERANCE else f"hidden states differ by {apart:.0%}"
+    if problem:
+        raise ModelError(
+            f"{folder}: the mitigation was fitted for {facts['model']['name']!r} and does not fit "
+            f"this model: {problem}. Fit one for it with: evenhand mitigate MODEL"
+        )
+    with torch.no_grad():
+        return AppliedEdit(torch, model, edit).attach()
+
+
+def _states(model: Any, rows: list[list[int]]) -> np.ndarray:
+    """What the head sees after each row of tokens."""
+    import torch
+
+    seen: list[Any] = []
+    head = model.get_output_embeddings()
+    hook = head.register_forward_pre_hook(
+        lambda module, inputs: seen.append(inputs[0][0, -1].float().cpu().numpy())
+    )
+    try:
+        with torch.inference_mode():
+            for row in rows:
+                model(input_ids=torch.tensor([row], device=head.weight.device))
+    finally:
+        hook.remove()
+    return np.stack(seen)
 
 
 def export(edit: Any, model: Any, folder: Path) -> float:
@@ -90,7 +178,7 @@ def export(edit: Any, model: Any, folder: Path) -> float:
     problem = _not_linear(edit, model)
     if problem:
         raise SpecError(f"--export: {problem}, so {WEIGHTS}")
-    _empty(folder)
+    saved.check_free(folder, "--export")
     mitigated = model.with_head(edit)
     config = model.model.config
     tied = config.tie_word_embeddings
@@ -110,7 +198,7 @@ def _logits(model: Any, network: Any) -> Any:
     """Logits after the test texts, by plain calls."""
     rows = []
     with model.torch.inference_mode():
-        for text in PROBES:
+        for text in TEXTS:
             ids = model.torch.tensor([model.tokenizer(text).input_ids], device=model.device)
             rows.append(network(input_ids=ids).logits[0, -1].float())
     return model.torch.stack(rows)
@@ -142,18 +230,3 @@ def _not_linear(edit: Any, model: Any) -> str:
     if edit.offset is not None and bias is None:
         return "the edit has an offset and this model's head has no bias"
     return ""
-
-
-def check_free(folder: Path, option: str = "--out") -> None:
-    """Refuse a place that holds something already, before any work is done for it."""
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        what = "the folder is not empty" if folder.is_dir() else "is a file"
-        raise SpecError(f"{folder}: {what}. Choose another with: {option} DIR")
-
-
-def _empty(folder: Path) -> None:
-    check_free(folder)
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise ModelError(f"{folder}: cannot be made ({error.strerror}).") from error

@@ -72,6 +72,11 @@ class Point:
     kept: float
     alpha_mean: float
 
+    @property
+    def setting(self) -> tuple[str, int, str]:
+        """What was tried: no two points of one fit share it."""
+        return self.method, self.rounds, str(self.alpha)
+
     def as_dict(self) -> dict[str, Any]:
         return dict(self.__dict__)
 

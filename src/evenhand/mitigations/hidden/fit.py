@@ -1,42 +1,48 @@
 """Mitigating an encoder at its hidden states: INLP, LEACE and SentenceDebias on chosen layers.
 
     inlp       h' = h - B B'(h - mean), B the directions of rounds of classifiers (Ravfogel et al.
-               2020), until a fresh probe on other frames reads nothing
+               2020), until a fresh classifier on other frames reads nothing
     leace      h' = h - W^+ Q W (h - mean) (Belrose et al. 2023), one step, least change
     sentence   h' = h - V V'(h - mean), V the first principal components of the differences between
                contexts that differ in the group alone (SentenceDebias, Liang et al. 2020)
 
 `as_published` follows Bias Bench (Meade et al. 2022): mean of the last layer's tokens, LinearSVC,
 80 rounds, no mean kept in place. Layers are fitted in running order, each on states that the layers
-before it have changed already. Only the training frames are used; a fresh probe judges the rest.
+before it have changed already. Only the training frames are used; fresh classifiers read the rest.
 """
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
-from dataclasses import asdict, dataclass
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from evenhand.errors import DataError, ModelError, SpecError, unknown
+from evenhand.errors import DataError
+from evenhand.mitigations.base import Judgement, Note, quiet
 from evenhand.mitigations.erasing.erasure import Features, majority
 from evenhand.mitigations.erasing.leace import leace
 from evenhand.mitigations.erasing.nullspace import Floats, inlp
 from evenhand.mitigations.erasing.sentence import pair_components
 from evenhand.mitigations.hidden.axes import DEV, NEW, TEST, TRAIN, AxisData
-from evenhand.models.edits.hidden import (
-    KINDS,
-    POOLS,
+from evenhand.mitigations.hidden.edit import (
     EditedModel,
     HiddenEdit,
     LayerMap,
     find_layers,
     layer_states,
 )
+from evenhand.mitigations.proof import Proved
+from evenhand.models.protocol import Model
+from evenhand.runs.finding import Finding
 
-METHODS = ("inlp", "leace", "sentence")
+if TYPE_CHECKING:
+    from evenhand.mitigations.hidden.mitigation import HiddenMitigation
+    from evenhand.runner.progress import Progress
+
 ROUNDS = 80
 PATIENCE = 5
 RIDGE = 0.05  # of the mean variance, for fewer examples than dimensions
@@ -44,58 +50,55 @@ STRONG = 1.0  # of the mean variance, for INLP: see `nullspace.inlp`
 
 
 @dataclass(frozen=True)
-class Settings:
-    """What to fit.
-
-    Attributes:
-        method, axis: which mitigation, for which groups.
-        layers: names of layers ("last", "layer.3", "pooler", "all") or module paths.
-        pool: "first" token or "mean" of tokens; None: what the model's head reads.
-        rounds: of INLP; None: until a fresh probe on dev frames reads nothing, 80 at most.
-        components: of sentence; None: groups - 1.
-        classifier: of INLP, "lsq" or "svc".
-        as_published: as Bias Bench does it.
-    """
-
-    method: str = "leace"
-    axis: str = "gender"
-    layers: tuple[str, ...] = ("last",)
-    pool: str | None = None
-    rounds: int | None = None
-    components: int | None = None
-    classifier: str = "lsq"
-    as_published: bool = False
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        if self.method not in METHODS:
-            raise SpecError(unknown("method", self.method, METHODS, where="mitigate"))
-        if self.pool is not None and self.pool not in POOLS:
-            raise SpecError(unknown("pool", self.pool, POOLS, where="--pool"))
-        for name in ("rounds", "components"):
-            value = getattr(self, name)
-            if value is not None and value < 1:
-                raise SpecError(f"--{name} '{value}': expected 1 or more.")
-
-
-@dataclass(frozen=True)
-class FittedHidden:
-    """A mitigation of hidden states, and what fresh probes read before and after, by layer."""
+class FittedHidden(Proved):
+    """Maps of hidden states; `facts` hold what fresh classifiers read before and after."""
 
     edit: HiddenEdit
-    settings: Settings
-    probes: tuple[dict[str, Any], ...]
-    notes: tuple[str, ...]
-    facts: dict[str, Any]
+
+    def applied(self, model: Model) -> Model:
+        return EditedModel(model, self.edit, self.title)
+
+    def save(self, folder: str | Path) -> None:
+        from evenhand.mitigations.hidden.save import save
+
+        save(self, Path(folder))
+
+    def judged(
+        self, before: Model, after: Model, *, proof: Path, progress: Progress | None = None
+    ) -> Judgement:
+        """As all audited families; and what classifiers read of the groups."""
+        found = super().judged(before, after, proof=proof, progress=progress)
+        rows = self.facts["readers"]
+        return replace(
+            found,
+            findings=[*map(self._readable, rows), *found.findings],
+            tables={"readers": rows, **found.tables},
+            sure=(*(self._readable(row).sentence for row in rows), *found.sure),
+        )
+
+    def _readable(self, row: Mapping[str, Any]) -> Finding:
+        settings, where = self.settings, str(row["layer"])
+        return Finding(
+            id=f"{settings.label}/readable/{where}", probe=settings.label, metric="readable",
+            value=row["test_after"], ideal=row["test_chance"], floor=row["test_chance_high"],
+            n=row["test_n"], attribute=settings.axis, model=self.base.name,
+            sentence=(
+                f"A fresh classifier reads {settings.axis} off {where} in "
+                f"{row['test_before']:.0%} of held-out texts before, {row['test_after']:.0%} "
+                f"after (chance {row['test_chance']:.0%}); fitted on such texts itself, in "
+                f"{row['relearned_after']:.0%}."
+            ),
+            method="logistic classifier on held-out frames; the floor is the end of chance's range",
+        )  # fmt: skip
 
 
 def fit(
     model: Any,
     data: AxisData,
-    settings: Settings,
-    note: Callable[[str], None] = lambda text: None,
+    settings: HiddenMitigation,
+    note: Note = quiet,
 ) -> FittedHidden:
-    """Fit the maps layer by layer and judge each with fresh probes on held-out frames and terms.
+    """Fit the maps layer by layer; fresh classifiers read held-out frames and terms.
 
     Args:
         model: a masked, encoder, classifier, span or choice model, mitigated or not.
@@ -103,16 +106,13 @@ def fit(
         settings: method, layers and so on.
         note: told about each layer.
     """
-    if model.kind not in KINDS:
-        raise ModelError(
-            f"model {model.name!r} is of kind {model.kind!r}. Accepted: {', '.join(KINDS)}."
-        )
+    settings.require_kind(model)
     pool = settings.pool or _default_pool(model.kind, settings.as_published)
     pairs = model.kind == "choice"
     first = data.firsts() if pairs else list(data.texts)
     second = data.seconds() if pairs else None
     maps: list[LayerMap] = []
-    probes: list[dict[str, Any]] = []
+    readers: list[dict[str, Any]] = []
     notes: list[str] = []
     for layer in find_layers(model.model, settings.layers):
         note(f"states of {layer} after {len(data)} texts")
@@ -121,12 +121,17 @@ def fit(
         made, said = fit_layer(states, data, settings, layer)
         maps.append(made)
         notes += [text for text in said if text not in notes]
-        probes.append(judge(states, made, data, settings.seed))
+        readers.append(read(states, made, data, settings.seed))
+    if any(m.startswith("hidden:") for m in model.mitigations):
+        notes.append(
+            f"{model.name!r} carries a mitigation of hidden states already; this one was fitted "
+            "on what that one left and is applied after it."
+        )
     facts = {
-        "settings": asdict(settings), "pool": pool, "parts": data.counts(),
-        "source": data.source, "groups": list(data.groups),
+        "readers": readers, "notes": notes, "settings": settings.model_dump(mode="json"),
+        "pool": pool, "parts": data.counts(), "source": data.source, "groups": list(data.groups),
     }  # fmt: skip
-    return FittedHidden(HiddenEdit(tuple(maps)), settings, tuple(probes), tuple(notes), facts)
+    return FittedHidden(settings, model, facts, HiddenEdit(tuple(maps)))
 
 
 def _default_pool(kind: str, as_published: bool) -> str:
@@ -135,7 +140,7 @@ def _default_pool(kind: str, as_published: bool) -> str:
 
 
 def fit_layer(
-    states: Floats, data: AxisData, settings: Settings, layer: str
+    states: Floats, data: AxisData, settings: HiddenMitigation, layer: str
 ) -> tuple[LayerMap, list[str]]:
     """The map of one layer from the states of all rows; only training rows are used to fit."""
     at = data.part == TRAIN
@@ -163,7 +168,9 @@ def fit_layer(
     return LayerMap(layer, *arrays), notes
 
 
-def _nullspace(centred: Floats, data: AxisData, settings: Settings) -> tuple[Floats, list[str]]:
+def _nullspace(
+    centred: Floats, data: AxisData, settings: HiddenMitigation
+) -> tuple[Floats, list[str]]:
     at = data.part == TRAIN
     fixed = settings.as_published or settings.rounds is not None
     rounds = settings.rounds or ROUNDS
@@ -172,11 +179,11 @@ def _nullspace(centred: Floats, data: AxisData, settings: Settings) -> tuple[Flo
     found = inlp(
         centred[at], data.labels[at], rounds=rounds, classifier=kind, ridge=STRONG, stop=stop
     )
-    unmet = "" if fixed else "probes on other frames were not at chance for 5 rounds on end"
+    unmet = "" if fixed else "classifiers on other frames were not at chance for 5 rounds on end"
     return found.basis, [f"INLP: {len(found.rounds)} rounds. {found.reason or unmet}".strip()]
 
 
-def _subspace(X: Floats, data: AxisData, settings: Settings) -> tuple[Floats, list[str]]:
+def _subspace(X: Floats, data: AxisData, settings: HiddenMitigation) -> tuple[Floats, list[str]]:
     at = data.part == TRAIN
     sets = data.sets[at]
     if (sets < 0).all():
@@ -193,7 +200,7 @@ def _subspace(X: Floats, data: AxisData, settings: Settings) -> tuple[Floats, li
 
 
 class StopAtChance:
-    """True once fresh probes, fitted on train and judged on dev rows, are no better than chance.
+    """True once fresh classifiers, fitted on train rows, read dev rows no better than chance.
 
     "No better" means within one standard error of the most frequent class; it must hold for
     `PATIENCE` rounds on end, since one round may look so by luck.
@@ -208,7 +215,7 @@ class StopAtChance:
 
     def __call__(self, basis: Floats) -> bool:
         left = self.states - (self.states @ basis) @ basis.T
-        self.quiet = self.quiet + 1 if probe(left, self.data, DEV) <= self.limit else 0
+        self.quiet = self.quiet + 1 if accuracy(left, self.data, DEV) <= self.limit else 0
         return self.quiet >= PATIENCE
 
 
@@ -219,8 +226,8 @@ def _features(states: Floats, data: AxisData, part: int) -> Features:
     return Features(states[at], data.labels[at], split)
 
 
-def probe(states: Floats, data: AxisData, part: int) -> float:
-    """Accuracy of a fresh logistic probe: fitted on train rows, judged on the rows of a part."""
+def accuracy(states: Floats, data: AxisData, part: int) -> float:
+    """Accuracy of a fresh logistic classifier: fitted on train rows, judged on those of a part."""
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.linear_model import LogisticRegression
     from sklearn.pipeline import make_pipeline
@@ -236,11 +243,11 @@ def probe(states: Floats, data: AxisData, part: int) -> float:
     return float(made.score(states[test], data.labels[test]))
 
 
-def judge(states: Floats, made: LayerMap, data: AxisData, seed: int) -> dict[str, Any]:
-    """What probes read of the axis before and after a map.
+def read(states: Floats, made: LayerMap, data: AxisData, seed: int) -> dict[str, Any]:
+    """What classifiers read of the axis before and after a map.
 
     `test` rows stand in held-out frames, `new` rows hold terms never fitted on as well.
-    `relearned` is a probe fitted on held-out rows themselves (five folds over frames): what
+    `relearned` is one fitted on held-out rows themselves (five folds over frames): what
     somebody could still find who fits on other texts than the mitigation did.
     """
     after = made(states)
@@ -250,8 +257,8 @@ def judge(states: Floats, made: LayerMap, data: AxisData, seed: int) -> dict[str
     for name, part in (("test", TEST), ("new", NEW)):
         rows = int((data.part == part).sum())
         row[f"{name}_n"] = rows
-        row[f"{name}_before"] = probe(states, data, part)
-        row[f"{name}_after"] = probe(after, data, part)
+        row[f"{name}_before"] = accuracy(states, data, part)
+        row[f"{name}_after"] = accuracy(after, data, part)
         chance = majority(_features(states, data, part)) if rows else float("nan")
         row[f"{name}_chance"] = chance
         row[f"{name}_chance_low"], row[f"{name}_chance_high"] = chance_interval(chance, rows)
@@ -279,7 +286,7 @@ def chance_interval(chance: float, n: int) -> tuple[float, float]:
 
 
 def relearned(states: Floats, data: AxisData, seed: int) -> float:
-    """Cross-validated accuracy of a probe fitted and judged on held-out rows, frames kept apart."""
+    """Cross-validated accuracy on held-out rows themselves, frames kept apart."""
     from sklearn.linear_model import RidgeClassifier
     from sklearn.model_selection import GroupKFold
     from sklearn.preprocessing import StandardScaler
@@ -295,9 +302,3 @@ def relearned(states: Floats, data: AxisData, seed: int) -> float:
         made = RidgeClassifier(alpha=float(X.shape[1])).fit(X[train], y[train])
         hits[test] = made.predict(X[test]) == y[test]
     return float(hits.mean())
-
-
-def edited(model: Any, fitted: FittedHidden, name: str = "") -> EditedModel:
-    """The mitigated model; says in its name what was done."""
-    label = name or f"{model.name} + {fitted.settings.method} {fitted.settings.axis}"
-    return EditedModel(model, fitted.edit, label)

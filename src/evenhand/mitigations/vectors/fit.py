@@ -8,117 +8,63 @@ ATTRACT-REPEL at the published settings does not bring an association to zero, i
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from evenhand import __version__
-from evenhand.errors import ModelError, SpecError, unknown
+from evenhand.errors import SpecError
 from evenhand.metrics import association as metrics
+from evenhand.mitigations.base import Note, quiet
 from evenhand.mitigations.vectors import attract_repel as trainer
 from evenhand.mitigations.vectors.projection import mean_axis, project
-from evenhand.models.vectors.files import VectorTable, write_words
-from evenhand.probes.association.score import Options, associate, choose_tests
+from evenhand.models.vectors.files import VectorTable
+from evenhand.probes.association.score import Options, associate
+from evenhand.stats import bootstrap, permutation
+from evenhand.stats.multiple import benjamini_hochberg
 from evenhand.strict import plain
-from evenhand.words.lexicons import WordSets, weat
+from evenhand.words.lexicons import WordSets
 from evenhand.words.sets.expansion import expand
 from evenhand.words.sets.neighbours import nearest
 
-METHODS = ("attract-repel", "hard-projection", "soft-projection")
-AXES = {"gender": "kato_winobias", "race": "kato_weat3"}
-HELD_OUT = {"gender": ("weat6", "weat7", "weat8"), "race": ("weat3", "weat4", "weat5")}
-FACTS = "evenhand-vectors.json"
+if TYPE_CHECKING:
+    from evenhand.mitigations.vectors.mitigation import VectorMitigation
+
 SETS = ("x", "y", "a", "b")
 NUMBERS = ("effect_size", "statistic", "p_two_sided", "rnsb", "rnsb_kl", "reason")
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
-    """What is asked for.
-
-    `amount` is the share of the change, 0 to 1; None: the share at which the test reads zero when
-    the direction is "reduce", else 1. `neighbours` grows the sets before training (0: as given).
-    """
-
-    sets: WordSets
-    method: str = "attract-repel"
-    direction: str = "reduce"
-    amount: float | None = None
-    neighbours: int = 10
-    tests: tuple[str, ...] = ()
-    as_published: bool = False
-    seed: int = 0
-    device: str | None = None
-
-    def check(self) -> None:
-        """Refuse what cannot work, before anything is read."""
-        if self.method not in METHODS:
-            raise SpecError(unknown("method", self.method, METHODS, where="--method"))
-        if self.direction not in trainer.DIRECTIONS:
-            directions = trainer.DIRECTIONS
-            raise SpecError(unknown("direction", self.direction, directions, where="--direction"))
-        if self.amount is not None and not 0 <= self.amount <= 1:
-            raise SpecError(f"--alpha '{self.amount}': accepted is a share from 0 to 1.")
-        if self.neighbours < 0:
-            raise SpecError(f"--neighbours '{self.neighbours}': accepted is 0 or more.")
-
-
-@dataclass(frozen=True, slots=True)
-class Mitigated:
+class Moved:
     """The new vectors, and what is known about them."""
 
     vectors: VectorTable
     facts: dict[str, Any]
 
 
-def job_for(axis: str, sets: str | None = None, **options: Any) -> Job:
-    """The job of an axis, or of a packaged test or a file that holds one test.
-
-    >>> job_for("gender").sets.name
-    'kato_winobias'
-    """
-    if sets is None:
-        if axis not in AXES:
-            hint = "Or name a test or a file of word lists: --sets weat7"
-            raise SpecError(unknown("axis", axis, AXES, where="--axis", hint=hint))
-        return Job(weat(AXES[axis]), tests=HELD_OUT[axis], **options)
-    chosen = choose_tests(sets)
-    if len(chosen) != 1:
-        names = ", ".join(test.name for test in chosen)
-        raise SpecError(f"--sets {sets}: names {len(chosen)} tests ({names}). Accepted: one.")
-    return Job(chosen[0], **options)
-
-
-def mitigate(
-    vectors: VectorTable, job: Job, say: Callable[[str], None] = lambda text: None
-) -> Mitigated:
-    """Change the vectors as the job asks, and measure before and after.
+def mitigate(vectors: VectorTable, asked: VectorMitigation, say: Note = quiet) -> Moved:
+    """Change the vectors as asked, and measure before and after.
 
     Returns:
         The table and facts: `before` and `after` (effect size, statistic, p, RNSB of the test
         and of the tests not trained on), `amount`, `touched`, `neighbours_kept`, `settings`.
     """
-    job.check()
-    facts: dict[str, Any] = {"method": job.method, "direction": job.direction}
-    sets = job.sets
-    if job.method == "attract-repel":
-        if job.neighbours:
-            say(f"adding the {job.neighbours} nearest words of every word")
+    facts: dict[str, Any] = {"method": asked.method, "direction": asked.direction}
+    sets = asked.word_sets
+    if asked.method == "attract-repel":
+        if asked.neighbours:
+            say(f"adding the {asked.neighbours} nearest words of every word")
             sets = expand(
-                sets, vectors, neighbours=job.neighbours, as_published=job.as_published
+                sets, vectors, neighbours=asked.neighbours, as_published=asked.as_published
             ).test
         say("moving vectors")
-        after, more = _attract_repel(vectors, sets, job)
+        after, more = _attract_repel(vectors, sets, asked)
         facts |= more
     else:
         say("moving vectors")
-        after = _projected(vectors, job)
-    amount = _amount(vectors, after, job)
+        after = _projected(vectors, asked)
+    amount = _amount(vectors, after, asked)
     if amount < 1:
         after = blend(vectors, after, amount)
     say("measuring before and after")
@@ -127,25 +73,25 @@ def mitigate(
         "amount": amount,
         "words": {key: list(getattr(sets, key)) for key in SETS},
         "touched": touched,
-        "before": _measured(vectors, job),
-        "after": _measured(after, job),
-        "neighbours_kept": neighbours_kept(vectors, after, seed=job.seed),
+        "before": _measured(vectors, asked),
+        "after": _measured(after, asked),
+        "neighbours_kept": neighbours_kept(vectors, after, seed=asked.seed),
         "settings": {
-            "neighbours": job.neighbours, "as_published": job.as_published, "seed": job.seed,
-            "test": job.sets.name,
+            "neighbours": asked.neighbours, "as_published": asked.as_published, "seed": asked.seed,
+            "test": asked.word_sets.name,
         },
     }  # fmt: skip
-    return Mitigated(after, dict(plain(facts)))
+    return Moved(after, dict(plain(facts)))
 
 
 def _attract_repel(
-    vectors: VectorTable, sets: WordSets, job: Job
+    vectors: VectorTable, sets: WordSets, asked: VectorMitigation
 ) -> tuple[VectorTable, dict[str, Any]]:
-    settings = trainer.Settings(seed=job.seed, regularisation=0.01)
-    if job.as_published:
+    settings = trainer.Settings(seed=asked.seed, regularisation=0.01)
+    if asked.as_published:
         settings = settings.as_published()
-    attract, repel = trainer.pairs_for(sets, job.direction)
-    trained = trainer.train(vectors, attract, repel, settings=settings, device=job.device)
+    attract, repel = trainer.pairs_for(sets, asked.direction)
+    trained = trainer.train(vectors, attract, repel, settings=settings, device=asked.device)
     if not trained.losses:
         raise SpecError(
             f"attract-repel: {trained.attract} attract and {trained.repel} repel pairs do not fill "
@@ -159,20 +105,20 @@ def _attract_repel(
     return trainer.put_back(vectors, trained, norms=settings.norms), facts
 
 
-def _projected(vectors: VectorTable, job: Job) -> VectorTable:
-    axis = mean_axis(vectors, job.sets.a, job.sets.b)
-    amount = 1.0 if job.method == "hard-projection" else 0.5
-    if job.direction == "increase":
+def _projected(vectors: VectorTable, asked: VectorMitigation) -> VectorTable:
+    axis = mean_axis(vectors, asked.word_sets.a, asked.word_sets.b)
+    amount = 1.0 if asked.method == "hard-projection" else 0.5
+    if asked.direction == "increase":
         amount = -1.0
-    return project(vectors, axis, words=[*job.sets.x, *job.sets.y], amount=amount)
+    return project(vectors, axis, words=[*asked.word_sets.x, *asked.word_sets.y], amount=amount)
 
 
-def _amount(before: VectorTable, after: VectorTable, job: Job) -> float:
-    if job.amount is not None:
-        return job.amount
-    if job.direction == "increase" or job.as_published or job.method != "attract-repel":
+def _amount(before: VectorTable, after: VectorTable, asked: VectorMitigation) -> float:
+    if asked.alpha is not None:
+        return asked.alpha
+    if asked.direction == "increase" or asked.as_published or asked.method != "attract-repel":
         return 1.0
-    return balanced_amount(before, after, job.sets)
+    return balanced_amount(before, after, asked.word_sets)
 
 
 def blend(before: VectorTable, after: VectorTable, amount: float) -> VectorTable:
@@ -214,10 +160,44 @@ def balanced_amount(before: VectorTable, after: VectorTable, sets: WordSets) -> 
     return (low + high) / 2
 
 
-def _measured(vectors: VectorTable, job: Job) -> list[dict[str, Any]]:
-    tests = choose_tests([job.sets, *(t for t in job.tests if t != job.sets.name)])
-    rows = associate(vectors, tests, Options(seed=job.seed, resamples=0))
+def _measured(vectors: VectorTable, asked: VectorMitigation) -> list[dict[str, Any]]:
+    rows = associate(vectors, asked.tests, Options(seed=asked.seed, resamples=0))
     return [{"test": row.test, **{name: getattr(row, name) for name in NUMBERS}} for row in rows]
+
+
+def paired_changes(before: VectorTable, after: VectorTable, asked: VectorMitigation) -> list[Any]:
+    """Per test: how its target words changed their association, word by word.
+
+    With s(w) the association of a target word with a rather than b, the value is the mean over
+    words of sign * (s_after - s_before), where the sign is that of the group's side, turned so
+    that below 0 is nearer to no association. The interval is over words.
+    """
+    found = []
+    for sets in asked.tests:
+        old, new = (_signed(table, sets) for table in (before, after))
+        row: dict[str, Any] = {"test": sets.name, "n": len(old), "change": float("nan")}
+        row |= {"low": float("nan"), "high": float("nan"), "p": float("nan")}
+        if len(old) > 1:
+            gap = (new - old) * (1.0 if old.mean() >= 0 else -1.0)
+            test = permutation.paired_sign_flip(gap, seed=asked.seed, max_exact=20_000)
+            ends = bootstrap.interval(gap, seed=asked.seed, resamples=2_000)
+            row |= {
+                "change": float(test.mean[0]), "p": float(test.p_two_sided[0]),
+                "low": float(np.asarray(ends.low)), "high": float(np.asarray(ends.high)),
+            }  # fmt: skip
+        found.append(row)
+    for row, q in zip(found, benjamini_hochberg([row["p"] for row in found])):
+        row["q"] = float(q)
+    return found
+
+
+def _signed(vectors: VectorTable, sets: WordSets) -> npt.NDArray[np.float64]:
+    """s(w) of the words of x, and -s(w) of those of y."""
+    x, y, a, b = (vectors.find(getattr(sets, key)).rows for key in SETS)
+    if not len(a) or not len(b):
+        return np.zeros(0)
+    parts = [sign * metrics.associations(r, a, b) for sign, r in ((1.0, x), (-1.0, y)) if len(r)]
+    return np.concatenate(parts) if parts else np.zeros(0)
 
 
 def moved_rows(before: VectorTable, after: VectorTable) -> npt.NDArray[np.bool_]:
@@ -258,32 +238,3 @@ def neighbours_kept(
     return {name: float(np.mean(values)) for name, values in shares.items()} | {
         "sample": len(asked)
     }
-
-
-def save(mitigated: Mitigated, folder: Path, source: str) -> None:
-    """Write the vectors with their provenance; the folder can be given wherever vectors can."""
-    if folder.exists() and any(folder.iterdir()):
-        raise SpecError(f"{folder}: the folder is not empty. Choose another.")
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise ModelError(f"{folder}: cannot be made ({error.strerror}).") from error
-    table = mitigated.vectors
-    np.save(folder / "vectors.npy", np.asarray(table.matrix, np.float32), allow_pickle=False)
-    write_words(folder / "words.parquet", table.words.to_pylist())
-    facts = {"format": 1, "evenhand": __version__, "source": source, **mitigated.facts}
-    text = json.dumps(facts, indent=1, ensure_ascii=False)
-    (folder / FACTS).write_text(text + "\n", encoding="utf-8")
-
-
-def changed(before: Sequence[dict[str, Any]], after: Sequence[dict[str, Any]]) -> list[Any]:
-    """Rows for a table: each test before and after."""
-    return [
-        {
-            "test": one["test"], "effect size before": one["effect_size"],
-            "after": two["effect_size"], "statistic before": one["statistic"],
-            "statistic after": two["statistic"], "RNSB before": one["rnsb"],
-            "RNSB after": two["rnsb"],
-        }
-        for one, two in zip(before, after, strict=True)
-    ]  # fmt: skip

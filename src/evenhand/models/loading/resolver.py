@@ -21,15 +21,27 @@ from typing import Any
 from evenhand import plugins
 from evenhand.errors import ModelError, need, unknown
 from evenhand.models.loading.fetch import PACKAGES, fetch
+from evenhand.models.loading.saved import FACTS, is_mitigation, read_facts
 from evenhand.models.protocol import LoadOptions, Model, ModelRecipe
 
-MITIGATION = "evenhand-mitigation.json"
 DEFAULT_MODEL = "smollm2-135m"
 _HUB_ID = re.compile(r"[\w.-]+(/[\w.-]+)?")
 
 
-def resolve(spec: str, *, kind: str | None = None, options: LoadOptions | None = None) -> Model:
+def resolve(
+    spec: str,
+    *,
+    kind: str | None = None,
+    options: LoadOptions | None = None,
+    above: tuple[Path, ...] = (),
+) -> Model:
     """Find and load a model.
+
+    Args:
+        spec: an alias, folder, file or Hub id.
+        kind: instead of the one that is read off the checkpoint.
+        options: how to load it.
+        above: saved mitigations that led to this model, which may not be among them again.
 
     Raises:
         SpecError: the kind is not one of the known ones.
@@ -38,7 +50,7 @@ def resolve(spec: str, *, kind: str | None = None, options: LoadOptions | None =
     """
     if kind is not None:
         adapter(kind)
-    model = _resolve(spec, kind, options)
+    model = _resolve(spec, kind, options, above)
     known = Path(spec).expanduser().exists() and spec not in PACKAGES
     place = str(Path(spec).expanduser().resolve()) if known else spec
     model.recipe = ModelRecipe(place, kind, options or LoadOptions())
@@ -69,11 +81,13 @@ def adapters() -> dict[str, type[Model]]:
     return {kind: adapter(kind) for kind in plugins.places(plugins.MODELS)}
 
 
-def _resolve(spec: str, kind: str | None, options: LoadOptions | None) -> Model:
+def _resolve(
+    spec: str, kind: str | None, options: LoadOptions | None, above: tuple[Path, ...]
+) -> Model:
     name, source = _locate(spec)
     path = Path(source)
-    if path.is_dir() and (path / MITIGATION).is_file():
-        return _mitigated(path, options)
+    if path.is_dir() and is_mitigation(path):
+        return _mitigated(path, options, above)
     if path.suffix == ".gguf":
         from evenhand.models.loading.gguf import converted
 
@@ -81,27 +95,24 @@ def _resolve(spec: str, kind: str | None, options: LoadOptions | None) -> Model:
     return adapter(kind or kind_of(source, name)).load(source, name, options)
 
 
-def _mitigated(folder: Path, options: LoadOptions | None) -> Model:
-    """The model a saved mitigation was fitted for, in its mitigated form."""
-    from evenhand.models.adapters.causal import CausalModel
-    from evenhand.models.loading import saved_hidden
-    from evenhand.models.loading.saved import load_mitigated, read_facts
-
+def _mitigated(folder: Path, options: LoadOptions | None, above: tuple[Path, ...]) -> Model:
+    """The model a saved mitigation was fitted for, in its mitigated form; the family knows how."""
     facts = read_facts(folder)
-    if facts.get("family") in saved_hidden.FAMILIES:
-        below: Any = resolve(facts["model"]["spec"], kind=_kind_below(facts), options=options)
-        found: Model = saved_hidden.load_mitigated(folder, below)
-        return found
-    base = resolve(read_facts(folder)["model"]["spec"], kind="causal", options=options)
-    if not isinstance(base, CausalModel):
-        raise ModelError(f"{folder}: its model {base.name!r} is not a causal language model.")
-    return load_mitigated(folder, base)
-
-
-def _kind_below(facts: dict[str, Any]) -> str | None:
-    """The kind to load a base with; a base that is a mitigation knows its own."""
-    stacked = (Path(facts["model"]["spec"]) / MITIGATION).is_file()
-    return None if stacked else facts["model"]["kind"]
+    if folder in above:
+        raise ModelError(
+            f"{folder}: the mitigation names itself as the model it was fitted for. Fit it again "
+            "with: evenhand mitigate MODEL"
+        )
+    spec, where = str(facts["model"]["spec"]), f"{folder}/{FACTS}"
+    stacked = is_mitigation(Path(spec))  # it knows its own kind
+    kind = None if stacked else facts["model"].get("kind", "causal")
+    base = resolve(spec, kind=kind, options=options, above=(*above, folder))
+    family = plugins.load(
+        plugins.MITIGATIONS, str(facts["family"]), what="mitigation", where=where,
+        hint="It may be another package's, which is not installed here.",
+    )  # fmt: skip
+    model: Model = family.load(folder, base)
+    return model
 
 
 def _locate(spec: str) -> tuple[str, str]:
@@ -132,9 +143,7 @@ def kind_of_spec(spec: str) -> str:
     if spec in PACKAGES:
         return PACKAGES[spec].kind
     name, source = _locate(spec)
-    if (Path(source) / MITIGATION).is_file():
-        from evenhand.models.loading.saved import read_facts
-
+    if is_mitigation(Path(source)):
         return str(read_facts(Path(source))["model"].get("kind", "causal"))
     return "causal" if source.endswith(".gguf") else kind_of(source, name)
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-from evenhand.mitigations.base import Fitted, Judgement, Mitigation, Note, quiet
 from pydantic import Field
 
 from evenhand.mitigations import saved
+from evenhand.mitigations.base import Fitted, Judgement, Mitigation, Note, quiet
 from evenhand.models.loading.saved import read_facts
 from evenhand.models.protocol import Model
 from evenhand.runner.ask import Ask

@@ -13,7 +13,6 @@ weights change and nothing is fitted. Several announcements: the smallest delta 
 from __future__ import annotations
 
 import contextlib
-import copy
 import hashlib
 import itertools
 import json
@@ -24,10 +23,11 @@ from typing import Any
 import numpy as np
 
 from evenhand.errors import ModelError, SpecError
+from evenhand.mitigations.hidden.edit import EditedModel
 from evenhand.models.adapters.causal import HEAD_ELEMENTS, CausalModel, Wanted
 from evenhand.models.adapters.generation import _Draws
 from evenhand.models.adapters.masked import Fill, Ints, Masked, MaskedModel
-from evenhand.models.edits.hidden import EditedModel
+from evenhand.models.loading.transformer import Transformer
 from evenhand.requests import Column, Generate, Requests
 
 ANNOUNCEMENT = "The following text discriminates against people because of their {what}:\n"
@@ -35,8 +35,8 @@ WHAT = {"gender": "gender", "race": "race/color", "religion": "religion"}
 
 
 @dataclass(frozen=True)
-class Reweighting:
-    """Settings of the re-weighting.
+class Announced:
+    """What is announced, and how strongly that counts.
 
     Attributes:
         announcements: texts put before the input, each one harm.
@@ -62,16 +62,16 @@ class Reweighting:
         return hashlib.sha256(json.dumps(asdict(self), sort_keys=True).encode()).hexdigest()
 
 
-def for_axis(axis: str, decay: float = 50.0) -> Reweighting:
+def for_axis(axis: str, decay: float = 50.0) -> Announced:
     """The paper's announcement for an axis, or for any word a user gives.
 
     >>> for_axis("age").announcements[0].strip()
     'The following text discriminates against people because of their age:'
     """
-    return Reweighting((ANNOUNCEMENT.format(what=WHAT.get(axis, axis)),), decay)
+    return Announced((ANNOUNCEMENT.format(what=WHAT.get(axis, axis)),), decay)
 
 
-def adjusted(torch: Any, own: Any, told: Sequence[Any], settings: Reweighting) -> Any:
+def adjusted(torch: Any, own: Any, told: Sequence[Any], settings: Announced) -> Any:
     """Re-weighted logits [rows, vocabulary] from the model's own and those after announcements."""
     own = own.float()
     p = own.softmax(-1)
@@ -81,7 +81,7 @@ def adjusted(torch: Any, own: Any, told: Sequence[Any], settings: Reweighting) -
     return own.log_softmax(-1) + factor
 
 
-def reweighted(base: Any, settings: Reweighting, name: str = "") -> Any:
+def reweighted(base: Any, settings: Announced, name: str = "") -> Any:
     """The re-weighted form of a masked or causal model; the base stays as it is.
 
     Raises:
@@ -101,19 +101,21 @@ def reweighted(base: Any, settings: Reweighting, name: str = "") -> Any:
             f"model {base.name!r} ({base.kind}) cannot be re-weighted: it must be a masked or "
             "causal language model that is not re-weighted yet."
         )
-    made = copy.copy(inner)
-    made.__class__ = kinds[inner.kind]
-    made.settings, made.below = settings, base
-    made.name = name or f"{base.name} (re-weighted)"
-    made.mitigations = (*base.mitigations, digest)
-    return made
+    return kinds[inner.kind](inner, base, settings, name or f"{base.name} (re-weighted)")
 
 
-class ReweightedMasked(MaskedModel):
+class _Above(Transformer):
+    """A model over another one, with which it shares weights, tokenizer and batches."""
+
+    def __init__(self, inner: Any, below: Any, settings: Announced, name: str) -> None:
+        vars(self).update(vars(inner))
+        self.below, self.settings, self.name = below, settings, name
+        self.mitigations = (*below.mitigations, f"reweighted:{settings.digest()}")
+        self.recipe = None  # only this object is it, whatever its base was loaded from
+
+
+class ReweightedMasked(_Above, MaskedModel):
     """A masked model whose distribution at the mask is re-weighted."""
-
-    settings: Reweighting
-    below: Any
 
     def begin(self, requests: Requests, prepared: Any) -> Callable[[], dict[str, Column]]:
         with getattr(self.below, "changed", contextlib.nullcontext)():
@@ -151,11 +153,8 @@ def _announced(fills: Sequence[Fill], announcement: str) -> list[Fill]:
     return [(announcement + text, done, masks) for text, done, masks in fills]
 
 
-class ReweightedCausal(CausalModel):
+class ReweightedCausal(_Above, CausalModel):
     """A causal model whose next-token distribution is re-weighted at every step."""
-
-    settings: Reweighting
-    below: Any
 
     def states(self, wanted: Wanted) -> np.ndarray:
         """Hidden states are those of the model below: only its distribution is re-weighted."""

@@ -147,8 +147,11 @@ def find_layers(model: Any, names: Sequence[str]) -> list[str]:
 class EditedModel(Model):
     """A model whose hidden states pass through maps; everything else is the base's.
 
-    It answers the same requests, has a fingerprint of its own, and can carry further edits.
+    It answers the same requests, has a fingerprint of its own, and can carry further edits. What
+    the runner needs (`Model`) is passed on here by name; whatever else an adapter has, as it is.
     """
+
+    recipe = None
 
     def __init__(self, base: Any, edit: HiddenEdit, name: str = "") -> None:
         digest = f"hidden:{edit.digest()}"
@@ -162,9 +165,10 @@ class EditedModel(Model):
                 f"model {base.name!r} is of kind {base.kind!r}. Accepted: {', '.join(KINDS)}."
             )
         self.base, self.edit = base, edit
-        self.device, self.dtype = base.device, base.dtype
         self.name = name or f"{base.name} (mitigated)"
         self.mitigations = (*base.mitigations, digest)
+        self.kind, self.answers = base.kind, base.answers
+        self.device, self.dtype = base.device, base.dtype
         self._ready = [(m, self._tensors(m)) for m in edit.maps]
 
     def __getattr__(self, name: str) -> Any:

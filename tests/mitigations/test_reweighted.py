@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from evenhand.errors import ModelError, SpecError
-from evenhand.models.adapters.reweighted import Reweighting, adjusted, for_axis, reweighted
+from evenhand.mitigations.reweighting.edit import Announced, adjusted, for_axis, reweighted
+from evenhand.mitigations.reweighting.mitigation import ReweightingMitigation
 from evenhand.models.loading.resolver import resolve
-from evenhand.models.loading.saved_hidden import empty, write_facts
 from evenhand.requests import Continuation, Generate, MaskScore, NextToken
 
 TEXTS = MaskScore(
@@ -46,7 +46,7 @@ def test_the_adjusted_distribution_is_the_papers() -> None:
     torch = pytest.importorskip("torch")
     own = torch.tensor([[1.0, 2.0, 0.5, -1.0]])
     told = [torch.tensor([[3.0, 1.0, 0.0, -1.0]]), torch.tensor([[0.0, 3.0, 0.0, 1.0]])]
-    got = adjusted(torch, own, told, Reweighting(("x", "y"), 20.0, 0.05)).softmax(-1).numpy()[0]
+    got = adjusted(torch, own, told, Announced(("x", "y"), 20.0, 0.05)).softmax(-1).numpy()[0]
     p = own.softmax(-1).numpy()[0]
     worst = np.maximum(*(t.softmax(-1).numpy()[0] for t in told))
     assert np.allclose(got, formula(p, worst, 20.0, 0.05), atol=1e-6)
@@ -91,9 +91,7 @@ def test_it_is_saved_loaded_and_not_stacked_on_itself(
 ) -> None:
     settings = for_axis("religion", 10.0)
     folder = tmp_path / "kept"
-    empty(folder)
-    facts = {"method": "reweighting", "axis": "religion", "reweighting": settings.__dict__}
-    write_facts(folder, "reweighting", masked, tiny("masked"), facts)
+    ReweightingMitigation(axis="religion", decay=10.0).fit(masked).save(folder)
     loaded: Any = resolve(str(folder))
     made = reweighted(masked, settings)
     assert np.array_equal(ask(loaded, TEXTS)["logprob"], ask(made, TEXTS)["logprob"])
@@ -104,6 +102,6 @@ def test_it_is_saved_loaded_and_not_stacked_on_itself(
 
 def test_bad_settings_and_kinds_are_refused(tiny: Any) -> None:
     with pytest.raises(SpecError, match="decay is '-1'"):
-        Reweighting(("x",), -1)
+        Announced(("x",), -1)
     with pytest.raises(ModelError, match="must be a masked or causal"):
         reweighted(resolve(tiny("encoder")), for_axis("gender"))

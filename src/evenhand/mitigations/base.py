@@ -1,0 +1,268 @@
+"""What a mitigation is: settings that check themselves, a fit, a mitigated model, a judgement.
+
+    fitted = HiddenMitigation(method="leace", axis="gender").fit(model)
+    fitted.model                       the mitigated model
+    fitted.save("calmer")              a folder that can be given wherever a model can
+    fitted.judge(out="run")            before and after on the same items: a run folder
+
+A family (edits of the head, of hidden states, re-weighting, vectors, training) is one folder below
+this one and one line of `plugins.BUILT_IN`; other packages add theirs by entry point.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+from pydantic import Field, ValidationError, model_validator
+
+from evenhand.errors import ModelError, SpecError, unknown
+from evenhand.models.protocol import Model
+from evenhand.runs.card import MetricCard
+from evenhand.runs.finding import Finding
+from evenhand.settings import Settings, refused
+
+if TYPE_CHECKING:
+    from evenhand.charts.base import Builder
+    from evenhand.runner.progress import Progress
+    from evenhand.runs.record import Run
+
+Note = Callable[[str], None]
+
+
+def quiet(text: str) -> None:
+    """A note that nobody reads."""
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """What a mitigation buys and what it costs, on the same items before and after.
+
+    Attributes:
+        findings: measured changes; those that are tests say whether they were detected.
+        tables: rows behind the charts, by table name; the first are the run's items.
+        buys: the answer to "does the mitigation lower the measured gap?".
+        costs, sure: what else changed, and how far all this can be trusted, line by line.
+        proof: the numbers as JSON values (`--json`).
+        questions: what the four parts of the story answer, where not the usual questions.
+    """
+
+    findings: Sequence[Finding]
+    tables: Mapping[str, Sequence[Mapping[str, Any]]]
+    buys: str
+    costs: tuple[str, ...] = ()
+    sure: tuple[str, ...] = ()
+    proof: Mapping[str, Any] = field(default_factory=dict)
+    questions: tuple[str, ...] = ()
+
+
+class Mitigation(Settings):
+    """Base of all families: frozen settings, unknown settings refused.
+
+    Class attributes:
+        name: of the family, as in `plugins` and in saved folders.
+        title: the question that its judgement answers.
+        methods: what users ask for, and the publication behind each.
+        kinds: kinds of model it is for.
+        label: the part of a run folder that holds its tables.
+        several: whether methods may be given with commas, of which the best is kept.
+        exports: whether what is fitted has a form that works without evenhand.
+        cards: what its numbers are called and how they are read.
+    """
+
+    name: ClassVar[str]
+    title: ClassVar[str] = "What does the mitigation buy, and what does it cost?"
+    methods: ClassVar[Mapping[str, str]]
+    kinds: ClassVar[tuple[str, ...]]
+    label: ClassVar[str] = "mitigation"
+    several: ClassVar[bool] = False
+    exports: ClassVar[bool] = False
+    cards: ClassVar[tuple[MetricCard, ...]] = ()
+
+    method: str
+    axis: str = Field("gender", description="gender, religion, race; or what the family takes.")
+    as_published: bool = Field(False, description="Follow the released code.")
+    seed: int = Field(0, ge=0, description="Seed of every draw: same seed, same bytes.")
+
+    def __init__(self, **settings: Any) -> None:
+        try:
+            super().__init__(**settings)
+        except ValidationError as error:
+            raise refused(error, type(self)) from error
+
+    @model_validator(mode="after")
+    def _known_methods(self) -> Mitigation:
+        for method in self.chosen_methods:
+            if method not in self.methods:
+                raise SpecError(unknown("method", method, self.methods, where="mitigate"))
+        return self
+
+    @property
+    def chosen_methods(self) -> list[str]:
+        return self.method.split(",") if self.several else [self.method]
+
+    def changed(self, **changes: Any) -> Self:
+        """The same settings with some of them changed, and checked anew."""
+        return type(self)(**{**dict(self), **changes})
+
+    @property
+    def paper(self) -> str:
+        """The publications of the methods asked for, each once."""
+        return "; ".join(dict.fromkeys(self.methods[m] for m in self.chosen_methods))
+
+    def ready(self) -> None:
+        """Refuse files that cannot be read, before a model is loaded."""
+
+    def require_kind(self, model: Model) -> None:
+        """Refuse a model of another kind, and say what there is for it."""
+        if model.kind in self.kinds:
+            return
+        from evenhand.mitigations.choosing import methods_for
+
+        others = ", ".join(methods_for(model.kind)) or "nothing"
+        raise ModelError(
+            f"model {model.name!r} ({model.kind}) cannot be mitigated by {self.method!r}, which "
+            f"is for {' or '.join(self.kinds)} models. For this one there is: {others}. Features "
+            "of any model: evenhand erase FILE.npz"
+        )
+
+    def check_export(self, model: Model) -> None:
+        """Refuse an export that no outcome of fitting could give, before any work is done."""
+        if not self.exports:
+            raise SpecError(
+                f"--export: {self.method!r} has no form that works without evenhand. Use the "
+                "folder of --out instead."
+            )
+
+    def fit(
+        self, model: Model, *, texts: Sequence[str] | None = None, note: Note = quiet
+    ) -> Fitted:
+        """Fit on a model.
+
+        Args:
+            model: the model to mitigate; it stays as it is.
+            texts: plain text, where a method needs it, instead of a file in the settings.
+            note: told what is being done.
+        """
+        raise NotImplementedError
+
+    @classmethod
+    def load(cls, folder: Path, base: Model) -> Model:
+        """The mitigated form of the model that a saved folder was fitted for."""
+        raise NotImplementedError
+
+    @classmethod
+    def charts(cls) -> Mapping[str, Builder]:
+        """Chart builders by table name, in the order of the page."""
+        return {}
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """What a family fitted: applied to its model, saved, judged.
+
+    Attributes:
+        settings: what was asked for.
+        base: the model it was fitted for.
+        facts: how it was fitted and what was measured, as JSON values.
+    """
+
+    settings: Mitigation
+    base: Model
+    facts: Mapping[str, Any]
+
+    @property
+    def asked(self) -> Mitigation:
+        """The settings as they were given, where fitting chose among several methods."""
+        return self.settings
+
+    @cached_property
+    def model(self) -> Model:
+        """The mitigated model."""
+        return self.apply(self.base)
+
+    @property
+    def title(self) -> str:
+        """What the mitigated model is called.
+
+        The base's name, then method and axis: `minilm + leace gender`.
+        """
+        return f"{self.base.name} + {self.settings.method} {self.settings.axis}"
+
+    def apply(self, model: Model) -> Model:
+        """The mitigated form of the model that this was fitted for; any other is refused."""
+        if identity(model) != identity(self.base):
+            raise ModelError(
+                f"the mitigation was fitted for {self.base.name!r} and does not fit model "
+                f"{model.name!r}: other weights, or another chain of mitigations. Fit one for it "
+                f"with: evenhand mitigate {model.name} --axis {self.settings.axis}"
+            )
+        return self.applied(model)
+
+    def applied(self, model: Model) -> Model:
+        """The family's part of `apply`."""
+        raise NotImplementedError
+
+    def save(self, folder: str | Path) -> None:
+        """Write it with its provenance; the folder can be given wherever a model can."""
+        raise NotImplementedError
+
+    def export(self, path: Path) -> Mapping[str, Any]:
+        """Write it for use without evenhand; gives what is known about what was written."""
+        raise NotImplementedError
+
+    def as_dict(self) -> dict[str, Any]:
+        """What was fitted and measured, as JSON values."""
+        return dict(self.facts)
+
+    def judged(
+        self, before: Model, after: Model, *, proof: Path, progress: Progress | None = None
+    ) -> Judgement:
+        """The family's part of `judge`.
+
+        Args:
+            before, after: the model and its mitigated form.
+            proof: a folder for audits of both, where the family needs some.
+            progress: told how far they are.
+        """
+        raise NotImplementedError
+
+    def judge(
+        self,
+        before: Model | None = None,
+        after: Model | None = None,
+        *,
+        out: str | Path | None = None,
+        proof: Path | None = None,
+        progress: Progress | None = None,
+    ) -> Run:
+        """Both models on the same items, as a run folder with findings, tables and a report.
+
+        Args:
+            before, after: the model and its mitigated form; by default those of this object.
+            out: the run folder; by default a new one below runs/.
+            proof: where audits of both go; by default `proof` in the run folder.
+            progress: told how far the work is.
+        """
+        from evenhand.mitigations.folder import judge
+
+        return judge(
+            self, before or self.base, after or self.model, out=out, proof=proof, progress=progress
+        )
+
+
+def identity(model: Model) -> tuple[Any, ...]:
+    """What a mitigation is bound to: kind, weights and the mitigations below; not the precision."""
+    about = model.describe()
+    weights = about.get("weights_sha256") or model.fingerprint
+    return model.kind, weights, tuple(about.get("mitigations", ()))
+
+
+def spec_of(model: Model) -> str:
+    """What to type to get a model: what the resolver was given, else where it was read from."""
+    if model.recipe is not None:
+        return model.recipe.spec
+    return str(getattr(model, "source", "") or model.name)

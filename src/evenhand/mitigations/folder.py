@@ -1,0 +1,164 @@
+"""The run folder of a mitigation: the same for every family, and for the pages beside them.
+
+run.json         kind "mitigation"; all settings, the command that does it again, the story
+findings.json    measured changes
+probes/<label>/  the tables behind the charts
+report.html      what it buys, what it costs, how sure that is, what next
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+from pydantic import BaseModel
+
+from evenhand.mitigations.base import Fitted, Judgement, spec_of
+from evenhand.models.protocol import Model
+from evenhand.runs.record import Run, RunWriter, environment, now
+from evenhand.runs.room import claimed, default_folder, require_room, require_writable
+
+if TYPE_CHECKING:
+    from evenhand.runner.progress import Progress
+
+KIND = "mitigation"
+RATE = 0.05
+ALWAYS = ("method", "axis", "seed")
+"""Settings that a command names even where they are the usual ones."""
+
+
+@dataclass(frozen=True)
+class Page:
+    """What a run folder is about.
+
+    Attributes:
+        family, label: whose charts are drawn, and the folder of the tables.
+        title, paper: the question, and the publication behind the method.
+        command: the words that do it again, without model and folder.
+        settings: everything that was asked for.
+        seed, as_published: of the settings.
+    """
+
+    family: str
+    label: str
+    title: str
+    paper: str
+    command: Sequence[str]
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    seed: int = 0
+    as_published: bool = False
+
+    def facts(self, model: Model) -> dict[str, Any]:
+        """run.json before the work begins."""
+        spec, about = spec_of(model), model.describe()
+        suite = {
+            "name": self.label, "title": self.title, "false_discovery_rate": RATE, "probe": [],
+        }  # fmt: skip
+        line = ["evenhand", self.command[0], spec, *self.command[1:]]
+        dtype = model.recipe.options.dtype if model.recipe else about.get("dtype")
+        line += ["--dtype", dtype] if dtype else []
+        return {
+            "kind": KIND, "status": "running", "attempts": 1,
+            "models": {spec: {**about, "fingerprint": model.fingerprint}},
+            "probes": {
+                self.label: {
+                    "probe": self.label, "family": self.family, "title": self.title,
+                    "paper": self.paper, "model": model.name, "as_published": self.as_published,
+                    "settings": dict(self.settings), "counts": {}, "summary": {},
+                }
+            },
+            "work": {
+                "model": spec, "as": None, "dtype": dtype, "seed": self.seed,
+                "suite": suite, "command": [*line, "--out", "DIR"],
+            },
+            "started": now(), "environment": environment(), "timings": {},
+            "shards": {"total": 0, "scored_by_attempt": {}},
+        }  # fmt: skip
+
+
+def judge(
+    fitted: Fitted,
+    before: Model,
+    after: Model,
+    *,
+    out: str | Path | None,
+    proof: Path | None,
+    progress: Progress | None,
+) -> Run:
+    """Judge a mitigation into a run folder; see `Fitted.judge`."""
+    asked = fitted.asked
+    page = Page(
+        family=asked.name, label=asked.label, title=asked.title, paper=asked.paper,
+        command=["mitigate", *as_options(asked)], settings=asked.model_dump(mode="json"),
+        seed=asked.seed, as_published=asked.as_published,
+    )  # fmt: skip
+    folder = Path(out) if out else claimed(default_folder(before.name, asked.method))
+    with written(folder, page, before) as give:
+        place = proof or folder / "proof"
+        give(fitted.judged(before, after, proof=place, progress=progress))
+    return Run.open(folder)
+
+
+@contextlib.contextmanager
+def written(folder: Path, page: Page, model: Model) -> Iterator[Any]:
+    """Inside: a run folder under way, which wants one judgement; after it: findings and report."""
+    from evenhand.report.build import render
+
+    require_writable(folder)
+    if folder.is_dir() and not (folder / "run.json").is_file():
+        require_room(folder)
+    writer, begun = RunWriter(folder), time.monotonic()
+    found: list[Judgement] = []
+    with writer.held():
+        facts = page.facts(model)
+        writer.facts(facts)
+        try:
+            yield found.append
+        except BaseException as error:
+            status = "failed" if isinstance(error, Exception) else "interrupted"
+            writer.facts({**facts, "status": status})
+            raise
+        (given,) = found
+        _tables(writer, page.label, given)
+        writer.findings(list(given.findings))
+        told = {
+            "questions": given.questions, "buys": given.buys, "costs": given.costs,
+            "sure": given.sure,
+        }  # fmt: skip
+        facts["probes"][page.label]["summary"] = {"told": told, **given.proof}
+        facts |= {"status": "finished", "finished": now()}
+        facts["timings"]["total_s"] = round(time.monotonic() - begun, 2)
+        writer.facts(facts)
+    writer.page(render(Run.open(folder)))
+
+
+def _tables(writer: RunWriter, label: str, given: Judgement) -> None:
+    """Every table that has rows; the first are the items too."""
+    kept = {name: rows for name, rows in given.tables.items() if rows}
+    made = {name: pa.Table.from_pylist([dict(r) for r in rows]) for name, rows in kept.items()}
+    for name, table in made.items():
+        writer.table(label, name, table)
+    if made:
+        writer.table(label, "items", next(iter(made.values())))
+
+
+def as_options(settings: BaseModel) -> list[str]:
+    """The words of the command line that give these settings.
+
+    What has its usual value is left out, but for the few that people look for.
+    """
+    words: list[str] = []
+    for name, value in settings.model_dump(mode="json").items():
+        flag, usual = name.replace("_", "-"), type(settings).model_fields[name].get_default()
+        if value is None or (getattr(settings, name) == usual and name not in ALWAYS):
+            continue
+        if isinstance(value, bool):
+            words.append(f"--{flag}" if value else f"--no-{flag}")
+        else:
+            words += [f"--{flag}", ",".join(value) if isinstance(value, list) else str(value)]
+    return words

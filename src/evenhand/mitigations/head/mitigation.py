@@ -1,0 +1,178 @@
+"""The family that edits the output head of causal models: which settings it has."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from pydantic import Field, field_validator, model_validator
+
+from evenhand.corpora.passages import read_texts
+from evenhand.errors import SpecError, unknown
+from evenhand.mitigations.base import Fitted, Mitigation, Note, quiet
+from evenhand.mitigations.head.openings import axes
+from evenhand.models.edits.head import MIXTURES
+from evenhand.models.protocol import Model
+from evenhand.runs.card import MetricCard
+
+if TYPE_CHECKING:
+    from evenhand.charts.base import Builder
+    from evenhand.probes.stereoset.files import Example
+
+CLASSIFIERS = ("pairs", "lsq", "svc")
+
+
+class HeadMitigation(Mitigation):
+    """A low-rank edit of the head, whole or mixed with the model's own distribution.
+
+    What is left open (rounds, alpha) is chosen on held-out pairs within a limit on perplexity.
+    """
+
+    name: ClassVar[str] = "head"
+    label: ClassVar[str] = "tradeoff"
+    kinds: ClassVar[tuple[str, ...]] = ("causal",)
+    several: ClassVar[bool] = True
+    exports: ClassVar[bool] = True
+    methods: ClassVar[Mapping[str, str]] = {
+        "a-inlp": "Liang et al. 2021",
+        "a-subspace": "Liang et al. 2021",
+        "inlp": "Ravfogel et al. 2020",
+        "leace": "Belrose et al. 2023",
+    }
+    cards: ClassVar[tuple[MetricCard, ...]] = (
+        MetricCard(
+            "relative_fall", "fall of the measured gap",
+            "share of the squared Hellinger distance of held-out pairs; 1: all of it", high=1.0,
+            higher_is_better=True,
+        ),
+    )  # fmt: skip
+
+    method: str = "a-inlp"
+    axis: str = Field("gender", description="gender or religion.")
+    alpha: float | str | None = Field(
+        None, description="0 to 1, or learned; default: chosen by the limit below."
+    )
+    rounds: int | None = Field(
+        None, description="Directions to remove; default: chosen by the limit."
+    )
+    max_perplexity_increase: float = Field(
+        0.02,
+        description="How much perplexity may rise, e.g. 2%.",
+        json_schema_extra={"text": True},
+    )
+    classifier: str = Field("pairs", description="What a round removes: pairs, lsq, svc.")
+    texts: Path | None = Field(
+        None, description="Plain text, one passage a line; default: the model writes some."
+    )
+    mixture: str = Field("probability", description="probability (Eq. 7) or hidden.")
+    first_token_only: bool = Field(False, description="Edit the first token only.")
+    offset: bool = Field(True, description="Keep the mean state in place (not with --export).")
+    vectors: str = Field(
+        "", description="Word vectors for the bias-sensitive tokens; default: the model's own."
+    )
+    tokens: int = Field(1_000, ge=2, description="How many bias-sensitive tokens.")
+    openings: int = Field(240, ge=20, description="Sets of openings to fit on.")
+    components: int | None = Field(
+        None, description="Of the bias subspace; default: 1 for gender, 2 for religion."
+    )
+    top: int = Field(50, ge=1, description="Tokens that a learned alpha looks at.")
+    stereoset: Path | None = Field(
+        None, description="StereoSet's gold file: add it to the trade-off."
+    )
+    stereoset_examples: int = Field(
+        120, ge=2, description="Examples to draw of each of its splits."
+    )
+
+    @field_validator("alpha", mode="before")
+    @classmethod
+    def _weight(cls, value: Any) -> Any:
+        """A number, or "learned"; text is what the command line gives."""
+        try:
+            number = value if value in (None, "learned") else float(value)
+        except (TypeError, ValueError):
+            number = -1.0
+        if isinstance(number, float) and not 0.0 <= number <= 1.0:
+            shown = f"{value!r}" if isinstance(value, str) else f"'{value}'"
+            raise SpecError(f"--alpha {shown}: expected a number from 0 to 1, or 'learned'.")
+        return number
+
+    @field_validator("max_perplexity_increase", mode="before")
+    @classmethod
+    def _share(cls, value: Any) -> float:
+        """2% or 0.02."""
+        text = str(value)
+        try:
+            share = float(text[:-1]) / 100 if text.endswith("%") else float(text)
+        except ValueError:
+            share = -1.0
+        if not 0.0 <= share < float("inf"):
+            raise SpecError(
+                f"--max-perplexity-increase {text!r}: expected a share of 0 or more, such as 2% or "
+                "0.02."
+            )
+        return share
+
+    @model_validator(mode="after")
+    def _known(self) -> HeadMitigation:
+        named = (("classifier", CLASSIFIERS), ("mixture", MIXTURES), ("axis", axes()))
+        for name, known in named:
+            if getattr(self, name) not in known:
+                raise SpecError(unknown(name, getattr(self, name), known, where="mitigate"))
+        if self.rounds is not None and self.rounds < 1:
+            raise SpecError(f"--rounds '{self.rounds}': expected 1 or more.")
+        return self
+
+    def ready(self) -> None:
+        from evenhand.models.vectors.files import resolve_vectors
+
+        if self.vectors:
+            resolve_vectors(self.vectors)
+        self.examples()
+        if self.texts is not None:
+            read_texts(self.texts)
+
+    def examples(self) -> list[Example]:
+        """StereoSet's examples for the trade-off; none where it was not asked for."""
+        from evenhand.mitigations.head import stereo
+
+        if self.stereoset is None:
+            return []
+        stereo.check_mixture("hidden" if self.as_published else self.mixture)
+        return stereo.examples_of(self.stereoset, self.axis, self.stereoset_examples, self.seed)
+
+    def check_export(self, model: Any) -> None:
+        from evenhand.mitigations.head.save import check_exportable
+
+        check_exportable(self, model)
+
+    def fit(
+        self, model: Model, *, texts: Sequence[str] | None = None, note: Note = quiet
+    ) -> Fitted:
+        """Fit the methods asked for on the same states and choose the best within the limit."""
+        from evenhand.mitigations.head import fit
+
+        self.require_kind(model)
+        passages = list(texts) if texts is not None else None
+        if passages is None and self.texts is not None:
+            passages = read_texts(self.texts)
+        material = fit.collect(model, self, passages, note)
+        note("judging settings")
+        return fit.fit_among(model, material, self, self.chosen_methods)
+
+    @classmethod
+    def load(cls, folder: Path, base: Model) -> Model:
+        from evenhand.mitigations.head.save import load
+
+        return load(folder, base)
+
+    @classmethod
+    def charts(cls) -> Mapping[str, Builder]:
+        from evenhand.mitigations.head import chart, chart_context_accuracy, chart_tokens
+
+        return {
+            "points": chart.points,
+            "stereoset": chart.stereoset,
+            "tokens": chart_tokens.tokens,
+            "accuracy": chart_context_accuracy.accuracy,
+        }

@@ -1,0 +1,116 @@
+"""From a model and a method to a mitigated model: in Python, and with all that the command does."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from evenhand.mitigations.base import Fitted, Mitigation, Note, quiet
+from evenhand.mitigations.choosing import kind_if_known, settings_for
+from evenhand.mitigations.saved import check_free
+from evenhand.models.loading.resolver import resolve
+from evenhand.models.protocol import LoadOptions, Model
+from evenhand.runs.record import Run
+from evenhand.strict import plain
+
+if TYPE_CHECKING:
+    from evenhand.runner.progress import Progress
+
+
+def mitigate(
+    model: str | Model,
+    method: str | None = None,
+    *,
+    axis: str = "gender",
+    texts: str | Path | Sequence[str] | None = None,
+    options: LoadOptions | None = None,
+    note: Note = quiet,
+    **settings: Any,
+) -> Fitted:
+    """Fit a mitigation of a model.
+
+        calmer = eh.mitigate("smollm2-135m", "leace", axis="gender")
+        calmer.model                    # answers as any model does
+        calmer.save("calmer")           # evenhand audit calmer
+        calmer.judge(out="judged")      # a run folder: what it buys, what it costs
+
+    Args:
+        model: a model, or what to type to get it.
+        method: by default the usual one for the kind of model.
+        axis: which groups.
+        texts: plain text, where the method takes some: a file, or passages to fit or train on.
+        options: how to load the model.
+        note: told what is being done.
+        settings: those of the method's family, e.g. `rounds=2`.
+
+    Raises:
+        SpecError: no such method or setting.
+        ModelError: the method is not for this kind of model.
+    """
+    kind = kind_if_known(model) if isinstance(model, str) else model.kind
+    if isinstance(texts, str | Path):
+        settings, texts = {"texts": Path(texts), **settings}, None
+    asked = settings_for(method, kind, {"axis": axis, **settings})
+    loaded = resolve(model, options=options) if isinstance(model, str) else model
+    return asked.fit(loaded, texts=texts, note=note)
+
+
+@dataclass(frozen=True)
+class Mitigated:
+    """What the command did: fitted, saved, judged."""
+
+    spec: str
+    folder: Path
+    fitted: Fitted
+    run: Run
+    export: Mapping[str, Any]
+
+    def as_dict(self) -> dict[str, Any]:
+        """One JSON object."""
+        (entry,) = self.run.facts["probes"].values()
+        summary = {k: v for k, v in entry["summary"].items() if k != "told"}
+        settings = self.fitted.settings
+        return {
+            "folder": str(self.folder), "model": self.spec, "method": settings.method,
+            "axis": settings.axis, **self.fitted.as_dict(), **summary,
+            "told": entry["summary"]["told"], "report": str(self.run.report), **self.export,
+        }  # fmt: skip
+
+
+def run(
+    spec: str,
+    settings: Mitigation,
+    out: Path,
+    *,
+    export: Path | None = None,
+    options: LoadOptions | None = None,
+    note: Note = quiet,
+    progress: Progress | None = None,
+) -> Mitigated:
+    """Fit, save into a folder, judge what was saved, and export where asked.
+
+    out/          the mitigation, which can be given wherever a model can
+    out/run/      the judgement: a run folder
+    out/proof/    proof.json; audits before and after, where the family makes some
+    """
+    check_free(out)
+    if export is not None:
+        check_free(export, "--export")
+    settings.ready()
+    base = resolve(spec, options=options)
+    if export is not None:
+        settings.check_export(base)
+    fitted = settings.fit(base, note=note)
+    fitted.save(out)
+    note("before and after on the same items")
+    after = type(settings).load(out, base)
+    judged = fitted.judge(base, after, out=out / "run", proof=out / "proof", progress=progress)
+    more = fitted.export(export) if export is not None else {}
+    done = Mitigated(spec, out, fitted, judged, more)
+    (out / "proof").mkdir(exist_ok=True)
+    text = json.dumps(plain(done.as_dict()), indent=1, ensure_ascii=False)
+    (out / "proof" / "proof.json").write_text(f"{text}\n", encoding="utf-8")
+    return done

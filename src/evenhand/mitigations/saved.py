@@ -1,0 +1,162 @@
+"""Saved mitigations: a folder that turns one particular model into its mitigated form.
+
+    evenhand-mitigation.json     family, method, axis, the model and its fingerprint, measured
+    mitigation.safetensors       the arrays, where the family has some
+
+The model may be a saved mitigation itself: mitigations stack.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NoReturn
+
+import numpy as np
+import numpy.typing as npt
+
+from evenhand import __version__
+from evenhand.errors import ModelError, SpecError
+from evenhand.mitigations.base import Fitted, identity, spec_of
+from evenhand.models.loading.saved import FACTS, FORMAT
+from evenhand.models.protocol import Model
+from evenhand.strict import plain
+
+ARRAYS = "mitigation.safetensors"
+README = """\
+A mitigation made by evenhand {version} for the model {name!r}: {method} on {axis}.
+
+Use it like any model:      evenhand audit {folder}
+In Python:                  import evenhand; evenhand.load_model("{folder}")
+{more}
+It holds no model weights and is refused by any other model. What was measured is in {facts}; it
+is about the texts named there and says nothing about other groups or uses.
+"""
+
+
+def check_free(folder: Path, option: str = "--out") -> None:
+    """Refuse a place that holds something already, before any work is done for it."""
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        what = "the folder is not empty" if folder.is_dir() else "is a file"
+        raise SpecError(f"{folder}: {what}. Choose another with: {option} DIR")
+
+
+def empty(folder: Path) -> None:
+    """Make the folder; refuse one that holds something."""
+    check_free(folder)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ModelError(f"{folder}: cannot be made ({error.strerror}).") from error
+
+
+def write(
+    folder: Path,
+    fitted: Fitted,
+    facts: Mapping[str, Any],
+    arrays: Mapping[str, npt.NDArray[Any]] | None = None,
+    *,
+    about: Mapping[str, Any] | None = None,
+    readme: str = "",
+) -> None:
+    """Write a mitigation with its provenance into a new folder.
+
+    Args:
+        folder: must be empty or absent.
+        fitted: what was fitted.
+        facts: what the family wants to know when it loads it, and what was measured.
+        arrays: by name.
+        about: more about the model than it describes itself.
+        readme: lines for README.txt.
+    """
+    settings, base = fitted.settings, fitted.base
+    if base.describe().get("mitigations") and base.recipe is None:
+        raise ModelError(
+            f"model {base.name!r} carries a mitigation that was not saved, so a folder could not "
+            "name it. Save that one first, load it with evenhand.load_model(FOLDER), and fit on "
+            "what comes back."
+        )
+    empty(folder)
+    if arrays is not None:
+        from safetensors.numpy import save_file
+
+        save_file({k: np.ascontiguousarray(v) for k, v in arrays.items()}, str(folder / ARRAYS))
+        facts = {**facts, "arrays_sha256": digest(folder / ARRAYS)}
+    body = {
+        "format": FORMAT, "family": settings.name, "evenhand": __version__,
+        "method": settings.method, "axis": settings.axis,
+        "model": {
+            "spec": spec_of(base), **(about or {}), **base.describe(),
+            "fingerprint": base.fingerprint,
+        },
+        **facts,
+    }  # fmt: skip
+    text = json.dumps(plain(body), indent=1, ensure_ascii=False)
+    (folder / FACTS).write_text(text + "\n", encoding="utf-8")
+    text = README.format(
+        version=__version__, name=base.name, method=settings.method, axis=settings.axis,
+        folder=folder, facts=FACTS, more=readme,
+    )  # fmt: skip
+    (folder / "README.txt").write_text(text, encoding="utf-8")
+
+
+def digest(path: Path) -> str:
+    """SHA-256 of a file."""
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def read_arrays(folder: Path, facts: Mapping[str, Any]) -> dict[str, npt.NDArray[Any]]:
+    """The arrays of a saved mitigation; refused when they are not those that were written."""
+    from safetensors.numpy import load_file
+
+    wanted = facts.get("arrays_sha256") or facts.get("edit", {}).get("file_sha256")
+    try:
+        if wanted and digest(folder / ARRAYS) != wanted:
+            raise ValueError("its SHA-256 is not the one written beside it")
+        return dict(load_file(str(folder / ARRAYS)))
+    except Exception as error:
+        raise damaged(folder, str(error)) from error
+
+
+def damaged(folder: Path, why: str) -> ModelError:
+    """The message for arrays that cannot be used."""
+    return ModelError(
+        f"{folder / ARRAYS}: damaged or changed ({why}). Fit it again with: evenhand mitigate MODEL"
+    )
+
+
+def check_base(folder: Path, facts: Mapping[str, Any], base: Model, width: int = 0) -> None:
+    """Refuse a model that is not the one the mitigation was fitted for.
+
+    Args:
+        folder, facts: a saved mitigation.
+        base: the model to put it on.
+        width: of its states, where that matters.
+    """
+    fitted = facts["model"]
+    kind, weights, chain = identity(base)
+    if kind != fitted.get("kind"):
+        refuse(folder, facts, base, f"a {fitted.get('kind')} model, against {kind} here")
+    if width and width != fitted.get("width"):
+        problem = f"states of width {fitted.get('width')}, against {width} here"
+        refuse(folder, facts, base, problem)
+    if weights != fitted.get("weights_sha256", fitted.get("fingerprint")):
+        refuse(folder, facts, base, "other weights (SHA-256)")
+    if list(chain) != list(fitted.get("mitigations", ())):
+        refuse(folder, facts, base, "another chain of mitigations below it")
+
+
+def refuse(folder: Path, facts: Mapping[str, Any], base: Model, problem: str) -> NoReturn:
+    """Say that a mitigation does not fit a model, why, and what to do."""
+    raise ModelError(
+        f"{folder}: the mitigation was fitted for {facts['model'].get('name')!r} and does not fit "
+        f"model {base.name!r}: {problem}. Fit one for it with: evenhand mitigate {base.name} "
+        f"--axis {facts.get('axis', 'gender')}"
+    )
+
+
+def name_of(facts: Mapping[str, Any], base: Model) -> str:
+    """What the mitigated form of a model is called."""
+    return f"{base.name} + {facts.get('method')} {facts.get('axis')}"

@@ -1,0 +1,95 @@
+"""The family that continues training: counterfactual augmentation, dropout, and their control."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import weakref
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+from pydantic import Field
+
+from evenhand.errors import ModelError, SpecError
+from evenhand.mitigations import saved
+from evenhand.mitigations.base import Fitted, Note, quiet, spec_of
+from evenhand.mitigations.proof import PROOF_CARDS, Proved, ProvedMitigation
+from evenhand.models.protocol import LoadOptions, Model
+from evenhand.runs.card import MetricCard
+
+
+class TrainingMitigation(ProvedMitigation):
+    """A masked language model trained on; what comes out is an ordinary checkpoint."""
+
+    name: ClassVar[str] = "training"
+    kinds: ClassVar[tuple[str, ...]] = ("masked",)
+    methods: ClassVar[Mapping[str, str]] = {
+        "cda": "Zmigrod et al. 2019; Webster et al. 2020",
+        "dropout": "Webster et al. 2020",
+        "plain": "Devlin et al. 2019",
+    }
+    cards: ClassVar[tuple[MetricCard, ...]] = PROOF_CARDS
+
+    method: str = "cda"
+    axis: str = Field("gender", description="cda: gender or religion.")
+    texts: Path | None = Field(
+        None, description="Plain text, one passage a line: what it is trained on."
+    )
+    steps: int = Field(500, description="Optimiser steps.")
+    sides: str = Field("two", description="cda: one or two.")
+
+    def fit(
+        self, model: Model, *, texts: Sequence[str] | None = None, note: Note = quiet
+    ) -> Fitted:
+        """Train; `texts`, where given, instead of the file."""
+        from evenhand.corpora.passages import read_texts
+        from evenhand.train.masked import MaskedTraining, train
+
+        self.require_kind(model)
+        if model.describe()["mitigations"]:
+            raise ModelError(
+                f"--method {self.method}: continues the training of a plain checkpoint, and "
+                f"{model.name!r} has a mitigation on it. Train the checkpoint below it."
+            )
+        if texts is None and self.texts is None:
+            raise SpecError(f"--method {self.method}: needs text to train on. Give: --texts FILE")
+        axis = self.axis if self.method == "cda" else "gender"
+        recipe = MaskedTraining(
+            method=self.method, axis=axis, sides=self.sides, steps=self.steps, seed=self.seed
+        )
+        passages = texts or read_texts(self.texts or Path(), limit=200_000, words=100)
+        held = Path(tempfile.mkdtemp(prefix="evenhand-training-"))
+        place = held / "model"
+        device = str(model.device)
+        card = train(spec_of(model), passages, place, recipe, device=device, say=note)
+        facts = {"notes": [], "training": card, "settings": self.model_dump(mode="json")}
+        fitted = Trained(self, model, facts, place)
+        weakref.finalize(fitted, shutil.rmtree, held, ignore_errors=True)
+        return fitted
+
+    @classmethod
+    def load(cls, folder: Path, base: Model) -> Model:
+        """What is saved is a checkpoint like any other, which needs no base."""
+        from evenhand.models.loading.resolver import resolve
+
+        options = LoadOptions(dtype=base.dtype, device=base.device)
+        return resolve(str(folder), kind=base.kind, options=options)
+
+
+@dataclass(frozen=True)
+class Trained(Proved):
+    """A trained checkpoint, kept in a folder of its own until it is saved or forgotten."""
+
+    place: Path
+
+    def applied(self, model: Model) -> Model:
+        from evenhand.models.adapters.masked import MaskedModel
+
+        options = LoadOptions(dtype=model.dtype, device=model.device)
+        return MaskedModel(str(self.place), self.title, options)
+
+    def save(self, folder: str | Path) -> None:
+        saved.check_free(Path(folder))
+        shutil.copytree(self.place, folder, dirs_exist_ok=True)

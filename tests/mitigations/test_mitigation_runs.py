@@ -1,0 +1,113 @@
+"""The run folder of a mitigation says what was asked, marks what was chosen, and is not resumed."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import made_kinds
+from evenhand.errors import ModelError, RunError
+from evenhand.models.loading.resolver import resolve
+from evenhand.report.build import render
+from evenhand.runs.kinds import kind_of
+from evenhand.runs.record import Run
+from in_process import evenhand
+
+TEXTS = [f"The old man said on day {i} that he was very tired of it all." for i in range(30)]
+
+
+@pytest.fixture(scope="module")
+def made(tiny: Any, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any]]:
+    """A mitigation with settings that are not the usual ones."""
+    folder = tmp_path_factory.mktemp("made")
+    (folder / "texts.txt").write_text("\n".join(TEXTS) + "\n")
+    ran = evenhand(
+        "mitigate", tiny("causal"), "--method", "inlp,leace", "--seed", "7", "--no-offset",
+        "--tokens", "60", "--openings", "24", "--texts", "texts.txt", "--out", "calm",
+        "--max-perplexity-increase", "5000%", "--json", "-", cwd=folder,
+    )  # fmt: skip
+    assert ran.returncode == 0, ran.stderr
+    return folder / "calm", json.loads(ran.stdout)
+
+
+def test_the_run_records_seed_paper_and_every_setting(made: Any) -> None:
+    facts = Run.open(made[0] / "run").facts
+    assert facts["work"]["seed"] == 7
+    (entry,) = facts["probes"].values()
+    assert entry["paper"] == "Ravfogel et al. 2020; Belrose et al. 2023"
+    settings = entry["settings"]
+    assert (settings["seed"], settings["offset"], settings["tokens"]) == (7, False, 60)
+    assert settings["method"] == "inlp,leace"
+
+
+def test_the_command_does_it_again(made: Any, tmp_path: Path) -> None:
+    run = Run.open(made[0] / "run")
+    command, _ = kind_of(run.facts).command(run.facts)
+    words = shlex.split(command)
+    for part in ("--seed 7", "--no-offset", "--tokens 60", "--openings 24", "--texts texts.txt"):
+        assert part in command
+    assert words[-2:] == ["--out", "DIR"]
+    again = evenhand(*words[1:-1], str(tmp_path / "again"), cwd=made[0].parent)
+    assert again.returncode == 0, again.stderr
+    mine, theirs = (p / "run" / "findings.json" for p in (made[0], tmp_path / "again"))
+    assert mine.read_bytes() == theirs.read_bytes()
+
+
+def test_the_chosen_setting_is_marked_once_and_the_unmitigated_model_is_not(made: Any) -> None:
+    folder, result = made
+    rows = Run.open(folder / "run").table("tradeoff", "points").to_pylist()
+    (chosen,) = [row for row in rows if row["chosen"]]
+    after = result["after"]
+    assert [chosen[k] for k in ("method", "rounds", "alpha")] == [
+        after["method"], after["rounds"], str(after["alpha"]),
+    ]  # fmt: skip
+    assert not rows[0]["chosen"]
+    assert len(rows) == len(result["points"]) + 1
+
+
+def test_the_report_names_the_setting_and_a_finished_one_is_resumed_as_it_is(made: Any) -> None:
+    run = Run.open(made[0] / "run")
+    point = made[1]["after"]
+    assert f"{point['method']}, {point['rounds']} round" in kind_of(run.facts).story(run).problem
+    assert "--no-offset" in run.report.read_text()
+    assert kind_of(run.facts).resume(run.folder).folder == run.folder
+
+
+def test_a_killed_judgement_says_to_give_the_command_again(made: Any, tmp_path: Path) -> None:
+    facts = json.loads((made[0] / "run" / "run.json").read_text())
+    (tmp_path / "run.json").write_text(json.dumps({**facts, "status": "running"}))
+    with pytest.raises(RunError, match=r"'running' and cannot be resumed.*evenhand mitigate"):
+        kind_of(facts).resume(tmp_path)
+
+
+def test_a_folder_of_an_older_version_opens(tmp_path: Path) -> None:
+    run = made_kinds.older_mitigation(tmp_path / "old")
+    kind = kind_of(run.facts)
+    assert kind.name == "mitigation"
+    assert kind.story(run).problem == "a-inlp lowers the measured gap by 80%."
+    assert "Measured gap against perplexity" in render(run)
+    assert (
+        kind.command(run.facts)[0] == "evenhand mitigate tiny-model --method a-inlp --axis gender"
+    )
+
+
+def test_a_mitigation_whose_base_names_itself_is_refused(made: Any, tmp_path: Path) -> None:
+    told = json.loads((made[0] / "evenhand-mitigation.json").read_text())
+    one, two = tmp_path / "one", tmp_path / "two"
+    for folder, base in ((one, two), (two, one)):
+        folder.mkdir()
+        body = {**told, "model": {**told["model"], "spec": str(base)}}
+        (folder / "evenhand-mitigation.json").write_text(json.dumps(body))
+    with pytest.raises(ModelError, match="names itself as the model it was fitted for"):
+        resolve(str(one))
+
+
+def test_a_family_that_is_not_installed_is_named(made: Any, tiny: Any, tmp_path: Path) -> None:
+    told = json.loads((made[0] / "evenhand-mitigation.json").read_text())
+    (tmp_path / "evenhand-mitigation.json").write_text(json.dumps({**told, "family": "courtesy"}))
+    with pytest.raises(ValueError, match=r"unknown mitigation 'courtesy'.*another package"):
+        resolve(str(tmp_path))
