@@ -13,6 +13,7 @@ from evenhand.cli.options import Json
 
 def erase(
     file: Annotated[Path, typer.Argument(help="An .npz file with X, y and optional split.")],
+    *,
     method: Annotated[str, typer.Option(help="inlp or leace.")] = "leace",
     classifier: Annotated[
         str, typer.Option(help="inlp: lsq (closed form) or svc (LinearSVC, as published).")

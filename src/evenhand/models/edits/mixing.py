@@ -26,8 +26,8 @@ ALONE = 1 << 19  # numbers below which a second thread does not pay
 def sweep() -> Callable[..., None] | None:
     """The compiled sweep, or None where numba is missing or does not work.
 
-    `sweep(own, moved, rows, shift, odds, means, low, high)` treats rows low..high of `moved`:
-    with own logits l = own[rows[i]] and powers of two d = moved[i],
+    `sweep(own, moved, rows, shift, odds, means)` treats each row of `moved`: with own logits
+    l = own[rows[i]] and powers of two d = moved[i],
 
         means[i] = sum 2^d e^l / sum e^l,        l += log(2^d + odds[i] means[i]),
 
@@ -39,7 +39,7 @@ def sweep() -> Callable[..., None] | None:
 
         made: Callable[..., None] = mixing_loops.sweep
         one = np.zeros((1, 1), np.float32)
-        made(one, one.copy(), np.array([0]), one[0], np.ones(1), np.empty(1), 0, 1)
+        made(one, one.copy(), np.array([0]), one[0], np.ones(1), np.empty(1))
     except ImportError:
         return None
     except Exception as error:  # damaged machine code on disk, a numba that does not fit
@@ -74,14 +74,15 @@ def mix(
     assert run is not None, "numba is missing"
     means = np.empty(len(moved))
     if moved.size < ALONE or threads < 2:
-        run(own, moved, rows, shift, odds, means, 0, len(moved))
+        run(own, moved, rows, shift, odds, means)
         return means
     cuts = np.linspace(0, len(moved), threads + 1).astype(int)
+    first, *others = (slice(low, high) for low, high in itertools.pairwise(cuts))
+    parts = (moved, rows, shift, odds, means)
     waiting = [
-        _helpers(threads - 1).submit(run, own, moved, rows, shift, odds, means, low, high)
-        for low, high in itertools.pairwise(cuts[1:])
+        _helpers(threads - 1).submit(run, own, *(part[at] for part in parts)) for at in others
     ]
-    run(own, moved, rows, shift, odds, means, 0, cuts[1])
+    run(own, *(part[first] for part in parts))
     for one in waiting:
         one.result()
     return means

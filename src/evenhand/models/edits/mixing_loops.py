@@ -89,10 +89,8 @@ def _add_logs(logits: Any, ratios: Any, constant: Any) -> None:
 powers, sums, add_logs = compiled(_powers), compiled(_sums), compiled(_add_logs)
 
 
-def _sweep(
-    own: Any, moved: Any, rows: Any, shift: Any, odds: Any, means: Any, low: int, high: int
-) -> None:
-    for n in range(low, high):
+def _sweep(own: Any, moved: Any, rows: Any, shift: Any, odds: Any, means: Any) -> None:
+    for n in range(len(moved)):
         total, mixed = 0.0, 0.0
         for at in range(0, own.shape[1], CHUNK):
             ratios = moved[n, at : at + CHUNK]
