@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from evenhand.errors import DataError
 from evenhand.opening import SUFFIX, json_lines, lines, opened, packed_writer, read_json, read_text
 
+SOURCE = Path(__file__).parents[1] / "src" / "evenhand"
 TEXT = '{"word": "né"}\n\n{"word": 2}\n'
 
 
@@ -55,3 +57,14 @@ def test_what_is_wrong_is_one_sentence_with_what_was_expected(tmp_path: Path) ->
         list(json_lines(place, "JSON lines"))
     with pytest.raises(DataError, match="text: is not JSON"):
         read_json(place)
+
+
+def test_nobody_else_unpacks() -> None:
+    own = [SOURCE / "opening.py"]
+    found = [
+        f"{path.relative_to(SOURCE)}: {match[0].strip()}"
+        for path in SOURCE.rglob("*.py")
+        if path not in own
+        for match in re.finditer(r"^\s*import (gzip|lzma|bz2)\b", path.read_text(), re.M)
+    ]
+    assert not found, f"use evenhand.opening: {found}"

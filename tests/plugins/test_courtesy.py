@@ -139,3 +139,16 @@ def test_two_runs_are_compared_and_gated(shell: Shell) -> None:
     failed = shell.read("gate", "rude", code=1)
     assert failed["outcome"] == "failed"
     assert any("courtesy" in str(check) for check in failed["checks"])
+
+
+def test_its_mitigation_is_fitted_saved_judged_and_audited(shell: Shell) -> None:
+    shell("mitigate", "rude.phrasebook.json", "--method", "even-tone", "--out", "calmer")
+    judged = shell.read("show", "calmer/run")
+    assert judged["kind"] == "mitigation"
+    assert judged["findings"][0]["value"] < -0.4
+    assert "The courtesy gap changes by" in (shell.folder / "calmer/run/report.html").read_text()
+    shell("audit", "calmer", "--out", "after")
+    assert not any(f["detected"] for f in shell.read("show", "after")["findings"])
+    facts = json.loads((shell.folder / "after" / "run.json").read_text())
+    assert facts["models"]["calmer"]["name"] == "rude.phrasebook.json + even-tone gender"
+    assert "welcome" in json.dumps(shell.read("compare", "rude", "after"))
