@@ -77,13 +77,13 @@ def test_reliability_is_one_minus_the_ratio_of_variances(tmp_path: Path) -> None
     found = analysed(tmp_path, runs)[1][0]
     values = runs.column("intrinsic:weat kato_weat7").to_numpy()
     expected = 1 - values[:3].var(ddof=1) / values[3:].var(ddof=1)
-    assert found.reliability == pytest.approx(expected, abs=1e-12)
-    assert (found.n_replicates, found.n_points) == (3, 16)
+    assert found.found.reliability == pytest.approx(expected, abs=1e-12)
+    assert (found.found.n_replicates, found.found.n_points) == (3, 16)
 
 
 def test_without_replicates_reliability_is_undefined_with_a_reason(tmp_path: Path) -> None:
     found = analysed(tmp_path, made_runs().slice(2))[1][0]
-    assert np.isnan(found.reliability)
+    assert np.isnan(found.found.reliability)
     assert found.reason.startswith("1 replicates are too few")
 
 

@@ -112,6 +112,19 @@ class Reader(Task):
         raise NotImplementedError
 
 
+class BenchmarkReader(Reader):
+    """Base of readers that score a benchmark's files, soundly or as its released code does."""
+
+    as_published: Published = False
+    resamples: Resamples = 2_000
+    seed: Seed = 0
+
+    @property
+    def how(self) -> dict[str, Any]:
+        """How it is scored."""
+        return self.only("as_published", "resamples", "seed")
+
+
 def readers() -> dict[str, type[Reader]]:
     """Every reader by name, evenhand's own first; a package that cannot be loaded is noted."""
     found: dict[str, type[Reader]] = {}

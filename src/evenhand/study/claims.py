@@ -102,18 +102,18 @@ def _reliability(row: Trust) -> Finding:
         sentence = f"{row.by}: reliability of {name} is undefined: {row.reason}."
     else:
         sentence = (
-            f"{row.by}: {name} has reliability {row.reliability:.2f} (replicates of the "
-            f"unmodified vectors differ by sd {row.noise_sd:.4f}, changed vectors by "
-            f"{row.spread_sd:.4f})."
+            f"{row.by}: {name} has reliability {row.found.reliability:.2f} (replicates of the "
+            f"unmodified vectors differ by sd {row.found.noise_sd:.4f}, changed vectors by "
+            f"{row.found.spread_sd:.4f})."
         )
     return Finding(
         id=f"{PROBE}/{row.by}/reliability/{row.column}",
         probe=PROBE,
         metric="reliability",
-        value=row.reliability,
-        low=row.low,
-        high=row.high,
-        n=row.n_replicates,
+        value=row.found.reliability,
+        low=row.found.low,
+        high=row.found.high,
+        n=row.found.n_replicates,
         ideal=1.0,
         attribute=name,
         model=row.by or "",

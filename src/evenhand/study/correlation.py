@@ -86,15 +86,7 @@ class Trust:
 
     column: str
     by: str | None
-    noise_sd: float
-    spread_sd: float
-    reliability: float
-    low: float
-    high: float
-    ceiling: float
-    p: float
-    n_replicates: int
-    n_points: int
+    found: Reliability = field(metadata=INLINE)
     reason: str | None
 
 
@@ -337,10 +329,4 @@ def _ceiling(x: Reliability | None, y: Reliability | None) -> Ceiling:
 
 
 def _trust_rows(by: str | None, found: dict[str, Reliability]) -> list[Trust]:
-    return [
-        Trust(
-            column, by, r.noise_sd, r.spread_sd, r.reliability, r.low, r.high, r.ceiling, r.p,
-            r.n_replicates, r.n_points, r.reason or None,
-        )
-        for column, r in found.items()
-    ]  # fmt: skip
+    return [Trust(column, by, r, r.reason or None) for column, r in found.items()]

@@ -13,17 +13,7 @@ from pydantic import Field
 
 from evenhand.metrics.bbq import outcomes
 from evenhand.probes.bbq.files import CONDITIONS, Item, read_answers, read_items
-from evenhand.probes.reading import (
-    Input,
-    Names,
-    Published,
-    Reader,
-    Resamples,
-    RowsResult,
-    Seed,
-    Shown,
-    listed,
-)
+from evenhand.probes.reading import BenchmarkReader, Input, Names, RowsResult, Shown, listed
 from evenhand.stats.clustered_means import ClusteredMean, clustered_mean, with_q
 from evenhand.strict import INLINE, OPTIONAL
 
@@ -178,7 +168,7 @@ class BbqResult(RowsResult):
         yield listed(title, self.rows, keys)
 
 
-class BbqReader(Reader):
+class BbqReader(BenchmarkReader):
     name = "bbq"
     help = """BBQ from answers: bias with and without evidence, accuracy, and what is unreadable.
 
@@ -190,21 +180,17 @@ class BbqReader(Reader):
     data: Path = Field(description="BBQ's data folder, or one of its files.")
     column: str = Field("prediction", description="The column that holds the answers.")
     category: Names[str] = Field((), description="Only this category (repeatable).")
-    as_published: Published = False
-    resamples: Resamples = 2_000
-    seed: Seed = 0
 
     def read(self) -> BbqResult:
         items = read_items(self.data, self.category)
         chosen, unmatched = read_answers(self.predictions, items, self.column)
-        again = self.only("as_published", "resamples", "seed")
         return BbqResult(
-            rows=score(items, chosen, **again),
+            rows=score(items, chosen, **self.how),
             n=len(items),
             n_unread=sum(c < 0 for c in chosen),
             n_unrecognised=sum(i.target < 0 for i in items),
             n_unmatched=unmatched,
-            settings=again | self.only("column"),
+            settings=self.how | self.only("column"),
         )
 
 

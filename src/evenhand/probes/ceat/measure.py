@@ -21,6 +21,7 @@ from evenhand.metrics.association import effect_size, unit_rows
 from evenhand.metrics.meta import Combined, effect_variance, random_effects
 from evenhand.opening import lines
 from evenhand.probes.reading import Input, Reader, Result, Shown, listed
+from evenhand.probes.shared.word_tests import SetsRow
 from evenhand.stats.permutation import two_sample
 from evenhand.stats.power import detectable_effect
 from evenhand.words.lexicons import WordSets
@@ -84,19 +85,9 @@ def combined(
 
 
 @dataclass(frozen=True, kw_only=True)
-class CeatRow:
-    """One test: combined effect size, ideal 0; positive: x leans to a."""
+class CeatRow(SetsRow):
+    """One test, combined over draws of contexts."""
 
-    test: str
-    x_label: str
-    y_label: str
-    a_label: str
-    b_label: str
-    value: float = math.nan
-    low: float = math.nan
-    high: float = math.nan
-    p: float = math.nan
-    detectable: float = math.nan
     tau2: float = math.nan
     n: int
     n_missing: int

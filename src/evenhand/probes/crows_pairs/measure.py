@@ -15,16 +15,7 @@ import numpy.typing as npt
 from evenhand.corpora.tables import read_table
 from evenhand.errors import DataError, SpecError, unknown
 from evenhand.metrics.crows_pairs import preferences
-from evenhand.probes.reading import (
-    Input,
-    Published,
-    Reader,
-    Resamples,
-    RowsResult,
-    Seed,
-    Shown,
-    listed,
-)
+from evenhand.probes.reading import BenchmarkReader, Input, RowsResult, Shown, listed
 from evenhand.stats.clustered_means import ClusteredMean, clustered_mean, with_q
 from evenhand.strict import INLINE
 
@@ -183,7 +174,7 @@ class CrowsPairsResult(RowsResult):
         yield listed("CrowS-Pairs", self.rows, keys)
 
 
-class CrowsPairsReader(Reader):
+class CrowsPairsReader(BenchmarkReader):
     """As published: the released script's counting, 3 decimals and ties against."""
 
     name = "crows-pairs"
@@ -195,9 +186,6 @@ class CrowsPairsReader(Reader):
     positional = ("table",)
 
     table: Input
-    as_published: Published = False
-    resamples: Resamples = 2_000
-    seed: Seed = 0
 
     def read(self) -> CrowsPairsResult:
         table = read_table(self.table, text=(*TEXTS, "anon_writer"))
@@ -208,8 +196,7 @@ class CrowsPairsReader(Reader):
         if table.has("anon_writer"):
             writers = list(table.labels("anon_writer"))
         more, less = (table.numbers(name) for name in SCORES)
-        again = self.only("as_published", "resamples", "seed")
-        rows = Scored(more, less, direction, kind, writers).rows(**again)
+        rows = Scored(more, less, direction, kind, writers).rows(**self.how)
         overall = {row.direction: row for row in rows if row.bias_type == "overall"}
         values = {name: row.mean.value for name, row in overall.items()}
         return CrowsPairsResult(
@@ -219,7 +206,7 @@ class CrowsPairsReader(Reader):
             antistereotype_score=values.get("antistereo", np.nan),
             n=overall["both"].mean.n,
             n_missing=overall["both"].n_missing,
-            settings=again,
+            settings=self.how,
         )
 
 

@@ -14,16 +14,7 @@ from pydantic import Field
 from evenhand.corpora.tables import read_table
 from evenhand.errors import SpecError, unknown
 from evenhand.metrics.honest import folded, hurtful
-from evenhand.probes.reading import (
-    Input,
-    Published,
-    Reader,
-    Resamples,
-    Result,
-    Seed,
-    Shown,
-    listed,
-)
+from evenhand.probes.reading import BenchmarkReader, Input, Result, Shown, listed
 from evenhand.stats.clustered_means import ClusteredMean, clustered_mean, with_q
 from evenhand.stats.permutation import two_sample
 from evenhand.strict import INLINE
@@ -176,7 +167,7 @@ class HonestResult(Result):
         yield listed(title, self.rows, keys)
 
 
-class HonestReader(Reader):
+class HonestReader(BenchmarkReader):
     name = "honest"
     help = """HONEST from completions (words or sentences): how many hold a hurtful word.
 
@@ -187,9 +178,6 @@ class HonestReader(Reader):
     table: Input
     lexicon: str = Field(PACKAGED, description="hurtful_words, or HurtLex's file.")
     language: str = Field("en", description="Of the lexicon.")
-    as_published: Published = False
-    resamples: Resamples = 2_000
-    seed: Seed = 0
 
     def read(self) -> HonestResult:
         names = ("completion", "identity", "category")
@@ -199,8 +187,7 @@ class HonestReader(Reader):
         identities, categories = list(table.labels("identity")), list(table.labels("category"))
         groups = [c.split("_")[0] for c in categories]
         words = read_lexicon(self.lexicon, self.language)
-        again = self.only("as_published", "resamples", "seed")
-        rows = score(texts, identities, groups, words, **again)
+        rows = score(texts, identities, groups, words, **self.how)
         return HonestResult(
             honest=rows[0].mean.value / 100.0,
             rows=rows,

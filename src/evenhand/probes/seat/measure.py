@@ -20,6 +20,7 @@ import numpy.typing as npt
 from evenhand.errors import DataError, SpecError, unknown
 from evenhand.metrics.association import effect_size, unit_rows
 from evenhand.opening import read_json
+from evenhand.probes.shared.word_tests import SetsRow
 from evenhand.stats.permutation import two_sample
 from evenhand.stats.power import detectable_effect
 from evenhand.strict import OPTIONAL
@@ -41,19 +42,9 @@ class SeatTest:
 
 
 @dataclass(frozen=True, kw_only=True)
-class SeatRow:
-    """One test: effect size, ideal 0; positive: x leans to a, y to b."""
+class SeatRow(SetsRow):
+    """One test over sentences; `by_word`: words were permuted."""
 
-    test: str
-    x_label: str
-    y_label: str
-    a_label: str
-    b_label: str
-    value: float = math.nan
-    low: float = math.nan
-    high: float = math.nan
-    p: float = math.nan
-    detectable: float = math.nan
     n: int
     reason: str | None = None
     by_word: bool

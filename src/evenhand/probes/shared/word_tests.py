@@ -3,13 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import ClassVar
 
 from evenhand.probes.base import Probe
 from evenhand.requests import Embed
-from evenhand.runs.finding import Finding
+from evenhand.runs.finding import NAN, Finding
 from evenhand.words.lexicons import weat, weat_tests
 from evenhand.words.lexicons.word_sets import WORD_SET_LEXICONS
+
+
+@dataclass(frozen=True, kw_only=True)
+class SetsRow:
+    """The effect size of one test, ideal 0; positive: x leans to a, y to b."""
+
+    test: str
+    x_label: str
+    y_label: str
+    a_label: str
+    b_label: str
+    value: float = NAN
+    low: float = NAN
+    high: float = NAN
+    p: float = NAN
+    detectable: float = NAN
 
 
 class WordTests(Probe):
