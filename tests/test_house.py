@@ -25,9 +25,9 @@ DOORS = {"base", "registry", "reading"}
 
 
 def instruments() -> set[str]:
-    return {
-        name for group in (plugins.PROBES, plugins.MITIGATIONS) for name in plugins.BUILT_IN[group]
-    }
+    """Probes and mitigations; a name that is a kind of model too is no name of theirs alone."""
+    named = {**plugins.BUILT_IN[plugins.PROBES], **plugins.BUILT_IN[plugins.MITIGATIONS]}
+    return set(named) - set(plugins.BUILT_IN[plugins.MODELS])
 
 
 def metrics() -> set[str]:
@@ -35,7 +35,8 @@ def metrics() -> set[str]:
 
 
 def named(text: str, names: set[str]) -> Iterator[str]:
-    """Names that stand in quotes, and modules of single instruments."""
+    """Names that stand in quotes (no HTML attributes), and modules of single instruments."""
+    text = re.sub(r'(class|type)="[^"]*"', "", text)
     listed = "|".join(sorted(map(re.escape, names)))
     yield from (m[2] for m in re.finditer(rf"""(["'])({listed})\1""", text))
     for found in re.finditer(r"evenhand\.(?:probes|mitigations)(?:\.(\w+)| import (\w+))", text):

@@ -66,6 +66,7 @@ class MitigationKind(RunKind):
             noun="change",
             kind="mitigation",
             intro="Measured on the same items, before and after.",
+            rated=False,
         )
 
     def card(self, facts: Mapping[str, Any], finding: Finding) -> MetricCard:

@@ -116,11 +116,13 @@ class Story:
         "Probes measure on different scales, so the list takes the strongest of each probe in turn."
     )
     beside: str = "About the whole model"
+    rated: bool = True
+    """Whether what is listed was detected at the false-discovery rate."""
 
     @property
     def alarming(self) -> bool:
         """Whether the audited model itself was found to treat groups differently."""
-        return self.kind == "bias audit" and any(v.audited and v.detected for v in self.verdicts)
+        return any(f.counts for f in self.strongest)
 
 
 def audited_name(facts: Mapping[str, Any]) -> str:
