@@ -127,12 +127,12 @@ def test_items_are_matched_by_name_and_sizes_compared(tmp_path: Path) -> None:
     one = made_items(tmp_path / "one", before, keys)
     two = made_items(tmp_path / "two", (before / 2)[order], [keys[i] for i in order])
     row = items.item_changes(one, two)[0]
-    assert row["size_change"] == pytest.approx(-np.abs(before).mean() / 2)
-    assert row["size_low"] < row["size_change"] < row["size_high"] < 0
-    assert row["verdict"] == "smaller"
+    assert row.size_change == pytest.approx(-np.abs(before).mean() / 2)
+    assert row.size_low < row.size_change < row.size_high < 0
+    assert row.verdict == "smaller"
     same = items.item_changes(one, made_items(tmp_path / "same", before, keys))[0]
-    assert same["change"] == 0
-    assert same["verdict"] == "no difference detected"
+    assert same.change == 0
+    assert same.verdict == "no difference detected"
     lost = made_items(tmp_path / "lost", before[:39], keys[:39])
     with pytest.raises(RunError, match="not asked the same items"):
         items.item_changes(one, lost)

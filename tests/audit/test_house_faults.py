@@ -263,6 +263,8 @@ def test_compare_says_what_can_be_compared(make: Callable[[Path], Run], tmp_path
 
 def test_a_mitigation_says_how_it_is_made_again(tmp_path: Path) -> None:
     run = made_kinds.mitigation(tmp_path / "m")
+    facts = {**run.facts, "status": "interrupted"}
+    (run.folder / "run.json").write_text(json.dumps(facts))
     done = evenhand("resume", str(run.folder), cwd=tmp_path)
     assert done.returncode == 2
     assert "evenhand mitigate" in done.stderr
@@ -321,8 +323,8 @@ def test_verdicts_of_a_comparison_are_at_the_suite_s_rate(tmp_path: Path) -> Non
     said = {}
     for rate in (0.05, 0.4):
         (row,) = item_changes(made("a", rate, values), made("b", rate, later))
-        said[rate] = row["verdict"]
-        assert 0.05 < row["q_size"] <= 0.4
+        said[rate] = row.verdict
+        assert 0.05 < row.q_size <= 0.4
     assert said == {0.05: "no difference detected", 0.4: "smaller"}
 
 

@@ -84,7 +84,7 @@ def test_runs_of_one_model_under_one_name_are_told_apart(runs: list[Run], tmp_pa
     copies = [shutil.copytree(runs[0].folder, tmp_path / side / "run") for side in "ab"]
     found = side_by_side([Run.open(folder) for folder in (*copies, copies[0])])
     assert len(set(found.names)) == 3
-    assert all(set(found.names) <= set(row) for row in found.findings)
+    assert all(set(found.names) <= set(row) for row in found.rows())
 
 
 def test_terms_are_ranked_over_models(runs: list[Run]) -> None:

@@ -121,7 +121,7 @@ def test_a_running_audit_is_watched_live_until_its_findings(
             command, env=calm, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
         ) as audit,
     ):
-        stop = time.monotonic() + 60
+        stop = time.monotonic() + 300  # a busy machine takes its time
         while not (folder / "run.json").is_file() and time.monotonic() < stop:
             time.sleep(0.05)
         page = visit(browser, server.address + "run/now").page
@@ -132,8 +132,8 @@ def test_a_running_audit_is_watched_live_until_its_findings(
             except Exception:  # the page turns into the findings between two looks
                 break
             page.wait_for_timeout(200)
-        page.get_by_role("heading", name="Findings").wait_for(timeout=30_000)
-        assert audit.wait(60) == 0
+        page.get_by_role("heading", name="Findings").wait_for(timeout=120_000)
+        assert audit.wait(120) == 0
     assert len(seen) >= 2, seen
     assert page.locator("[data-finding]").count() == 7
 

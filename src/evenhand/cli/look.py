@@ -68,7 +68,7 @@ def compare(
     for part in compared.parts:
         if part.brief:
             output.print_table(part.brief.rows, part.brief.title)
-    output.print_table(compared.findings, "Findings side by side")
+    output.print_table(compared.rows(), "Findings side by side")
     if html is not None:
         output.console().print(f"Read it:   {html}", markup=False)
 

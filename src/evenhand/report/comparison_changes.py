@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from evenhand.charts.base import Chart, Drawn, Listing
 from evenhand.charts.marks import VERDICTS, Row, dot_plot, finite, heatmap, slope
-from evenhand.runs.compared import Change, Comparison
+from evenhand.runs.compared import Across, Change, Comparison, FindingChange
 from evenhand.runs.wording import count
 
 LINES = 8
@@ -61,14 +59,14 @@ def _tally(change: Change) -> str:
 
 
 def _with(change: Change, status: str) -> list[str]:
-    rows = [r for r in change.findings if r["status"] == status]
-    rows.sort(key=lambda r: -abs(r["distance_after"] - r["distance_before"]))
+    rows = [r for r in change.findings if r.status == status]
+    rows.sort(key=lambda r: -abs(r.distance_after - r.distance_before))
     return [_named(r) for r in rows]
 
 
-def _named(row: Mapping[str, Any]) -> str:
-    name = str(row["finding"]).rpartition("/")[2] or str(row["finding"])
-    turned = row["status"] == "persisted" and row["before"] * row["after"] < 0
+def _named(row: FindingChange) -> str:
+    name = row.finding.rpartition("/")[2] or row.finding
+    turned = row.status == "persisted" and row.before * row.after < 0
     return f"{name} (turned round)" if turned else name
 
 
@@ -81,7 +79,7 @@ def _moved(change: Change, several: bool) -> list[str]:
             more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
             out.append(f"{status.capitalize()}: {', '.join(names[:NAMED])}{more}")
     tested = change.items
-    moved = [r for r in tested if r["verdict"] in ("smaller", "larger")]
+    moved = [r for r in tested if r.verdict in ("smaller", "larger")]
     if tested:
         out.append(
             f"Scores shown to move: {len(moved)} of {count(len(tested), 'number')}, paired item by "
@@ -102,16 +100,16 @@ def charts(compared: Comparison) -> list[tuple[str, list[Drawn]]]:
 
 def _slopes(change: Change) -> list[Drawn]:
     """Before and after of findings detected in either run; one chart per probe and metric."""
-    groups: dict[str, list[Mapping[str, Any]]] = {}
+    groups: dict[str, list[FindingChange]] = {}
     for row in change.findings:
-        if row["status"] != "not detected" and finite(row["before"]) and finite(row["after"]):
-            groups.setdefault(str(row["finding"]).rpartition("/")[0], []).append(row)
+        if row.status != "not detected" and finite(row.before) and finite(row.after):
+            groups.setdefault(row.finding.rpartition("/")[0], []).append(row)
     out: list[Drawn] = []
     for name, own in sorted(groups.items(), key=lambda g: -len(g[1]))[:GROUPS]:
-        own = sorted(own, key=lambda r: -abs(r["distance_after"] - r["distance_before"]))[:LINES]
+        own = sorted(own, key=lambda r: -abs(r.distance_after - r.distance_before))[:LINES]
         rows = [
-            {"finding": str(r["finding"]).rpartition("/")[2], "run": stage, "value": r[stage],
-             "status": r["status"]}
+            {"finding": r.finding.rpartition("/")[2], "run": stage, "value": getattr(r, stage),
+             "status": r.status}
             for r in own for stage in ("before", "after")
         ]  # fmt: skip
         spec = slope(rows, "finding", "run", "value", name.rpartition("/")[2] or "value")
@@ -125,13 +123,13 @@ def _slopes(change: Change) -> list[Drawn]:
 
 def _sizes(change: Change) -> list[Drawn]:
     """The paired change of each number's size, with its interval."""
-    known = [r for r in change.items if finite(r["size_change"])]
-    several = len({r["probe"] for r in known}) > 1
+    known = [r for r in change.items if finite(r.size_change)]
+    several = len({r.probe for r in known}) > 1
     rows: list[Row] = [
-        {"number": f"{r['probe']}: " * several + str(r["number"]).replace("_", " "), "n": r["n"],
-         "change": r["size_change"], "low": r["size_low"], "high": r["size_high"],
-         "q": r["q_size"], "verdict": VERDICTS[int(r["verdict"] not in ("smaller", "larger"))]}
-        for r in sorted(known, key=lambda r: r["size_change"])[:ROWS]
+        {"number": f"{r.probe}: " * several + r.number.replace("_", " "), "n": r.n,
+         "change": r.size_change, "low": r.size_low, "high": r.size_high,
+         "q": r.q_size, "verdict": VERDICTS[int(r.verdict not in ("smaller", "larger"))]}
+        for r in sorted(known, key=lambda r: r.size_change)[:ROWS]
     ]  # fmt: skip
     if not rows:
         return []
@@ -147,29 +145,29 @@ def _sizes(change: Change) -> list[Drawn]:
 def _findings(change: Change) -> list[Drawn]:
     """Every finding with its status; what appeared comes first."""
     order = ["appeared", "persisted", "gone", "not detected"]
-    rows = sorted(change.findings, key=lambda r: (order.index(r["status"]), r["finding"]))
+    rows = sorted(change.findings, key=lambda r: (order.index(r.status), r.finding))
     if not rows:
         return []
     columns = ("finding", "status", "before", "after", "q_before", "q_after", "sentence")
     caption = "What got worse comes first. A sentence speaks of the later run where it has one."
-    shown = tuple({**r, "sentence": _claim(r)} for r in rows)
+    shown = tuple({**vars(r), "sentence": _claim(r)} for r in rows)
     return [Listing("All findings, before and after", caption, columns, shown)]
 
 
-def _claim(row: Mapping[str, Any]) -> str:
-    return str(row["sentence"]) if row["status"] in ("appeared", "persisted") else ""
+def _claim(row: FindingChange) -> str:
+    return row.sentence if row.status in ("appeared", "persisted") else ""
 
 
 def models(compared: Comparison) -> list[Drawn]:
     """Findings over models as heat maps, one per probe and metric."""
-    groups: dict[str, list[Mapping[str, Any]]] = {}
+    groups: dict[str, list[Across]] = {}
     for row in compared.findings:
-        groups.setdefault(str(row["finding"]).rpartition("/")[0], []).append(row)
+        groups.setdefault(row.finding.rpartition("/")[0], []).append(row)
     out: list[Drawn] = []
     for name, own in sorted(groups.items(), key=lambda g: -len(g[1]))[:GROUPS]:
         cells = [
-            {"finding": str(r["finding"]).rpartition("/")[2], "model": m, "value": r[m]}
-            for r in own[:ROWS] for m in compared.names if finite(r[m])
+            {"finding": r.finding.rpartition("/")[2], "model": m, "value": f.value}
+            for r in own[:ROWS] for m, f in zip(compared.names, r.found) if f and finite(f.value)
         ]  # fmt: skip
         if len(own) > 1 and cells:
             spec = heatmap(cells, "model", "finding", "value", "value", numbers=True)

@@ -16,7 +16,7 @@ def comparison_page(compared: Comparison) -> str:
     sections = comparison_changes.charts(compared)
     shown = [(part.label, list(part.drawn)) for part in compared.parts if part.drawn]
     sections += shown
-    rows = compared.findings
+    rows = tuple(compared.rows())
     if not shown and rows:
         listing = Listing("Findings", "Every finding in every run.", tuple(rows[0]), rows)
         sections.append(("All models", [*comparison_changes.models(compared), listing]))

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from evenhand.charts.base import Drawn, Listing
+from evenhand.runs.finding import NAN, Finding
 
 Row = dict[str, Any]
 
@@ -31,6 +32,68 @@ class Part:
 
 
 @dataclass(frozen=True)
+class ItemChange:
+    """One number of a probe's items, paired item by item.
+
+    Attributes:
+        n, coverage: items known in both runs, and their share.
+        before, after, change, p, q: means, and the paired test of their difference.
+        size_before ... q_size: the same of |x|; the interval is of the change of size.
+        verdict: smaller, larger, or no difference detected.
+    """
+
+    probe: str
+    number: str
+    n: int
+    coverage: float
+    before: float = NAN
+    after: float = NAN
+    change: float = NAN
+    p: float = NAN
+    size_before: float = NAN
+    size_after: float = NAN
+    size_change: float = NAN
+    p_size: float = NAN
+    size_low: float = NAN
+    size_high: float = NAN
+    reason: str = ""
+    q: float = NAN
+    q_size: float = NAN
+    verdict: str = ""
+
+
+@dataclass(frozen=True)
+class FindingChange:
+    """A finding of both runs: `status` is persisted, gone, appeared or not detected."""
+
+    finding: str
+    status: str
+    before: float
+    after: float
+    distance_before: float
+    distance_after: float
+    q_before: float
+    q_after: float
+    sentence: str
+
+
+@dataclass(frozen=True)
+class Across:
+    """One finding in every run; None where a run does not have it."""
+
+    finding: str
+    found: tuple[Finding | None, ...]
+
+    def as_row(self, names: Sequence[str]) -> Row:
+        """A value and an interval per run, as in the JSON contract."""
+        row: Row = {"finding": self.finding}
+        for name, f in zip(names, self.found):
+            row[name] = f.value if f else None
+            row[f"{name} interval"] = f"{f.low:.3f} to {f.high:.3f}" if f else "-"
+        return row
+
+
+@dataclass(frozen=True)
 class Change:
     """A later run against the first: findings, paired items, parts of probes.
 
@@ -39,8 +102,8 @@ class Change:
 
     before: str
     after: str
-    findings: tuple[Row, ...]
-    items: tuple[Row, ...] = ()
+    findings: tuple[FindingChange, ...]
+    items: tuple[ItemChange, ...] = ()
     parts: tuple[Part, ...] = ()
     reason: str = ""
 
@@ -48,8 +111,8 @@ class Change:
         """The JSON contract of one change."""
         reason = {"reason": self.reason} if self.reason else {}
         return {
-            "before": self.before, "after": self.after, "items": list(self.items),
-            **listed(self.parts), "findings": list(self.findings), **reason,
+            "before": self.before, "after": self.after, "items": [vars(i) for i in self.items],
+            **listed(self.parts), "findings": [vars(f) for f in self.findings], **reason,
         }  # fmt: skip
 
 
@@ -60,21 +123,25 @@ class Comparison:
     Attributes:
         runs: the folders, the first is what the others are compared with.
         names: what each run is called.
-        findings: one row per finding, with a value and an interval per run.
+        findings: every finding about the compared models.
         rate: the suite's false-discovery rate.
     """
 
     runs: tuple[str, ...]
     names: tuple[str, ...]
-    findings: tuple[Row, ...]
+    findings: tuple[Across, ...]
     changes: tuple[Change, ...]
     rate: float
     parts: tuple[Part, ...] = ()
 
+    def rows(self) -> list[Row]:
+        """Every finding with a value and an interval per run."""
+        return [across.as_row(self.names) for across in self.findings]
+
     def as_dict(self) -> dict[str, Any]:
         """The JSON contract (`evenhand compare --json`)."""
         return {
-            "runs": list(self.runs), "names": list(self.names), "findings": list(self.findings),
+            "runs": list(self.runs), "names": list(self.names), "findings": self.rows(),
             **listed(self.parts), "changes": [c.as_dict() for c in self.changes],
         }  # fmt: skip
 

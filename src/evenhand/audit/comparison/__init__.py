@@ -11,7 +11,7 @@ from evenhand.audit.comparison import items
 from evenhand.errors import RunError
 from evenhand.probes.base import Probe
 from evenhand.probes.registry import probe_of
-from evenhand.runs.compared import Change, Comparison
+from evenhand.runs.compared import Across, Change, Comparison
 from evenhand.runs.kinds import kind_of
 from evenhand.runs.record import Run
 from evenhand.runs.story import rate_of
@@ -41,20 +41,12 @@ def side_by_side(runs: Sequence[Run]) -> Comparison:
     _same_questions(runs)
     names = model_names(runs)
     known = [items.own_findings(run) for run in runs]
-    ids = list(dict.fromkeys(i for found in known for i in found))
-    rows = []
-    for place in ids:
-        row: dict[str, Any] = {"finding": place}
-        for name, found in zip(names, known):
-            finding = found.get(place)
-            row[name] = finding.value if finding else None
-            row[f"{name} interval"] = f"{finding.low:.3f} to {finding.high:.3f}" if finding else "-"
-        rows.append(row)
+    ids = dict.fromkeys(i for found in known for i in found)
     asked = _asked(runs)
     return Comparison(
         runs=tuple(str(r.folder) for r in runs),
         names=tuple(names),
-        findings=tuple(rows),
+        findings=tuple(Across(i, tuple(found.get(i) for found in known)) for i in ids),
         changes=tuple(
             _change(runs[0], later, (names[0], name), asked)
             for later, name in zip(runs[1:], names[1:])

@@ -8,6 +8,7 @@ move (for signed preferences and for divergences alike, a smaller size is nearer
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,8 @@ import pyarrow.compute as pc
 
 from evenhand.errors import RunError
 from evenhand.probes.registry import probe_of
-from evenhand.runs.finding import Finding
+from evenhand.runs.compared import FindingChange, ItemChange
+from evenhand.runs.finding import NAN, Finding
 from evenhand.runs.record import Run
 from evenhand.runs.story import audited_name, rate_of
 from evenhand.stats import bootstrap, permutation
@@ -82,13 +84,13 @@ def _keys(table: pa.Table, columns: list[str]) -> list[tuple[Any, ...]]:
     return list(zip(*(table.column(c).to_pylist() for c in columns)))
 
 
-def item_changes(before: Run, after: Run, seed: int = 0) -> list[dict[str, Any]]:
+def item_changes(before: Run, after: Run, seed: int = 0) -> list[ItemChange]:
     """One row per probe and number: paired change of mean and size, interval, p, q, verdict.
 
     q is corrected over all rows. The interval is of the printed change of size, over clusters of
     items (templates, prompts, contexts) where there are some.
     """
-    rows: list[dict[str, Any]] = []
+    rows: list[ItemChange] = []
     for label in shared_labels(before, after):
         one, two = matched(before, after, label)
         shape = probe_of(before.facts, label).item_shape
@@ -96,14 +98,13 @@ def item_changes(before: Run, after: Run, seed: int = 0) -> list[dict[str, Any]]
         for column in _columns(one):
             if pa.types.is_floating(one.schema.field(column).type) and column in _columns(two):
                 a, b = (_floats(t, column) for t in (one, two))
-                rows.append({"probe": label, "number": column, **_change(a, b, clusters, seed)})
-    for key in ("p", "p_size"):
-        q = benjamini_hochberg([r[key] for r in rows])
-        for row, value in zip(rows, q):
-            row[key.replace("p", "q", 1)] = float(value)
-    for row in rows:
-        row["verdict"] = _verdict(row, rate_of(before.facts))
-    return rows
+                rows.append(ItemChange(label, column, **_change(a, b, clusters, seed)))
+    q = benjamini_hochberg([r.p for r in rows]), benjamini_hochberg([r.p_size for r in rows])
+    rate = rate_of(before.facts)
+    return [
+        replace(row, q=float(a), q_size=float(b), verdict=_verdict(row.size_change, b <= rate))
+        for row, a, b in zip(rows, *q)
+    ]
 
 
 def _floats(table: pa.Table, column: str) -> Floats:
@@ -129,54 +130,50 @@ def _change(
     a, b = a[known], b[known]
     codes = clusters[known] if clusters is not None else np.arange(len(a))
     row: dict[str, Any] = {"n": len(a), "coverage": float(known.mean()) if len(known) else 0.0}
-    names = ("before", "after", "change", "p", "size_before", "size_after", "size_change", "p_size")
     if len(a) < 2:
-        nothing = dict.fromkeys((*names, "size_low", "size_high"), float("nan"))
-        return {**row, **nothing, "reason": "fewer than two items are known in both runs"}
+        return {**row, "reason": "fewer than two items are known in both runs"}
     both = np.stack([b - a, np.abs(b) - np.abs(a)], axis=1)
     test = permutation.paired_sign_flip(both, clusters=codes, seed=seed, max_exact=20_000)
     ends = bootstrap.clustered(both[:, 1], codes, seed=seed, resamples=1_000)
-    values = (a.mean(), b.mean(), test.mean[0], test.p_two_sided[0], np.abs(a).mean(),
-              np.abs(b).mean(), test.mean[1], test.p_two_sided[1])  # fmt: skip
-    row |= {name: float(value) for name, value in zip(names, values)}
-    return {**row, "size_low": float(np.asarray(ends.low)), "size_high": float(
-        np.asarray(ends.high)), "reason": ""}  # fmt: skip
+    numbers = {
+        "before": a.mean(), "after": b.mean(), "change": test.mean[0], "p": test.p_two_sided[0],
+        "size_before": np.abs(a).mean(), "size_after": np.abs(b).mean(),
+        "size_change": test.mean[1], "p_size": test.p_two_sided[1],
+        "size_low": np.asarray(ends.low), "size_high": np.asarray(ends.high),
+    }  # fmt: skip
+    return {**row, **{name: float(value) for name, value in numbers.items()}}
 
 
-def _verdict(row: dict[str, Any], rate: float) -> str:
-    if not row["q_size"] <= rate:
+def _verdict(change: float, detected: bool) -> str:
+    if not detected:
         return "no difference detected"
-    return "smaller" if row["size_change"] < 0 else "larger"
+    return "smaller" if change < 0 else "larger"
 
 
-def finding_changes(before: Run, after: Run) -> list[dict[str, Any]]:
+def finding_changes(before: Run, after: Run) -> list[FindingChange]:
     """Findings of both runs: detected before and after, nearer to the ideal or further off.
 
-    `status`: persisted, gone, appeared, or nothing detected in both. A status compares two
-    verdicts; whether the change itself is sure is the paired tests' business.
+    Method checks and placebos are left out. A status compares two verdicts; whether the change
+    itself is sure is the paired tests' business.
     """
-    known = own_findings(after)
-    rows = []
-    for old in own_findings(before).values():
-        new = known.pop(old.id, None)
-        rows.append(_finding_row(old.id, old, new))
-    rows += [_finding_row(place, None, new) for place, new in known.items()]
-    return rows
+    old, new = (
+        {k: f for k, f in own_findings(run).items() if not f.control and not f.placebo}
+        for run in (before, after)
+    )
+    return [_followed(k, old.get(k), new.get(k)) for k in {**old, **new}]
 
 
-def _finding_row(place: str, old: Any, new: Any) -> dict[str, Any]:
-    was, now = (bool(f.detected) if f is not None else False for f in (old, new))
+def _followed(place: str, old: Finding | None, new: Finding | None) -> FindingChange:
     status = {
         (True, True): "persisted", (True, False): "gone", (False, True): "appeared",
         (False, False): "not detected",
-    }[was, now]  # fmt: skip
-    away = [abs(f.value - f.ideal) if f is not None else float("nan") for f in (old, new)]
-    return {
-        "finding": place, "status": status,
-        "before": old.value if old is not None else float("nan"),
-        "after": new.value if new is not None else float("nan"),
-        "distance_before": away[0], "distance_after": away[1],
-        "q_before": old.q if old is not None else float("nan"),
-        "q_after": new.q if new is not None else float("nan"),
-        "sentence": (new or old).sentence,
-    }  # fmt: skip
+    }[bool(old and old.detected), bool(new and new.detected)]  # fmt: skip
+    said = new or old
+    return FindingChange(
+        place, status,
+        before=old.value if old else NAN, after=new.value if new else NAN,
+        distance_before=abs(old.value - old.ideal) if old else NAN,
+        distance_after=abs(new.value - new.ideal) if new else NAN,
+        q_before=old.q if old else NAN, q_after=new.q if new else NAN,
+        sentence=said.sentence if said else "",
+    )  # fmt: skip
