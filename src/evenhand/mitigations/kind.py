@@ -100,6 +100,7 @@ class MitigationKind(RunKind):
 
     def instead_of_comparing(self, run: Run) -> str:
         steps = "; ".join(step.command for step in _steps(run)[:-1])
+        steps = steps or "evenhand audit MODEL --out before, then evenhand compare before after"
         return (
             f"{run.folder} is the judgement of a mitigation, which holds its own before and after. "
             f"To set two models side by side, audit both with one suite: {steps}"
