@@ -13,14 +13,12 @@ from evenhand import plugins
 from evenhand.probes.registry import probe_class, probe_names
 
 SOURCE = Path(__file__).resolve().parents[1] / "src" / "evenhand"
-COMMANDS = tuple(
-    f"cli/{name}.py"
-    for name in ("export", "first_screen", "look", "main", "output", "run", "study", "view")
-)
-ROOMS = ("audit", "charts", "exports", "report", "runs", "viewer", *COMMANDS)
+ROOMS = ("audit", "charts", "cli", "exports", "report", "runs", "viewer")
 """Rooms that ask a run's kind, and know no instrument by name."""
 KINDS = {".py", ".jinja", ".js"}
-DOORS = {"base", "registry", "reading"}
+OF_ONE = {"erase.py", "names.py", "ratings.py", "tokens.py", "train.py"}
+"""Commands that belong to one instrument, or whose own word is also the name of one."""
+DOORS = {"base", "registry", "reading", "choosing", "running"}
 """Modules of the instruments' rooms that stand for all of them."""
 
 
@@ -45,9 +43,9 @@ def named(text: str, names: set[str]) -> Iterator[str]:
 
 
 def files_of(room: str) -> list[Path]:
-    place = SOURCE / room
-    found = [place] if place.is_file() else sorted(place.rglob("*"))
-    return [p for p in found if p.suffix in KINDS and "vendor" not in p.parts]
+    found = [p for p in sorted((SOURCE / room).rglob("*")) if p.suffix in KINDS]
+    spared = OF_ONE if room == "cli" else set()
+    return [p for p in found if "vendor" not in p.parts and p.name not in spared]
 
 
 def positional(text: str) -> Iterator[tuple[str, int]]:
