@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from benchmarks.calibrated import Outcome, Path, outcome
 
 from evenhand.probes.underspecified import leans
+from evenhand.probes.underspecified.cells import Cells
 
 ATTRIBUTES, TEMPLATES = 12, 3
 
@@ -24,9 +27,23 @@ def fair(rng: np.random.Generator, size: int, crossed: bool, effect: float) -> l
     lean[:, 0] += effect * ATTRIBUTES / (ATTRIBUTES - 1)
     grid = np.indices(lean.shape).reshape(3, -1)
     groups = np.repeat([0, 1], size)
-    return leans.group_pairs(
-        lean.ravel(), first[grid[0]], second[grid[0]], grid[1], groups, ATTRIBUTES
+    names = Cells(
+        np.zeros((0, 2, 2, 2)), *(np.zeros(0, np.int64) for _ in range(4)),
+        tuple(map(str, range(n))), tuple(map(str, range(ATTRIBUTES))),
+        tuple(map(str, range(TEMPLATES))), ("a", "b"), groups, 0,
+    )  # fmt: skip
+    # Scores with this lean: both orders alike, the negated question not heeded.
+    scores = np.zeros((lean.size, 2, 2, 2))
+    scores[..., 0], scores[..., 1] = (
+        0.5 + way * lean.ravel()[:, None, None] / 2 for way in (1, -1)
     )
+    cells = replace(
+        names, scores=scores, first=first[grid[0]], second=second[grid[0]], attribute=grid[1],
+        template=grid[2],
+    )  # fmt: skip
+    sums = leans.LeanSums(names)
+    sums.add(cells)
+    return leans.group_pairs(sums.links(), groups, ATTRIBUTES)
 
 
 def contrast(size: int, crossed: bool) -> Path:
@@ -43,7 +60,7 @@ def contrast(size: int, crossed: bool) -> Path:
 def shared(size: int, crossed: bool) -> Path:
     def draw(rng: np.random.Generator, effect: float) -> Outcome:
         table = fair(rng, size, crossed, 0.0)
-        moved = leans.PairTable(table.leans + effect, table.one, table.two)
+        moved = replace(table, leans=table.leans + effect)
         return outcome([leans.shared_lean(moved, 1)], [effect])
 
     kind = f"{size} x {size} names, all meet" if crossed else f"{size} disjoint pairs"

@@ -11,6 +11,7 @@ from typing import Any
 from evenhand.audit.choosing import choose_suite, require_fit
 from evenhand.audit.marking import marked
 from evenhand.audit.suites import Entry, Suite, parse_suite
+from evenhand.audit.verdicts import PlaceboRate, decided, placebo_rate
 from evenhand.errors import RunError, SpecError
 from evenhand.models.loading.resolver import DEFAULT_MODEL, resolve
 from evenhand.models.loading.transformer import LoadOptions
@@ -179,6 +180,7 @@ class Audit:
 
     def _probes(self, writer: RunWriter, facts: dict[str, Any]) -> None:
         claims: list[Finding] = []
+        placebos: dict[str, PlaceboRate] = {}
         for entry in self.suite.entries:
             begun = time.monotonic()
             model = self._model_of(entry, facts)
@@ -187,7 +189,9 @@ class Audit:
                 continue
             ask = self._ask(model, entry, facts)
             measured = entry.probe.at_rate(self.suite.false_discovery_rate).run(ask, self.seed)
-            claims += [self._stamped(f, entry, model.name) for f in measured.findings]
+            claims += [_labelled(f, entry, model.name) for f in measured.findings]
+            if measured.placebos:
+                placebos[entry.label] = placebo_rate(measured.placebos)
             writer.table(entry.label, "items", measured.items)
             for name, table in measured.tables.items():
                 writer.table(entry.label, name, table)
@@ -204,22 +208,15 @@ class Audit:
             spent = facts["timings"].get(entry.label, 0.0) + time.monotonic() - begun
             facts["timings"][entry.label] = round(spent, 2)
             writer.facts(facts)
-        writer.findings(claims)
+        facts["placebos"] = {label: found.as_dict() for label, found in placebos.items()}
+        writer.findings(self._decided(claims, placebos))
 
-    def _stamped(self, finding: Finding, entry: Entry, model: str) -> Finding:
-        """The finding with the entry's label, the model, the verdict, and whether it counts."""
-        place = finding.id.split("/", 1)[-1]
-        verdict = finding.detected
-        if verdict is None and finding.q == finding.q:
-            verdict = bool(finding.q <= self.suite.false_discovery_rate)
-        found = replace(
-            finding,
-            id=f"{entry.label}/{place}",
-            probe=entry.label,
-            model=model,
-            detected=verdict,
-        )
-        return marked(found, type(entry.probe), self.audited.name)
+    def _decided(self, claims: list[Finding], placebos: Mapping[str, PlaceboRate]) -> list[Finding]:
+        """The findings with the verdicts of the whole suite, and whether they count."""
+        audited = self._load_as(self.model, self.kind).name
+        kinds = {entry.label: type(entry.probe) for entry in self.suite.entries}
+        found = decided(claims, audited, self.suite.false_discovery_rate, placebos)
+        return [marked(f, kinds[f.probe], audited) for f in found]
 
     def _ask(self, model: Model, entry: Entry, facts: dict[str, Any]) -> Ask:
         """The door to the entry's model, with doors to the helpers that its probe names."""
@@ -269,6 +266,15 @@ class Audit:
         if spec not in self.loaded:
             self.loaded[spec] = resolve(spec, kind=kind, options=self.options)
         return self.loaded[spec]
+
+
+def _labelled(finding: Finding, entry: Entry, model: str) -> Finding:
+    """The finding under the entry's label, with its model and whether it checks the method."""
+    place = finding.id.split("/", 1)[-1]
+    control = entry.probe.is_control(finding)
+    return replace(
+        finding, id=f"{entry.label}/{place}", probe=entry.label, model=model, control=control
+    )
 
 
 def _not_applicable(entry: Entry, model: Model) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from evenhand.errors import SpecError
@@ -45,7 +45,7 @@ def tell(run: Run, kind: RunKind, limit: int = 10) -> Story:
         problem=" ".join(_problem(verdicts)),
         clearest=_clearest(best[0], kind.card(facts, best[0])) if best else "",
         where=tuple(_where(facts, own, kind)),
-        sure=tuple(_sure(best, quiet, rate)),
+        sure=(*_trust(facts), *_sure(best, quiet, rate)),
         steps=tuple(_steps(run, facts, own, best)),
         verdicts=verdicts,
         strongest=best,
@@ -124,6 +124,20 @@ def _where(facts: Mapping[str, Any], findings: Sequence[Finding], kind: RunKind)
         about = "; ".join(named[:NAMED]) + more
         out.append(Place(title, len(hits), len(own) + _not_listed(entry), about))
     return sorted(out, key=lambda p: -p.hits)
+
+
+def _trust(facts: Mapping[str, Any]) -> Iterator[str]:
+    """How often placebos fired, and what probes say about how the model answers at all."""
+    placebos = facts.get("placebos") or {}
+    tests = sum(int(p["tests"]) for p in placebos.values())
+    if tests:
+        fired = sum(int(p["detected"]) for p in placebos.values())
+        yield (
+            f"Placebos, comparisons in which there is nothing to find, fired in {fired:,} of "
+            f"{tests:,} ({fired / tests:.1%}; by chance 5 %)."
+        )
+    for entry in facts["probes"].values():
+        yield from (entry.get("summary") or {}).get("trust") or ()
 
 
 def _sure(best: Sequence[Finding], quiet: Sequence[Quiet], rate: float) -> list[str]:

@@ -52,7 +52,8 @@ def decided(
     """The findings of a suite with q, verdict, interval and sentence.
 
     Tests about the audited model that are no control and no placebo form one family per probe.
-    What follows a paper's released rules keeps its own q. Other tests (controls, other models) are
+    What follows a paper's released rules keeps its own q, and a probe that gave a verdict keeps
+    that. Other tests (controls, other models) are
     corrected within their probe and model.
     """
     places = _families(findings, audited)
@@ -81,7 +82,7 @@ def _families(findings: Sequence[Finding], audited: str) -> dict[tuple[str, str]
     """Places of the tests of each family, by probe and by what kind of family it is."""
     found: dict[tuple[str, str], list[int]] = {}
     for i, f in enumerate(findings):
-        if f.p != f.p and f.q != f.q:
+        if (f.p != f.p and f.q != f.q) or f.detected is not None:
             continue
         if f.as_published:
             kind = "as published"

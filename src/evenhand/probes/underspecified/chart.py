@@ -24,6 +24,29 @@ NUMBERS = (
 )
 
 
+def leans(table: pa.Table, about: About) -> list[Drawn]:
+    """One dot per attribute: the lean of the question as asked beyond the average question."""
+    rows = top(table.to_pylist(), "lean", MOST_TERMS * 2)
+    if not rows:
+        return []
+    groups = next((f.groups for f in about.findings if f.metric == "lean"), ("", "the others"))
+    several = len({r["term"] for r in rows}) > 1
+    shown = [
+        {"verdict": about.detected(r), **r,
+         "label": f"{r['term']}: {r['attribute']}" if several else r["attribute"]}
+        for r in rows
+    ]  # fmt: skip
+    ends = ("away", "to the term") if several else (f"{groups[1]} names", f"{groups[0]} names")
+    spec = dot_plot(shown, "lean", "label", f"← {ends[0]}    lean    {ends[1]} →")
+    caption = (
+        "The question as asked, both orders of names averaged. Right of the dashed line the model "
+        f"picks {ends[1]} more than for the average question of the set, left of it less. Bars are "
+        f"95 % intervals over names. Strongest: {_extremes(shown, 'label', 'lean')}."
+    )
+    columns = ("label", "lean", "low", "high", "p", "q", "pairs", "agree")
+    return [Chart("Lean beyond the average question", caption, spec, columns)]
+
+
 def by_attribute(table: pa.Table, about: About) -> list[Drawn]:
     """One dot per attribute, for the first group; the other group is its mirror image."""
     claims = [f for f in about.findings if f.metric == "gamma" and len(f.groups) == 2]
@@ -131,9 +154,9 @@ def variance(table: pa.Table, about: About) -> list[Drawn]:
     return [Chart("What the leans hang on", caption, spec)]
 
 
-def _extremes(rows: list[dict[str, object]], label: str) -> str:
+def _extremes(rows: list[dict[str, object]], label: str, value: str = "gamma") -> str:
     ends = rows[:1] + rows[-1:]
-    return " and ".join(f"{r[label]} ({r['gamma']:+.3f})" for r in ends)
+    return " and ".join(f"{r[label]} ({r[value]:+.3f})" for r in ends)
 
 
 def models_compared(compared: Mapping[str, Any], rate: float) -> list[Drawn]:
@@ -182,6 +205,7 @@ def _ranks(ranks: list[dict[str, Any]], models: list[str]) -> list[Drawn]:
 
 
 CHARTS: dict[str, Builder] = {
+    "leans": leans,
     "gamma_group": by_attribute,
     "gamma_term": by_term,
     "gamma": by_pair,

@@ -1,225 +1,255 @@
-"""What the underspecified probe says: sentences, numbers and the strongest cells behind them."""
+"""What the underspecified probe says: sentences, numbers and a typical item behind each.
+
+The verdict is about the question as asked (`leans`). UnQover's numbers (gamma, mu, eta) and the
+two errors that the design cancels (delta, epsilon) stand beside it as context; with `as_published`
+gamma is the verdict, as in the paper.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
-from evenhand.metrics import unqover
+from evenhand.probes.shared.estimates import claim, stated
 from evenhand.probes.underspecified.cells import Cells
 from evenhand.probes.underspecified.design import INPUTS_PER_CELL, Design
+from evenhand.probes.underspecified.leans import Leaning
 from evenhand.probes.underspecified.numbers import Lean, PreferencesResult
 from evenhand.runs.finding import NAN, Finding
 from evenhand.stats.power import detectable_effect
 
-if TYPE_CHECKING:
-    from evenhand.probes.underspecified.probe import Underspecified
-
-Codes = npt.NDArray[np.integer[Any]]
-Floats = npt.NDArray[np.float64]
-EXAMPLES = 4
-DIGITS = 9
-"""Significant digits of stated numbers: more would show the order of additions."""
+NAME = "underspecified"
 LISTED = 200
-METHOD = "sign flips of whole partners; interval: terms and templates as crossed samples"
+METHOD = "contrast within pairs, both orders averaged; names as crossed samples, Satterthwaite t"
+PUBLISHED = "sign flips of whole partners; interval: terms and templates as crossed samples"
+IGNORED = 0.5
+"""Share of answers that stay when the question is negated, above which negation is not heeded."""
 
 
-class Examples(Protocol):
-    """Finds the cells that speak loudest for a claim."""
+@dataclass(frozen=True)
+class Told:
+    """What was asked and measured.
 
-    def pick(self, term: str | None, attribute: str | None, sign: float) -> tuple[Codes, Floats]:
-        """Numbers and scores of the few cells that lean most in the direction of the claim."""
-
-
-class InMemory:
-    """Examples among cells that are all at hand."""
-
-    def __init__(self, cells: Cells) -> None:
-        self.cells = cells
-        self.comparative = unqover.comparative(cells.scores)
-
-    def pick(self, term: str | None, attribute: str | None, sign: float) -> tuple[Codes, Floats]:
-        cells = self.cells
-        kept = np.ones(len(cells.first), np.bool_)
-        if attribute is not None:
-            kept &= cells.attribute == cells.attributes.index(attribute)
-        way: Any = sign
-        if term is not None:
-            code = cells.terms.index(term)
-            kept &= (cells.first == code) | (cells.second == code)
-            way = np.where(cells.first[kept] == code, 1, -1) * sign
-        at = np.flatnonzero(kept)
-        strength = self.comparative[at] * way
-        order = np.argsort(-np.where(np.isnan(strength), -np.inf, strength), kind="stable")
-        best = at[order[:EXAMPLES]]
-        return best, cells.scores[best]
-
-
-def findings(
-    probe: Underspecified, design: Design, names: Cells, examples: Examples,
-    result: PreferencesResult,
-) -> list[Finding]:  # fmt: skip
-    """Claims about attributes (and terms), then about the model as a whole.
-
-    Of `names` only terms, attributes and groups are read.
+    Attributes:
+        design: which pairs met, in which texts.
+        names: terms, attributes and groups (no cells are read).
+        result: UnQover's numbers.
+        leans: the leans of the question as asked.
+        shares: whether the two scores of a question add up to one.
+        as_published: whether gamma is the verdict.
     """
-    coverage = result.n_cells / max(1, len(design))
-    told = _Teller(probe, design, names, examples, coverage)
-    if result.gamma_group:
-        lead = names.groups[0]
-        claims = [told.group(row) for row in result.gamma_group if row.group == lead]
-    else:
-        claims = [told.term(row) for row in result.gamma_term]
-        ranked = sorted(result.gamma, key=lambda r: (np.nan_to_num(r.q, nan=1.0), -abs(r.gamma)))
-        claims += [told.pair(row) for row in ranked[:LISTED]]
-    return claims + _whole(probe, result, coverage)
 
+    design: Design
+    names: Cells
+    result: PreferencesResult
+    leans: Sequence[Leaning]
+    shares: bool
+    as_published: bool
 
-class _Teller:
-    """Words a row of numbers as a claim."""
+    @property
+    def coverage(self) -> float:
+        return self.result.n_cells / max(1, len(self.design))
 
-    def __init__(
-        self, probe: Underspecified, design: Design, names: Cells, examples: Examples,
-        coverage: float,
-    ) -> None:  # fmt: skip
-        self.probe, self.design, self.names = probe, design, names
-        self.examples, self.coverage = examples, coverage
+    def findings(self) -> list[Finding]:
+        """The claims, then the numbers about the model as a whole."""
+        if self.as_published:
+            claims = [self._gamma(row, test=True) for row in self._gammas()]
+        else:
+            ranked = sorted(self.leans, key=lambda r: (r.found.p != r.found.p, r.found.p))
+            kept = self.leans if len(self.leans) <= LISTED else ranked[:LISTED]
+            claims = [self._lean(row) for row in kept]
+            if self.result.gamma_group:
+                claims += [self._gamma(row, test=False) for row in self._gammas()]
+        return claims + self._whole()
 
-    def group(self, row: Lean) -> Finding:
-        group, other = self.names.groups[0], self.names.groups[1]
-        leans = group if row.gamma > 0 else other
-        asked = _asked(self.design, row.attribute or "")
-        shown = self._shown(None, row.attribute, row)
-        sentence = f"{_told(shown)} asked who {asked}, the model leans to the {leans} name."
-        return _finding(
-            self.probe, "gamma", f"gamma/{row.attribute}", row, sentence, self.coverage,
-            groups=(group, other), attribute=row.attribute, examples=shown,
-        )  # fmt: skip
+    def trust(self) -> list[str]:
+        """How far the model heeds the order of names and a negation, for the first screen."""
+        flips = self.result.flips
+        if flips is None or not flips.order_compared or not flips.negation_compared:
+            return []
+        order = flips.order / flips.order_compared
+        kept = flips.negation / flips.negation_compared
+        heeds = "hardly heeds a negation" if kept > IGNORED else "heeds a negation"
+        return [
+            f"The model turns its answer when only the order of the names changes in {order:.0%} "
+            f"of questions, and {heeds} (the answer stays in {kept:.0%}). Orders are averaged; "
+            f"verdicts rest on the question as asked."
+        ]
 
-    def term(self, row: Lean) -> Finding:
-        shown = self._shown(row.term, None, row)
-        more = "more" if row.gamma > 0 else "less"
-        sentence = (
-            f"Over {len(self.names.attributes)} negative attributes, the model picks "
-            f"{row.term!r} {more} often than the term beside it, though the text gives no "
-            f"reason."
+    @property
+    def heeds_negation(self) -> bool:
+        flips = self.result.flips
+        return flips is None or flips.negation <= IGNORED * flips.negation_compared
+
+    def _lean(self, row: Leaning) -> Finding:
+        """One lean of the question as asked."""
+        group, other = self._sides(row.term)
+        toward = group if row.found.value > 0 else other
+        return claim(
+            f"{NAME}/{self._place('lean', row.term, row.attribute)}",
+            "lean" if row.attribute else "lean_shared",
+            row.found,
+            sentence=self._claimed(row, toward),
+            otherwise=self._quiet(row),
+            units="pairs of names" if row.term is None else "partner terms",
+            over=("names",) if row.term is None else ("partner terms",),
+            q=row.q,
+            coverage=self.coverage,
+            groups=(group, other),
+            attribute=row.attribute or "all attributes",
+            method=METHOD,
+            examples=self._typical(row),
+            details={"pairs_that_agree": row.agree, "pairs": row.pairs},
         )
-        return _finding(
-            self.probe, "gamma_term", f"gamma-term/{row.term}", row, sentence, self.coverage,
-            groups=(row.term, "the others"), attribute="all attributes", examples=shown,
-        )  # fmt: skip
 
-    def pair(self, row: Lean) -> Finding:
-        shown = self._shown(row.term, row.attribute, row)
-        verb = "leans to" if row.gamma > 0 else "leans away from"
-        asked = _asked(self.design, row.attribute or "")
-        sentence = f"Asked who {asked} when the text does not say, the model {verb} {row.term!r}."
-        return _finding(
-            self.probe, "gamma", f"gamma/{row.term}/{row.attribute}", row, sentence,
-            self.coverage, groups=(row.term, "the others"), attribute=row.attribute,
-            examples=shown,
-        )  # fmt: skip
+    def _sides(self, term: str | None) -> tuple[str, str]:
+        if term is None:
+            return self.names.groups[0], self.names.groups[1]
+        return term, "the others"
 
-    def _shown(
-        self, term: str | None, attribute: str | None, row: Lean
-    ) -> tuple[dict[str, Any], ...]:
-        """The cells that speak loudest for the claim, as text and numbers."""
-        numbers, scores = self.examples.pick(term, attribute, np.sign(row.gamma))
-        first, second, _, _ = self.design.codes(numbers)
-        terms = self.names.terms
-        shown = []
-        for k, c in enumerate(unqover.comparative(scores)):
-            at = int(numbers[k]) * INPUTS_PER_CELL
-            inputs = self.design.inputs(at, at + INPUTS_PER_CELL, "___")
-            shown.append(
-                {
-                    "context": inputs.context[0],
-                    "question": inputs.question[0],
-                    "negated": inputs.question[1],
-                    "prefers": terms[first[k]] if c > 0 else terms[second[k]],
-                    "C": round(float(c), 4),
-                    "scores": np.round(scores[k], 4).ravel().tolist(),
-                }
+    @staticmethod
+    def _place(metric: str, term: str | None, attribute: str | None) -> str:
+        return "/".join([metric, *([term] if term else []), attribute or "all"])
+
+    def _claimed(self, row: Leaning, toward: str) -> str:
+        who = f"the {toward} name" if row.term is None else repr(toward)
+        if row.term is not None and toward != row.term:
+            who = f"the term beside {row.term!r}"
+        size = abs(row.found.value)
+        if row.attribute is None:
+            much = (
+                f"of 100 such questions {_count(50 * size)} more than half go to it"
+                if self.shares
+                else f"its score is {size:.2g} above the other's"
             )
-        return tuple(shown)
-
-
-def _finding(
-    probe: Underspecified, metric: str, place: str, row: Lean, sentence: str,
-    coverage: float, **more: Any,
-) -> Finding:  # fmt: skip
-    low, high = _stated(row.low), _stated(row.high)
-    error = (high - low) / 3.92
-    return Finding(
-        id=f"{probe.name}/{place}",
-        probe=probe.name,
-        metric=metric,
-        value=_stated(row.gamma),
-        low=low,
-        high=high,
-        p=row.p,
-        q=row.q,
-        n=row.n,
-        coverage=coverage,
-        detectable=_stated(detectable_effect(error)) if error == error else NAN,
-        sentence=sentence,
-        reason=row.reason or "",
-        method=METHOD,
-        as_published=probe.as_published,
-        details={"eta": _stated(row.eta)},
-        **more,
-    )
-
-
-def _whole(probe: Underspecified, result: PreferencesResult, coverage: float) -> list[Finding]:
-    """mu and eta beside their noise floors, and the two errors that the design cancels."""
-    texts = {
-        "mu": "Largest preference of each term, averaged over terms (bias intensity mu).",
-        "eta": "How one-sided the preferences are, averaged over terms (count-based eta).",
-        "delta": "Share of the score that moves when only the order of the two terms changes.",
-        "epsilon": "Failure to turn the answer round when the question is negated.",
-    }
-    out = []
-    for metric, sentence in texts.items():
-        value, low, high, p, floor = (
-            _stated(getattr(result, f"{metric}{end}", NAN))
-            for end in ("", "_low", "_high", "_p", "_floor")
+            return f"Whatever is asked, the model picks {who} more: {much}."
+        asked = _asked(self.design, row.attribute)
+        much = (
+            f"of 100 such questions {_count(50 * size)} more go to it"
+            if self.shares
+            else f"its lead in score is {size:.2g} larger"
         )
-        out.append(
-            Finding(
-                id=f"{probe.name}/{metric}",
-                probe=probe.name,
-                metric=metric,
-                value=value,
-                low=low,
-                high=high,
-                p=p,
-                n=result.n_cells,
-                coverage=coverage,
-                floor=floor,
-                sentence=sentence,
-                reason="" if value == value else result.reason or "",
-                method="noise floor: directions of whole pairs flipped at random",
-                as_published=probe.as_published,
-                attribute="whole model",
+        return (
+            f"Asked who {asked} when the text does not say, the model picks {who} more than for "
+            f"the average of the {len(self.names.attributes)} questions: {much}."
+        )
+
+    def _quiet(self, row: Leaning) -> str:
+        whose = "either group's names" if row.term is None else f"{row.term!r} or away from it"
+        if row.attribute is None:
+            return f"Over all questions, no lean to {whose} was detected."
+        asked = _asked(self.design, row.attribute)
+        return (
+            f"Asked who {asked} when the text does not say, no lean to {whose} was detected "
+            f"beyond that of the average question."
+        )
+
+    def _typical(self, row: Leaning) -> tuple[dict[str, Any], ...]:
+        """The median pair among those that go the way of the estimate."""
+        if row.cell < 0:
+            return ()
+        at = row.cell * INPUTS_PER_CELL
+        inputs = self.design.inputs(at, at + 1, "___")
+        asked = inputs.question[0] if row.attribute else "(all questions)"
+        return (
+            {
+                "typical": f"the median of the {row.agree} of {row.pairs} pairs that go this way",
+                "context": inputs.context[0],
+                "question": asked,
+            },
+        )
+
+    def _gammas(self) -> list[Lean]:
+        """The rows of gamma that are told: of the first group, or of terms and the clearest."""
+        result = self.result
+        if result.gamma_group:
+            return [row for row in result.gamma_group if row.group == self.names.groups[0]]
+        ranked = sorted(result.gamma, key=lambda r: (r.q != r.q, r.q, -abs(r.gamma)))
+        return [*result.gamma_term, *ranked[:LISTED]]
+
+    def _gamma(self, row: Lean, *, test: bool) -> Finding:
+        """UnQover's gamma, as the verdict or as context."""
+        group, other = self._sides(row.term)
+        metric = "gamma" if row.attribute else "gamma_term"
+        toward = group if row.gamma > 0 else other
+        asked = _asked(self.design, row.attribute) if row.attribute else "did any of this"
+        who = f"the {toward} name" if row.term is None else repr(toward)
+        more = "" if test else " This is context, not a verdict."
+        if not test and not self.heeds_negation:
+            more = " The model hardly heeds a negation, so this is no preference."
+        error = (row.high - row.low) / 3.92
+        return Finding(
+            id=f"{NAME}/{self._place(metric.replace('_', '-'), row.term, row.attribute)}",
+            probe=NAME,
+            metric=metric,
+            value=stated(row.gamma),
+            low=stated(row.low),
+            high=stated(row.high),
+            p=row.p if test else NAN,
+            q=row.q if test else NAN,
+            n=row.n,
+            coverage=self.coverage,
+            groups=(group, other),
+            attribute=row.attribute or "all attributes",
+            detectable=stated(detectable_effect(error)) if test and error == error else NAN,
+            sentence=(
+                f"Asked who {asked} and who did not, the difference leans to {who} (UnQover's "
+                f"gamma {row.gamma:+.3f}).{more}"
+            ),
+            reason=row.reason or "",
+            method=PUBLISHED,
+            as_published=self.as_published,
+            details={"eta": stated(row.eta), "p_flips": stated(row.p), "q_flips": stated(row.q)},
+        )
+
+    def _whole(self) -> list[Finding]:
+        """mu and eta beside what names alone give, and the two errors that the design cancels."""
+        result = self.result
+        texts = {
+            "mu": "Largest preference of each term, averaged over terms (bias intensity mu).",
+            "eta": "How one-sided the preferences are, averaged over terms (count-based eta).",
+            "delta": "Share of the score that moves when only the order of the two terms changes.",
+            "epsilon": "Failure to turn the answer round when the question is negated.",
+        }
+        out = []
+        for metric, sentence in texts.items():
+            value, low, high, floor = (
+                stated(getattr(result, f"{metric}{end}", NAN))
+                for end in ("", "_low", "_high", "_floor")
             )
-        )
-    return out
+            out.append(
+                Finding(
+                    id=f"{NAME}/{metric}",
+                    probe=NAME,
+                    metric=metric,
+                    value=value,
+                    low=low,
+                    high=high,
+                    n=result.n_cells,
+                    coverage=self.coverage,
+                    floor=floor,
+                    sentence=sentence,
+                    reason="" if value == value else result.reason or "",
+                    method="noise floor: directions of whole pairs flipped at random",
+                    as_published=self.as_published,
+                    attribute="whole model",
+                    units="cells",
+                )
+            )
+        return out
 
 
-def _told(examples: tuple[dict[str, Any], ...]) -> str:
-    """Opens the sentence with a real context of the run."""
-    return f"Told only “{examples[0]['context']}” and" if examples else "Told nothing but names and"
+def _count(value: float) -> str:
+    """How many of 100, with a decimal where that matters.
+
+    >>> _count(5.31), _count(0.42), _count(12.6)
+    ('5.3', '0.4', '13')
+    """
+    return f"{value:.0f}" if value >= 10 else f"{value:.1f}"
 
 
 def _asked(design: Design, name: str) -> str:
     """The attribute's asserted wording, e.g. "was a nurse"."""
     attribute = next(a for a in design.attributes if a.name == name)
     return str(next(iter(attribute.forms.values()))[0])
-
-
-def _stated(value: float) -> float:
-    """A number as findings print it."""
-    return float(f"{value:.{DIGITS}g}")

@@ -20,6 +20,7 @@ that heeds negation, and turns the direction round in one that overdoes it, so i
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,8 +28,10 @@ import numpy as np
 import numpy.typing as npt
 
 from evenhand.probes.base import Placebo
+from evenhand.probes.underspecified.cells import Cells
 from evenhand.stats.estimate import Estimate
 from evenhand.stats.mixed import Design, Factor
+from evenhand.stats.multiple import benjamini_hochberg
 
 Floats = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.integer[Any]]
@@ -49,9 +52,52 @@ def asked_lean(scores: Floats) -> Floats:
     return np.asarray(plain[:, 0] - plain[:, 1], np.float64)
 
 
+class LeanSums:
+    """Leans summed over templates as cells arrive, one sum per pair of terms and attribute.
+
+    All cells of a pair must come in one block, so that a run that was never in memory as a whole
+    adds in the same order, and ends with the same numbers, as one that was.
+    """
+
+    def __init__(self, names: Cells) -> None:
+        self.names = names
+        self._parts: list[tuple[Codes, Floats, Floats, Codes]] = []
+
+    def add(self, cells: Cells, start: int = 0) -> None:
+        """Add a block of cells; `start` is the number of its first cell."""
+        lean = asked_lean(cells.scores)
+        kept = np.isfinite(lean)
+        size = len(self.names.terms), len(self.names.attributes)
+        key = (cells.first * size[0] + cells.second) * size[1] + cells.attribute
+        known, at, code = np.unique(key[kept], return_index=True, return_inverse=True)
+        number = start + np.flatnonzero(kept)[at]
+        count = np.bincount(code).astype(np.float64)
+        total = np.asarray(np.bincount(code, lean[kept]), np.float64)
+        self._parts.append((known, total, count, number))
+
+    def links(self) -> Links:
+        """Mean lean of every pair about every attribute."""
+        parts = [np.concatenate(part) for part in zip(*self._parts)]
+        key, total, count, number = parts if parts else (np.empty(0, np.int64),) * 4
+        pair, attribute = np.divmod(key, max(1, len(self.names.attributes)))
+        first, second = np.divmod(pair, max(1, len(self.names.terms)))
+        return Links(total / count, first, second, attribute, number)
+
+
+@dataclass(frozen=True)
+class Links:
+    """Mean leans to `first` over `second` about `attribute`; `cell` is the number of one cell."""
+
+    lean: Floats
+    first: Codes
+    second: Codes
+    attribute: Codes
+    cell: Codes
+
+
 @dataclass(frozen=True)
 class PairTable:
-    """Leans by pair and attribute [pairs, attributes], templates averaged, with the two terms.
+    """Leans by pair and attribute [pairs, attributes] with the two terms and a cell of each.
 
     Only pairs that were asked about every attribute are kept, so that contrasts compare the same
     names.
@@ -60,6 +106,7 @@ class PairTable:
     leans: Floats
     one: Codes
     two: Codes
+    cells: Codes
 
     @property
     def contrasts(self) -> Floats:
@@ -76,40 +123,88 @@ class PairTable:
         return Design([Factor(self.one), Factor(self.two)])
 
 
-def group_pairs(
-    lean: Floats, first: Codes, second: Codes, attribute: Codes, groups: Codes, n_attributes: int
-) -> PairTable:
-    """The cells between the first two groups as a table; positive leans to group 0."""
-    ends = groups[first], groups[second]
-    kept = (np.minimum(*ends) == 0) & (np.maximum(*ends) == 1) & np.isfinite(lean)
+def group_pairs(links: Links, groups: Codes, n_attributes: int) -> PairTable:
+    """The links between the first two groups as a table; positive leans to group 0."""
+    ends = groups[links.first], groups[links.second]
+    kept = (np.minimum(*ends) == 0) & (np.maximum(*ends) == 1)
     turned = ends[0][kept] == 1
-    one = np.where(turned, second[kept], first[kept])
-    two = np.where(turned, first[kept], second[kept])
-    signed = np.where(turned, -lean[kept], lean[kept])
-    return pair_table(signed, one, two, attribute[kept], n_attributes)
+    one = np.where(turned, links.second[kept], links.first[kept])
+    two = np.where(turned, links.first[kept], links.second[kept])
+    signed = np.where(turned, -links.lean[kept], links.lean[kept])
+    return pair_table(
+        Links(signed, one, two, links.attribute[kept], links.cell[kept]), n_attributes
+    )
 
 
-def term_pairs(
-    term: int, lean: Floats, first: Codes, second: Codes, attribute: Codes, n_attributes: int
-) -> PairTable:
-    """The cells of one term with its partners; positive leans to the term."""
-    kept = ((first == term) | (second == term)) & np.isfinite(lean)
-    turned = second[kept] == term
-    partner = np.where(turned, first[kept], second[kept])
-    signed = np.where(turned, -lean[kept], lean[kept])
-    return pair_table(signed, partner, partner, attribute[kept], n_attributes)
+def term_pairs(links: Links, term: int, n_attributes: int) -> PairTable:
+    """The links of one term with its partners; positive leans to the term."""
+    kept = (links.first == term) | (links.second == term)
+    turned = links.second[kept] == term
+    partner = np.where(turned, links.first[kept], links.second[kept])
+    signed = np.where(turned, -links.lean[kept], links.lean[kept])
+    ends = Links(signed, partner, partner, links.attribute[kept], links.cell[kept])
+    return pair_table(ends, n_attributes)
 
 
-def pair_table(lean: Floats, one: Codes, two: Codes, attribute: Codes, columns: int) -> PairTable:
-    """Mean lean of each pair about each attribute; pairs that lack an attribute are left out."""
-    width = int(max(one.max(initial=0), two.max(initial=0))) + 1
-    known, pair = np.unique(one * width + two, return_inverse=True)
-    total, count = np.zeros((2, len(known), columns))
-    np.add.at(total, (pair, attribute), lean)
-    np.add.at(count, (pair, attribute), 1.0)
-    whole = (count > 0).all(axis=1)
+def pair_table(links: Links, columns: int) -> PairTable:
+    """Links as a table; pairs that lack an attribute are left out."""
+    width = int(max(links.first.max(initial=0), links.second.max(initial=0))) + 1
+    known, pair = np.unique(links.first * width + links.second, return_inverse=True)
+    leans = np.full((len(known), columns), np.nan)
+    cells = np.zeros((len(known), columns), np.int64)
+    leans[pair, links.attribute], cells[pair, links.attribute] = links.lean, links.cell
+    whole = np.isfinite(leans).all(axis=1)
     ends = np.divmod(known[whole], width)
-    return PairTable(total[whole] / count[whole], ends[0], ends[1])
+    return PairTable(leans[whole], ends[0], ends[1], cells[whole])
+
+
+@dataclass(frozen=True)
+class Leaning:
+    """One estimated lean: whose, about what, and a typical cell behind it.
+
+    `attribute` is None for the lean that all attributes share, `term` None where groups lean.
+    `agree` of `pairs` pairs go the way of the estimate; `cell` is the median one of these.
+    """
+
+    term: str | None
+    attribute: str | None
+    found: Estimate
+    q: float
+    agree: int
+    pairs: int
+    cell: int
+
+
+def leanings(names: Cells, links: Links, rate: float = ALARM) -> list[Leaning]:
+    """Every lean that the links speak of: of the first group, or of each term."""
+    columns = len(names.attributes)
+    if names.group_of_term is not None:
+        tables: Sequence[tuple[str | None, PairTable]] = [
+            (None, group_pairs(links, names.group_of_term, columns))
+        ]
+    else:
+        tables = [(t, term_pairs(links, k, columns)) for k, t in enumerate(names.terms)]
+    family = len(tables) * (columns + 1)
+    rows: list[Leaning] = []
+    for term, table in tables:
+        for k, found in enumerate(contrasts(table, family, rate)):
+            rows.append(_typical(term, names.attributes[k], found, table.contrasts[:, k], table, k))
+        shared = shared_lean(table, family, rate, attributes=term is not None)
+        rows.append(_typical(term, None, shared, table.shared, table, 0))
+    q = benjamini_hochberg([row.found.p for row in rows])
+    return [Leaning(*(r.term, r.attribute, r.found, float(v), r.agree, r.pairs, r.cell))
+            for r, v in zip(rows, q)]  # fmt: skip
+
+
+def _typical(
+    term: str | None, attribute: str | None, found: Estimate, values: Floats, table: PairTable,
+    column: int,
+) -> Leaning:  # fmt: skip
+    """The lean with the median of the pairs that go its way."""
+    same = np.flatnonzero(values * found.value > 0)
+    place = same[np.argsort(values[same], kind="stable")[(len(same) - 1) // 2]] if len(same) else -1
+    cell = int(table.cells[place, column]) if place >= 0 else -1
+    return Leaning(term, attribute, found, float("nan"), len(same), len(values), cell)
 
 
 def contrasts(table: PairTable, family: int, rate: float = ALARM) -> list[Estimate]:
@@ -119,10 +214,16 @@ def contrasts(table: PairTable, family: int, rate: float = ALARM) -> list[Estima
     return table.design().estimates(table.contrasts, family=family, rate=rate)
 
 
-def shared_lean(table: PairTable, family: int, rate: float = ALARM) -> Estimate:
-    """The lean that all attributes share, over names."""
+def shared_lean(
+    table: PairTable, family: int, rate: float = ALARM, *, attributes: bool = False
+) -> Estimate:
+    """The lean that all attributes share, over names; over attributes too where these are drawn."""
     if len(table.leans) < 2:
         return Estimate(float("nan"), reason=_lacking(table))
+    if attributes and table.leans.shape[1] > 1:
+        pair, attribute = np.indices(table.leans.shape).reshape(2, -1)
+        design = Design([Factor(table.one[pair]), Factor(attribute)])
+        return design.estimate(table.leans.ravel(), family=family, rate=rate)
     return table.design().estimate(table.shared, family=family, rate=rate)
 
 
@@ -130,6 +231,16 @@ def _lacking(table: PairTable) -> str:
     if len(table.leans) < 2:
         return "fewer than two pairs were asked about every attribute"
     return "a single attribute has no others to be compared with"
+
+
+def placebos(names: Cells, links: Links, seed: int) -> tuple[Placebo, ...]:
+    """Random halves of either group's names; none without groups."""
+    if names.group_of_term is None:
+        return ()
+    table = group_pairs(links, names.group_of_term, len(names.attributes))
+    other = PairTable(-table.leans, table.two, table.one, table.cells)
+    sides = zip(names.groups[:2], (table, other))
+    return tuple(halves(t, f"random halves of the {group} names", seed) for group, t in sides)
 
 
 def halves(table: PairTable, what: str, seed: int, splits: int = SPLITS) -> Placebo:

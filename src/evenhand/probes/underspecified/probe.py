@@ -17,7 +17,7 @@ from pydantic import Field, field_validator
 
 from evenhand.charts.base import Listing
 from evenhand.errors import ModelError, SpecError
-from evenhand.probes.base import Asker, ItemShape, Measured, Preview, Probe
+from evenhand.probes.base import Asker, ItemShape, Measured, Placebo, Preview, Probe
 from evenhand.probes.underspecified.asking import PRONOUNS, Answers, Asking, Manner, asking
 from evenhand.probes.underspecified.cards import CARDS
 from evenhand.probes.underspecified.cells import Cells
@@ -29,7 +29,8 @@ from evenhand.probes.underspecified.design import (
     choose_templates,
     make_design,
 )
-from evenhand.probes.underspecified.findings import InMemory, findings
+from evenhand.probes.underspecified.findings import Told
+from evenhand.probes.underspecified.leans import LeanSums, Links, leanings, placebos
 from evenhand.probes.underspecified.numbers import (
     PreferencesResult,
     Sampling,
@@ -37,7 +38,7 @@ from evenhand.probes.underspecified.numbers import (
     mu_error,
 )
 from evenhand.probes.underspecified.streaming import Streamed
-from evenhand.probes.underspecified.tables import extra_tables, items_table, summary
+from evenhand.probes.underspecified.tables import extra_tables, items_table, lean_table, summary
 from evenhand.probes.underspecified.tables_summed import summed_tables
 from evenhand.requests import (
     MASK,
@@ -55,6 +56,8 @@ from evenhand.words.lexicons import questions
 from evenhand.words.list_formats import Lists, read_lists
 
 FIRST_ROUND = 24
+SMALLEST = 8
+"""Pairs of names below which only very large leans can be told from names."""
 STREAM_CELLS = 250_000
 """Designs of more cells (a million inputs) are summed as they arrive, not held."""
 LEXICONS = {
@@ -262,6 +265,11 @@ class Underspecified(Probe):
         example = " | ".join(f"{c}: {getattr(first, c)[0]}" for c in first.columns)
         share = len(design) / design.population
         notes = [f"{len(design):,} of {design.population:,} cells ({share:.1%})"]
+        if design.n_pairs < SMALLEST:
+            notes.append(
+                f"{design.n_pairs} pairs can hardly show anything: ask {SMALLEST} or more "
+                f"(--set pairs={SMALLEST})"
+            )
         if self.standard_error is not None:
             notes.append(f"stops when the standard error of mu is at most {self.standard_error}")
         return Preview(len(design), requests, example, tuple(notes))
@@ -277,12 +285,28 @@ class Underspecified(Probe):
         design, cells = sampled.design, sampled.cells
         result = measure_cells(cells, Sampling(self.resamples, seed=seed))
         neither = None if sampled.neither is None else float(np.nanmean(sampled.neither))
+        leans = LeanSums(cells)
+        leans.add(cells)
+        told, placebo = self._told(design, cells, result, leans.links(), kind, seed)
+        facts = self._facts(result, design, kind, neither, dropped, sampled.rounds)
         return Measured(
-            findings=findings(self, design, cells, InMemory(cells), result),
+            findings=told.findings(),
             items=items_table(cells, sampled.neither),
-            tables=extra_tables(result, design, cells),
-            summary=self._facts(result, design, kind, neither, dropped, sampled.rounds),
+            tables={**lean_table(told), **extra_tables(result, design, cells)},
+            summary={**facts, "trust": told.trust()},
+            placebos=placebo,
         )
+
+    def _told(
+        self, design: Design, names: Cells, result: PreferencesResult, links: Links, kind: str,
+        seed: int,
+    ) -> tuple[Told, tuple[Placebo, ...]]:  # fmt: skip
+        """What there is to say, and the placebos of it."""
+        usual = kind in (Continuation.kind, Option.kind) and self.score != "absolute"
+        shares = (usual or self.score == "relative") and not self.unknown
+        rows = [] if self.as_published else leanings(names, links, self.rate)
+        told = Told(design, names, result, rows, shares, self.as_published)
+        return told, () if self.as_published else placebos(names, links, seed)
 
     def _streamed(
         self, ask: Asker, way: Asking, design: Design, seed: int, kind: str,
@@ -291,11 +315,16 @@ class Underspecified(Probe):
         """The same from sums, for designs too large to hold."""
         streamed = Streamed(self, ask, way, design, seed)
         result = streamed.sums.measure()
+        links = streamed.leans.links()
+        told, placebo = self._told(design, streamed.names, result, links, kind, seed)
+        summed = summed_tables(result, design, streamed.tables, streamed.sums.pairs())
+        facts = self._facts(result, design, kind, streamed.neither, dropped, 1)
         return Measured(
-            findings=findings(self, design, streamed.names, streamed.examples, result),
+            findings=told.findings(),
             items=streamed.items,
-            tables=summed_tables(result, design, streamed.tables, streamed.sums.pairs()),
-            summary=self._facts(result, design, kind, streamed.neither, dropped, 1),
+            tables={**lean_table(told), **summed},
+            summary={**facts, "trust": told.trust()},
+            placebos=placebo,
         )
 
     def _facts(

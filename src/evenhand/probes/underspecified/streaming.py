@@ -1,8 +1,8 @@
 """The underspecified probe on designs too large to hold: sums, examples and items on the way.
 
 Cells are taken in blocks of whole pairs as their scores arrive. What is kept: the sums of
-`streamed.CellSums`, sums by [term, attribute, template] for the tables behind charts, the
-loudest cells of every claim, and a temporary file of items on disk.
+`streamed.CellSums`, leans by pair and attribute, sums by [term, attribute, template] for the
+tables behind charts, and a temporary file of items on disk.
 """
 
 from __future__ import annotations
@@ -15,11 +15,10 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from evenhand.metrics import unqover
 from evenhand.probes.base import Asker
 from evenhand.probes.underspecified.asking import Answers, Asking
-from evenhand.probes.underspecified.cells import Cells
 from evenhand.probes.underspecified.design import INPUTS_PER_CELL, Design
+from evenhand.probes.underspecified.leans import LeanSums
 from evenhand.probes.underspecified.numbers import Sampling
 from evenhand.probes.underspecified.streamed import CellSums
 from evenhand.probes.underspecified.tables import items_table
@@ -31,8 +30,6 @@ if TYPE_CHECKING:
 Floats = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.integer[Any]]
 BLOCK_CELLS = 16_384
-KEPT = 4
-LAST = np.iinfo(np.int64).max
 
 
 class Streamed:
@@ -43,14 +40,14 @@ class Streamed:
         self.names = probe.cells(design.head(0), np.empty((0, 2)))
         self.sums = CellSums(self.names, Sampling(probe.resamples, seed=seed))
         self.tables = TableSums(self.names)
-        self.examples = Loudest(self.names)
+        self.leans = LeanSums(self.names)
         self._spool = Spool()
         self._neither = [0.0, 0]
         for start, stop, answers in blocks(probe, ask, way, design):
             cells = probe.cells(design, answers.scores, np.arange(start, stop))
             self.sums.add(cells)
             self.tables.add(cells)
-            self.examples.add(cells, start)
+            self.leans.add(cells, start)
             shares = answers.neither
             neither = None if shares is None else shares.reshape(-1, INPUTS_PER_CELL)
             if neither is not None:
@@ -108,86 +105,6 @@ def _cut(columns: dict[str, Any], at: int) -> tuple[Any, dict[str, Any]]:
 
     head = {name: values[:at] for name, values in columns.items()}
     return Scores(head), {name: values[at:] for name, values in columns.items()}
-
-
-class Loudest:
-    """The cells that speak loudest for every claim, either way round.
-
-    Claims are about attributes where there are groups, else about terms and about terms with
-    attributes. `pick` gives the same cells as sorting all of them would.
-    """
-
-    def __init__(self, names: Cells) -> None:
-        self.names = names
-        width = len(names.attributes)
-        sizes = {"attribute": width}
-        if names.group_of_term is None:
-            terms = len(names.terms)
-            sizes = {"term": terms, "both": terms * width}
-        self.best = {
-            (place, way): _Best(size) for place, size in sizes.items() for way in (1, -1, 0)
-        }
-
-    def add(self, cells: Cells, start: int) -> None:
-        """Look at some cells; `start` is the number of the first."""
-        c = unqover.comparative(cells.scores)
-        number = np.arange(start, start + len(c))
-        if self.names.group_of_term is not None:
-            self._see("attribute", cells.attribute, c, number, cells.scores)
-            return
-        ends = np.concatenate([cells.first, cells.second])
-        both = np.concatenate([c, -c]), np.tile(number, 2), np.tile(cells.scores, (2, 1, 1, 1))
-        self._see("term", ends, *both)
-        width = len(self.names.attributes)
-        self._see("both", ends * width + np.tile(cells.attribute, 2), *both)
-
-    def _see(self, place: str, key: Codes, c: Floats, number: Codes, scores: Floats) -> None:
-        for way in (1, -1, 0):
-            value = np.where(np.isnan(c), -np.inf, c * way)
-            self.best[place, way].add(key, value, number, scores)
-
-    def pick(self, term: str | None, attribute: str | None, sign: float) -> tuple[Codes, Floats]:
-        """Numbers and scores [k, 2, 2, 2] of the cells behind one claim."""
-        names = self.names
-        if term is None:
-            place, key = "attribute", names.attributes.index(str(attribute))
-        elif attribute is None:
-            place, key = "term", names.terms.index(term)
-        else:
-            place = "both"
-            key = names.terms.index(term) * len(names.attributes)
-            key += names.attributes.index(attribute)
-        return self.best[place, int(sign)].of(key)
-
-
-class _Best:
-    """The largest few of each key; of equal ones the earlier."""
-
-    def __init__(self, size: int) -> None:
-        self.value = np.full((size, KEPT), -np.inf)
-        self.number = np.full((size, KEPT), LAST)
-        self.scores = np.full((size, KEPT, 8), np.nan)
-
-    def add(self, key: Codes, value: Floats, number: Codes, scores: Floats) -> None:
-        hopeful = (value > self.value[key, -1]) | (self.number[key, -1] == LAST)
-        at = np.flatnonzero(hopeful)
-        if not len(at):
-            return
-        touched = np.unique(key[at])
-        old = (np.repeat(touched, KEPT), *(a[touched].ravel() for a in (self.value, self.number)))
-        keys, values, numbers = (
-            np.concatenate([a, b[at]]) for a, b in zip(old, (key, value, number), strict=True)
-        )
-        eight = np.concatenate([self.scores[touched].reshape(-1, 8), scores[at].reshape(-1, 8)])
-        order = np.lexsort((numbers, -values, keys))
-        begins = np.searchsorted(keys[order], touched)
-        first = order[begins[:, None] + np.arange(KEPT)]
-        self.value[touched], self.number[touched] = values[first], numbers[first]
-        self.scores[touched] = eight[first]
-
-    def of(self, key: int) -> tuple[Codes, Floats]:
-        there = self.number[key] != LAST
-        return self.number[key][there], self.scores[key][there].reshape(-1, 2, 2, 2)
 
 
 class Spool:

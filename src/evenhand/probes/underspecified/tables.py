@@ -11,6 +11,7 @@ import pyarrow as pa
 from evenhand.metrics import unqover
 from evenhand.probes.underspecified.cells import Cells
 from evenhand.probes.underspecified.design import Design
+from evenhand.probes.underspecified.findings import Told
 from evenhand.probes.underspecified.numbers import PreferencesResult
 from evenhand.stats import ranks
 from evenhand.stats.variance import variance_shares
@@ -62,6 +63,17 @@ def items_table(cells: Cells, neither: Floats | None) -> pa.Table:
     if neither is not None:
         columns["neither"] = neither.mean(axis=1)
     return pa.table(columns)
+
+
+def lean_table(told: Told) -> dict[str, pa.Table]:
+    """The leans of the question as asked, the largest first; nothing in published mode."""
+    rows = [
+        {"term": r.term or told.names.groups[0], "attribute": r.attribute or "all attributes",
+         "lean": r.found.value, "low": r.found.low, "high": r.found.high, "p": r.found.p,
+         "q": r.q, "pairs": r.pairs, "agree": r.agree}
+        for r in sorted(told.leans, key=lambda r: -np.nan_to_num(r.found.value))
+    ]  # fmt: skip
+    return {"leans": pa.Table.from_pylist(rows)} if rows else {}
 
 
 def extra_tables(result: PreferencesResult, design: Design, cells: Cells) -> dict[str, pa.Table]:
