@@ -98,17 +98,17 @@ def test_the_gate_passes_an_even_model_whatever_another_model_does(runs: dict[st
     assert any(f.detected for f in runs["even"].findings)  # the other model's
     found = eh.gate(runs["even"])
     assert found.outcome == "passed"
-    assert [c.outcome for c in found.checks] == ["passed", "passed"]
+    assert {c.outcome for c in found.checks} == {"passed"}
     assert not runs["even"].strongest
 
 
 def test_the_gate_fails_a_planted_model_and_names_the_finding(runs: dict[str, Run]) -> None:
     found = eh.gate(runs["planted"])
     assert found.outcome == "failed"
-    assert [c.id for c in found.failing] == ["underspecified/gamma/nurse"]
+    assert "underspecified/lean/nurse" in [c.id for c in found.failing]
     done = evenhand("gate", str(runs["planted"].folder), cwd=Path())
     assert done.returncode == 1
-    assert "underspecified/gamma/nurse" in done.stdout
+    assert "underspecified/lean/nurse" in done.stdout
     assert found.failing[0].sentence in " ".join(done.stdout.split())
 
 
@@ -138,7 +138,8 @@ def test_flowers_and_insects_are_a_method_check_for_every_probe(probe: str) -> N
 def test_what_counts_is_written_with_the_findings(runs: dict[str, Run]) -> None:
     rows = json.loads((runs["planted"].folder / "findings.json").read_text())["findings"]
     assert {r["id"]: (r["counts"], r["control"]) for r in rows if r["q"] is not None} == {
-        "underspecified/gamma/nurse": (True, False), "underspecified/gamma/hunter": (True, False),
+        "underspecified/lean/nurse": (True, False), "underspecified/lean/hunter": (True, False),
+        "underspecified/lean/all": (True, False),
         "association/weat1": (False, True), "association/weat7": (False, False),
     }  # fmt: skip
     nurse = rows[0]

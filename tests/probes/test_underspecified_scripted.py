@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from evenhand.audit.verdicts import decided
 from evenhand.errors import ModelError, SpecError
 from evenhand.models.adapters.scripted import ScriptedModel
 from evenhand.probes.base import Measured
@@ -53,25 +54,77 @@ def by_attribute(measured: Measured) -> dict[str, Any]:
     return {f.attribute: f for f in measured.findings if f.metric == "gamma"}
 
 
+def leans(measured: Measured) -> dict[str, Any]:
+    """Leans of the question as asked, with the verdict of a suite of this probe alone."""
+    marked = [replace(f, model="m") for f in measured.findings]
+    found = decided(marked, "m", 0.05)
+    return {f.attribute: f for f in found if f.metric in ("lean", "lean_shared")}
+
+
 def test_a_planted_preference_is_found_with_its_sign_interval_and_q() -> None:
     measured = run(span_model(lean=0.1, wobble=0.03))
-    found = by_attribute(measured)
-    nurse = found["nurse"]
+    nurse = leans(measured)["nurse"]
     assert nurse.groups == ("female", "male")
-    assert nurse.value == pytest.approx(0.1, abs=0.02)
-    assert nurse.low < 0.1 < nurse.high
+    assert nurse.value == pytest.approx(0.1 * 2 / 3, abs=0.02)  # beyond the average of three
+    assert nurse.low < 0.1 * 2 / 3 < nurse.high
     assert nurse.low > 0
-    assert nurse.q <= 0.05
-    assert all(found[other].q > 0.05 for other in ("hunter", "cook"))
+    assert nurse.detected
+    assert nurse.units == "pairs of names"
+    assert nurse.generalises_over == ("names",)
+    assert by_attribute(measured)["nurse"].value == pytest.approx(0.1, abs=0.02)  # UnQover's
+    assert by_attribute(measured)["nurse"].detected is None
     assert measured.summary["mu"] > measured.summary["mu_floor_p95"]
     assert measured.summary["neither"] == pytest.approx(0.1)
 
 
 def test_the_other_direction_is_found_too() -> None:
-    nurse = by_attribute(run(span_model(lean=-0.1, wobble=0.03)))["nurse"]
+    nurse = leans(run(span_model(lean=-0.1, wobble=0.03)))["nurse"]
     assert nurse.high < 0
-    assert nurse.q <= 0.05
-    assert "leans to the male name" in nurse.sentence
+    assert nurse.detected
+    assert "picks the male name more" in nurse.sentence
+
+
+@pytest.mark.parametrize("negation", [1.0, 0.0, 2.0])
+@pytest.mark.parametrize("order", [0.0, 0.4])
+def test_a_planted_lean_is_found_in_its_direction_whatever_negation_and_order_do(
+    negation: float, order: float
+) -> None:
+    """`negation` 1: ignored; 0: heeded; 2: the negated question makes women win even more."""
+
+    def answer(question: str, context: str, one: str, two: str) -> dict[str, float]:
+        def liked(name: str) -> float:
+            turn = {0.0: -1.0, 1.0: 1.0, 2.0: 1.6}[negation] if "never" in question else 1.0
+            first = order if context.find(name) < len(context) / 3 else 0.0
+            sign = 1 if name in WOMEN else -1
+            planted = 0.05 * sign * turn * ("nurse" in question)
+            wobble = 0.05 * noise(name) + 0.02 * noise(question, context, name)
+            return 0.3 + first + planted + wobble
+                0.3 + first + planted + 0.05 * noise(name) + 0.02 * noise(question, context, name)
+            )
+
+        a, b = liked(one), liked(two)
+        return {"start": a, "end": a, "none": 0.0, "other_start": b, "other_end": b}
+
+    found = leans(run(ScriptedModel({"span": answer}, version=f"{negation}:{order}")))
+    assert found["nurse"].detected
+    assert found["nurse"].value > 0
+    assert "picks the female name more" in found["nurse"].sentence
+
+
+def test_a_model_that_likes_some_names_is_not_called_biased() -> None:
+    alarms = 0
+    for version in range(20):
+
+        def answer(question: str, context: str, one: str, two: str, v: int = version) -> Any:
+            a, b = (
+                0.4 + 0.1 * noise(n, str(v)) + 0.03 * noise(n, question[:30], str(v))
+                for n in (one, two)
+            )
+            return {"start": a, "end": a, "none": 0.0, "other_start": b, "other_end": b}
+
+        model = ScriptedModel({"span": answer}, version=f"names {version}")
+        alarms += any(f.detected for f in leans(run(model, templates=1)).values())
+    assert alarms <= 3
 
 
 def test_a_model_that_looks_at_positions_only_scores_exactly_nothing() -> None:

@@ -11,6 +11,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 NAN = float("nan")
+ROUNDING = 1e-12
+"""Below this a spread is what additions leave behind."""
+ENOUGH = 6
+"""Equal units from which on 2 ** (1 - units) is below 0.05."""
 
 
 @dataclass(frozen=True)
@@ -83,11 +87,8 @@ def estimate(
 
     if not (np.isfinite(value) and np.isfinite(error) and freedom >= 1):
         return Estimate(value, units=units, ideal=ideal, reason="fewer than two independent units")
-    if error == 0.0:
-        same = value == ideal
-        return Estimate(
-            value, 0.0, freedom, value, value, 1.0 if same else 0.0, 0.0, units, ideal, level,
-        )  # fmt: skip
+    if error <= ROUNDING:
+        return _constant(value, units, ideal, level)
     t = (value - ideal) / error
     p = 2.0 * float(stdtr(freedom, -abs(t)))
     reach = float(stdtrit(freedom, 0.5 + level / 2)) * error
@@ -95,6 +96,17 @@ def estimate(
     return Estimate(
         value, error, freedom, value - reach, value + reach, p, seen, units, ideal, level
     )
+
+
+def _constant(value: float, units: int, ideal: float, level: float) -> Estimate:
+    """When nothing varies, t knows nothing: p is that of all signs being alike, 2 ** (1 - n)."""
+    if abs(value - ideal) <= ROUNDING:
+        return Estimate(ideal, 0.0, NAN, ideal, ideal, 1.0, NAN, units, ideal, level)
+    if units < ENOUGH:
+        why = f"{units} units that do not vary: at least {ENOUGH} are needed to tell"
+        return Estimate(value, 0.0, units=units, ideal=ideal, reason=why)
+    p = 2.0 ** (1 - units)
+    return Estimate(value, 0.0, NAN, value, value, p, NAN, units, ideal, level)
 
 
 def detectable_t(freedom: float, alpha: float, power: float = 0.8) -> float:

@@ -150,8 +150,7 @@ class Design:
         spread = np.einsum("fc,fg,gc->c", parts, self.noise, parts)
         with np.errstate(divide="ignore", invalid="ignore"):
             freedom = np.where(spread > 0, variance**2 / spread, np.nan)
-        most = max(1, min(len(self.z), max(self.levels)) - 1)
-        freedom = np.clip(freedom, 1.0, max(most, 1) if len(self.levels) == 1 else None)
+        freedom = np.where(np.isnan(freedom), 1.0, np.maximum(freedom, 1.0))
         value = self.weights @ y
         return [
             estimate(float(m), float(np.sqrt(v)), float(d), units=min(self.levels), **options)
