@@ -99,8 +99,6 @@ def test_a_planted_lean_is_found_in_its_direction_whatever_negation_and_order_do
             planted = 0.05 * sign * turn * ("nurse" in question)
             wobble = 0.05 * noise(name) + 0.02 * noise(question, context, name)
             return 0.3 + first + planted + wobble
-                0.3 + first + planted + 0.05 * noise(name) + 0.02 * noise(question, context, name)
-            )
 
         a, b = liked(one), liked(two)
         return {"start": a, "end": a, "none": 0.0, "other_start": b, "other_end": b}
