@@ -34,7 +34,7 @@ def whole_table_step(table: Any, sets: Any) -> float:
 
     from evenhand.mitigations.vectors import attract_repel as job
 
-    settings = job.Settings(regularisation=0.01)
+    settings = job.AttractRepel(regularisation=0.01)
     attract, repel = job.pairs_for(sets)
     terms, pairs, _ = job._resolve(table, attract, repel)
     width = max(map(len, terms))
@@ -74,7 +74,7 @@ def main() -> None:
     }  # fmt: skip
     for way in job.DIRECTIONS:
         pairs = job.pairs_for(sets, way)
-        settings = job.Settings(regularisation=0.01)
+        settings = job.AttractRepel(regularisation=0.01)
         wall, cpu, trained = timed(lambda p=pairs, s=settings: job.train(table, *p, settings=s))
         steps = settings.epochs * sum(
             -(-n // settings.batch_size) for n in (trained.attract, trained.repel)

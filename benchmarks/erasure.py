@@ -67,8 +67,8 @@ def main() -> None:
     apart = float(np.abs(np.eye(len(P)) - basis @ basis.T - P).max())
     svc, _ = clock(lambda: inlp(X, y, rounds=args.svc_rounds, classifier="svc"))
     closed = min(clock(lambda: leace(X, y))[0] for _ in range(3))
-    both = {name: erase(rows, method=name, rounds=80).as_dict() for name in ("inlp", "leace")}
-    changes = {name: report["mean_squared_change"] for name, report in both.items()}
+    both = {name: erase(rows, method=name, rounds=80) for name in ("inlp", "leace")}
+    changes = {name: found.mean_squared_change for name, found in both.items()}
     base = majority(rows)
     result = {
         "closed_form_80_rounds_s": fast, "rank": null.rank,
@@ -79,11 +79,11 @@ def main() -> None:
         "leace_s": closed,
         "inlp_80_rounds_over_leace_time": round(fast / closed, 2),
         "probe_before": fresh_accuracy(rows), "majority": base,
-        "probe_after_inlp": both["inlp"]["accuracy_after"],
-        "probe_after_leace": both["leace"]["accuracy_after"],
-        "same_guarantee": all(abs(r["accuracy_after"] - base) < 0.03 for r in both.values()),
-        "rank_removed_inlp": both["inlp"]["rank_removed"],
-        "rank_removed_leace": both["leace"]["rank_removed"],
+        "probe_after_inlp": both["inlp"].accuracy_after,
+        "probe_after_leace": both["leace"].accuracy_after,
+        "same_guarantee": all(abs(r.accuracy_after - base) < 0.03 for r in both.values()),
+        "rank_removed_inlp": both["inlp"].rank_removed,
+        "rank_removed_leace": both["leace"].rank_removed,
         "mean_squared_change_inlp": changes["inlp"],
         "mean_squared_change_leace": changes["leace"],
         "inlp_over_leace_change": round(changes["inlp"] / changes["leace"], 1),

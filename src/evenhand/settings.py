@@ -18,6 +18,16 @@ class Settings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
 
 
+class Asked(Settings):
+    """Settings that a user gives in Python too: wrong ones are refused in one sentence."""
+
+    def __init__(self, **given: Any) -> None:
+        try:
+            super().__init__(**given)
+        except ValidationError as error:
+            raise refused(error, type(self)) from error
+
+
 def filled(
     kind: type[M], given: Mapping[str, Any], what: str, spelled: Callable[[str], str] = str
 ) -> M:

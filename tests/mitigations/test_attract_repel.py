@@ -52,7 +52,7 @@ def problem_of(golden: dict[str, Any], case: dict[str, Any], **changes: Any) -> 
     start = np.array(golden["X"])
     if case["initial"].startswith("unit"):
         start /= np.linalg.norm(start, axis=1, keepdims=True)
-    chosen = job.Settings(
+    chosen = job.AttractRepel(
         attract_margin=case["attract_margin"], repel_margin=case["repel_margin"], start="raw",
         same_word=True, **changes,
     )  # fmt: skip
@@ -120,7 +120,7 @@ def test_one_clipped_step(golden: dict[str, Any]) -> None:
 @pytest.mark.parametrize("kind", [0, 1])
 def test_the_slope_is_that_of_the_cost(reg: Any, kind: int) -> None:
     table = made(d=5)
-    chosen = job.Settings(reg=reg, regularisation=0.3, attract_margin=0.4, repel_margin=0.3)
+    chosen = job.AttractRepel(reg=reg, regularisation=0.3, attract_margin=0.4, repel_margin=0.3)
     entries = (np.array([[0, 1], [2, 2], [3, 3], [4, 4]]), np.array([[0.5, 0.5], *[[1, 0]] * 3]))
     problem = job.Problem(table.matrix[:5].astype(np.float64), entries, chosen, None)
     problem.weight += 0.1 * torch.as_tensor(np.random.default_rng(1).normal(size=(5, 5)))
@@ -220,10 +220,10 @@ def test_a_strong_hold_keeps_words_near_their_start() -> None:
 def test_few_pairs_are_trained_unless_published_rules_drop_them() -> None:
     attract, repel = job.pairs_for(SETS)
     table = made()
-    trained = job.train(table, attract, repel, settings=job.Settings(epochs=1))
+    trained = job.train(table, attract, repel, settings=job.AttractRepel(epochs=1))
     assert (trained.attract, trained.repel) == (36, 36)
     assert len(trained.losses) == 1
-    published = job.train(table, attract, repel, settings=job.Settings(epochs=1).as_published())
+    published = job.train(table, attract, repel, settings=job.AttractRepel(epochs=1).as_published())
     assert published.losses == ()
 
 
@@ -232,7 +232,7 @@ def test_pairs_that_clash_or_miss_are_left_out() -> None:
         made(),
         [("w00", "w01"), ("w01", "w00"), ("w02", "w02"), ("w03", "gone"), ("w05", "w06")],
         [("w05", "w06"), ("w07", "w08")],
-        settings=job.Settings(epochs=0),
+        settings=job.AttractRepel(epochs=0),
     )
     assert (trained.attract, trained.repel, trained.missing) == (1, 2, ("gone",))
     assert trained.rows.tolist() == [0, 1, 5, 6, 7, 8]
@@ -241,7 +241,7 @@ def test_pairs_that_clash_or_miss_are_left_out() -> None:
 def test_a_word_is_not_its_own_negative() -> None:
     problem = job.Problem(
         made(d=4).matrix[:4].astype(np.float64),
-        (np.arange(4)[:, None], np.ones((4, 1))), job.Settings(), None,
+        (np.arange(4)[:, None], np.ones((4, 1))), job.AttractRepel(), None,
     )  # fmt: skip
     pairs = np.array([[0, 1], [0, 2], [0, 3]])
     codes = torch.as_tensor(pairs.T.reshape(-1).copy())

@@ -114,12 +114,12 @@ def test_a_fresh_classifier_falls_to_the_majority() -> None:
     X, y = make(3_000, 30)
     data = Features(X, y, split(3_000))
     for method in ("leace", "inlp"):
-        report = erase(data, method=method, rounds=9).as_dict()
-        assert report["accuracy_before"] > 0.8
-        assert report["accuracy_after"] <= report["majority"] + 0.06
-    stopped = erase(data, method="inlp", rounds=30, stop_at_majority=True).as_dict()
-    assert stopped["rank_removed"] < 30
-    assert "stopping rule" in stopped["reason"]
+        found = erase(data, method=method, rounds=9)
+        assert found.accuracy_before > 0.8
+        assert found.accuracy_after <= found.majority + 0.06
+    stopped = erase(data, method="inlp", rounds=30, stop_at_majority=True)
+    assert stopped.rank_removed < 30
+    assert "stopping rule" in (stopped.reason or "")
 
 
 def test_pair_erasure_removes_the_direction_of_the_differences_at_least_cost() -> None:

@@ -11,7 +11,6 @@ import typer
 from evenhand import __version__
 from evenhand.cli import (
     corpus,
-    erase,
     export,
     look,
     measure,
@@ -24,10 +23,17 @@ from evenhand.cli import (
     words,
 )
 from evenhand.cli.from_settings import lazy_group
+from evenhand.cli.results import task
 from evenhand.errors import EvenhandError
 
+TASKS = {
+    "erase": "evenhand.mitigations.erasing.task:Erase",
+    "tokens": "evenhand.mitigations.head.looking:Tokens",
+    "context-accuracy": "evenhand.mitigations.head.looking:ContextAccuracy",
+}
 LAZY = {
     "mitigate": "Fit a mitigation, judge it on the same items before and after, save it.",
+    "erase": "Erase a label from features (INLP or LEACE) and judge it.",
     "tokens": "List the tokens nearest to a group's words.",
     "context-accuracy": "How well a linear classifier reads a group from hidden states.",
 }
@@ -35,11 +41,9 @@ LAZY = {
 
 
 def _lazy(name: str) -> Callable[..., None] | None:
-    from evenhand.cli import mitigate, tokens
+    from evenhand.cli import mitigate
 
-    if name not in LAZY:
-        return None
-    return mitigate.command() if name == "mitigate" else tokens.command(name)
+    return mitigate.command() if name == "mitigate" else task(TASKS, name, name)
 
 
 app = typer.Typer(
@@ -66,7 +70,6 @@ COMMANDS: tuple[Callable[..., None], ...] = (
     look.report,
     look.ls,
     look.fetch,
-    erase.erase,
     export.export,
     view.view,
     study.study,

@@ -37,14 +37,17 @@ def command(task: type[Task], what: str) -> Callable[..., None]:
 
 def commands(places: Mapping[str, str], group: str) -> type[TyperGroup]:
     """The group of tasks at "module:class"; each is imported when it is asked for."""
+    return lazy_group(
+        lambda: dict.fromkeys(places, ""), lambda name: task(places, name, f"{group} {name}")
+    )
 
-    def load(name: str) -> Callable[..., None] | None:
-        if name not in places:
-            return None
-        module, _, task = places[name].partition(":")
-        return command(getattr(importlib.import_module(module), task), f"{group} {name}")
 
-    return lazy_group(lambda: dict.fromkeys(places, ""), load)
+def task(places: Mapping[str, str], name: str, what: str) -> Callable[..., None] | None:
+    """The command of a task at "module:class"; None when there is no such name."""
+    if name not in places:
+        return None
+    module, _, attribute = places[name].partition(":")
+    return command(getattr(importlib.import_module(module), attribute), what)
 
 
 def spelled(setting: str) -> str:

@@ -17,13 +17,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from pydantic import Field, ValidationError, model_validator
+from pydantic import Field, model_validator
 
 from evenhand.errors import ModelError, SpecError, unknown
 from evenhand.models.protocol import Model
 from evenhand.runs.card import MetricCard
 from evenhand.runs.finding import Finding
-from evenhand.settings import Settings, refused
+from evenhand.settings import Asked
 
 if TYPE_CHECKING:
     from evenhand.charts.base import Builder
@@ -47,7 +47,6 @@ class Judgement:
         buys: the answer to "does the mitigation lower the measured gap?".
         costs, sure: what else changed, and how far all this can be trusted, line by line.
         proof: the numbers as JSON values (`--json`).
-        questions: what the four parts of the story answer, where not the usual questions.
     """
 
     findings: Sequence[Finding]
@@ -56,10 +55,9 @@ class Judgement:
     costs: tuple[str, ...] = ()
     sure: tuple[str, ...] = ()
     proof: Mapping[str, Any] = field(default_factory=dict)
-    questions: tuple[str, ...] = ()
 
 
-class Mitigation(Settings):
+class Mitigation(Asked):
     """Base of all families: frozen settings, unknown settings refused.
 
     Class attributes:
@@ -86,12 +84,6 @@ class Mitigation(Settings):
     axis: str = Field("gender", description="gender, religion, race; or what the family takes.")
     as_published: bool = Field(False, description="Follow the released code.")
     seed: int = Field(0, ge=0, description="Seed of every draw: same seed, same bytes.")
-
-    def __init__(self, **settings: Any) -> None:
-        try:
-            super().__init__(**settings)
-        except ValidationError as error:
-            raise refused(error, type(self)) from error
 
     @model_validator(mode="after")
     def _known_methods(self) -> Mitigation:

@@ -87,4 +87,4 @@ def settings_for(method: str | None, kind: str, given: dict[str, Any]) -> Mitiga
                     f"--{name.replace('_', '-')}: a setting of {', '.join(dict.fromkeys(theirs))}; "
                     f"for {kind or 'these'} models {own} do not have it. Leave it out."
                 )
-    return chosen(**given, **({} if method is None else {"method": method}))
+    return chosen(**({} if method is None else {"method": method}) | given)

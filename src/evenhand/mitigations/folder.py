@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -105,35 +105,39 @@ def judge(
 
 
 @contextlib.contextmanager
-def written(folder: Path, page: Page, model: Model) -> Iterator[Any]:
-    """Inside: a run folder under way, which wants one judgement; after it: findings and report."""
+def written(folder: Path, page: Page, model: Model) -> Iterator[Callable[..., None]]:
+    """Inside: a run folder under way; the judgement is given to the function.
+
+    Args of the function: the judgement; more facts for the record; other questions than usual.
+    """
     from evenhand.report.build import render
 
     require_writable(folder)
     if folder.is_dir() and not (folder / "run.json").is_file():
         require_room(folder)
     writer, begun = RunWriter(folder), time.monotonic()
-    found: list[Judgement] = []
+    facts = page.facts(model)
+
+    def give(
+        found: Judgement, more: Mapping[str, Any] | None = None, questions: Sequence[str] = ()
+    ) -> None:
+        _tables(writer, page.label, found)
+        writer.findings(list(found.findings))
+        told = {
+            "questions": questions, "buys": found.buys, "costs": found.costs, "sure": found.sure,
+        }  # fmt: skip
+        facts["probes"][page.label]["summary"] = {"told": told, **(more or {}), **found.proof}
+        facts["timings"]["total_s"] = round(time.monotonic() - begun, 2)
+        writer.facts({**facts, "status": "finished", "finished": now()})
+
     with writer.held():
-        facts = page.facts(model)
         writer.facts(facts)
         try:
-            yield found.append
+            yield give
         except BaseException as error:
             status = "failed" if isinstance(error, Exception) else "interrupted"
             writer.facts({**facts, "status": status})
             raise
-        (given,) = found
-        _tables(writer, page.label, given)
-        writer.findings(list(given.findings))
-        told = {
-            "questions": given.questions, "buys": given.buys, "costs": given.costs,
-            "sure": given.sure,
-        }  # fmt: skip
-        facts["probes"][page.label]["summary"] = {"told": told, **given.proof}
-        facts |= {"status": "finished", "finished": now()}
-        facts["timings"]["total_s"] = round(time.monotonic() - begun, 2)
-        writer.facts(facts)
     writer.page(render(Run.open(folder)))
 
 
@@ -147,13 +151,13 @@ def _tables(writer: RunWriter, label: str, given: Judgement) -> None:
         writer.table(label, "items", next(iter(made.values())))
 
 
-def as_options(settings: BaseModel) -> list[str]:
+def as_options(settings: BaseModel, without: Sequence[str] = ()) -> list[str]:
     """The words of the command line that give these settings.
 
     What has its usual value is left out, but for the few that people look for.
     """
     words: list[str] = []
-    for name, value in settings.model_dump(mode="json").items():
+    for name, value in settings.model_dump(mode="json", exclude=set(without)).items():
         flag, usual = name.replace("_", "-"), type(settings).model_fields[name].get_default()
         if value is None or (getattr(settings, name) == usual and name not in ALWAYS):
             continue

@@ -10,7 +10,6 @@ encoder, masked   accuracy of a linear classifier on frozen vectors, same file (
 from __future__ import annotations
 
 import contextlib
-import warnings
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,6 +19,7 @@ import numpy.typing as npt
 
 from evenhand.corpora.tables import read_table
 from evenhand.errors import DataError
+from evenhand.mitigations.erasing.erasure import reader
 from evenhand.requests import Classify, Embed, Option
 from evenhand.stats import bootstrap, permutation
 
@@ -108,21 +108,12 @@ def labelled_accuracy(model: Any, path: Path, limit: int = 2_000, seed: int = 0)
 
 
 def _read_task(X: Floats, labels: npt.NDArray[Any], seed: int) -> Task:
-    from sklearn.exceptions import ConvergenceWarning
-    from sklearn.linear_model import LogisticRegression
-    from sklearn.pipeline import make_pipeline
-    from sklearn.preprocessing import StandardScaler
-
     order = np.random.default_rng(seed).permutation(len(labels))
     cut = int(0.7 * len(order))
     train, test = order[:cut], np.sort(order[cut:])
     if len(np.unique(labels[train])) < 2 or not len(test):
         raise DataError("--task: fewer than two labels, or too few texts. Accepted: 20 or more.")
-    made = make_pipeline(StandardScaler(), LogisticRegression(C=0.1, max_iter=300))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        made.fit(X[train], labels[train])
-    hits = made.predict(X[test]) == labels[test]
+    hits = reader(X[train], labels[train]).predict(X[test]) == labels[test]
     return Task("linear classifier accuracy", hits.astype(float), np.ones(len(hits)))
 
 

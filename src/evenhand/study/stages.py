@@ -24,7 +24,7 @@ from evenhand.corpora import (
     open_corpus,
     read_labels,
 )
-from evenhand.mitigations.vectors.attract_repel import Settings, attract_repel, pairs_for
+from evenhand.mitigations.vectors.attract_repel import AttractRepel, attract_repel, pairs_for
 from evenhand.models.vectors.files import VectorTable, open_vectors, write_words
 from evenhand.probes.association.score import Options, associate, choose_tests
 from evenhand.study.folder import StudyFolder
@@ -127,7 +127,7 @@ def _pulled(bench: Bench, out: Path) -> dict[str, Any]:
     assert grid is not None
     base = open_vectors(bench.folder.vectors(cell.base))
     attract, repel = pairs_for(word_set(bench), cell.direction)
-    settings = Settings(
+    settings = AttractRepel(
         attract_margin=cell.attract_margin or 0.0, repel_margin=cell.repel_margin or 0.0,
         regularisation=cell.regularisation or 0.0, batch_size=grid.batch, epochs=grid.epochs,
         seed=cell.seed,

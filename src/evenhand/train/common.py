@@ -10,10 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from pydantic import ValidationError
 
 from evenhand.errors import DataError, ModelError, SpecError, need, unknown
-from evenhand.settings import Settings, refused
+from evenhand.settings import Asked
 
 Say = Callable[[str], None]
 
@@ -22,14 +21,8 @@ def quiet(text: str) -> None:
     """A listener who does not mind."""
 
 
-class Training(Settings):
-    """Settings of a training; those that cannot work are refused in one sentence."""
-
-    def __init__(self, **given: Any) -> None:
-        try:
-            super().__init__(**given)
-        except ValidationError as error:
-            raise refused(error, type(self)) from error
+class Training(Asked):
+    """Settings of a training."""
 
 
 def require_known(name: str, value: str, accepted: Sequence[str], where: str) -> None:

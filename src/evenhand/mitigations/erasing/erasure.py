@@ -9,7 +9,7 @@ from __future__ import annotations
 import io
 import time
 import warnings
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +19,9 @@ import numpy.typing as npt
 from evenhand.errors import DataError, SpecError, unknown
 from evenhand.mitigations.erasing.erasers import INLP, LEACE, Eraser
 from evenhand.mitigations.erasing.nullspace import Floats, checked
+from evenhand.strict import OPTIONAL, UNWRITTEN
 
 METHODS = ("inlp", "leace")
-ARRAYS = ("P", "offset")
 TRAIN, DEV, TEST = 0, 1, 2
 
 
@@ -43,21 +43,14 @@ class Features:
 class Erased:
     """The map x -> P x + offset and how well a fresh classifier still reads the label.
 
-    Attributes:
-        P, offset: [d, d] and [d].
-        method, classifier: what was fitted ("" for a method without classifiers).
-        rank_removed, rounds: dimensions taken out, and in how many steps.
-        accuracy_before, accuracy_after, majority: on the test rows.
-        mean_squared_change: of the features.
-        n_train, n_test, dimensions: of the data.
-        reason: why it stopped before the rounds asked for, or empty.
-        seconds_fit, seconds_read: of the fit, and of the classifiers that judge it.
+    Accuracies and `majority` are of the test rows; `reason` says why it stopped before the rounds
+    asked for.
     """
 
-    P: Floats
-    offset: Floats
+    P: Floats = field(metadata=UNWRITTEN)
+    offset: Floats = field(metadata=UNWRITTEN)
     method: str
-    classifier: str
+    classifier: str | None = field(metadata=OPTIONAL)
     rank_removed: int
     rounds: int
     accuracy_before: float
@@ -67,15 +60,9 @@ class Erased:
     n_train: int
     n_test: int
     dimensions: int
-    reason: str
+    reason: str | None
     seconds_fit: float
     seconds_read: float
-
-    def as_dict(self) -> dict[str, Any]:
-        """The JSON contract."""
-        told = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in ARRAYS}
-        told["reason"] = self.reason or None
-        return {k: v for k, v in told.items() if k != "classifier" or v}
 
     def save(self, path: Path) -> None:
         """Write `P` (d x d) and `offset` (d) as an .npz file; no pickle is involved."""
@@ -172,7 +159,7 @@ def erase(
         P=made.projection_,
         offset=made.offset_,
         method=method,
-        classifier=classifier if method == "inlp" else "",
+        classifier=classifier if method == "inlp" else None,
         rank_removed=made.rank_,
         rounds=made.rounds_,
         accuracy_before=fresh_accuracy(data),
@@ -182,7 +169,7 @@ def erase(
         n_train=len(X),
         n_test=int((data.split == TEST).sum()),
         dimensions=X.shape[1],
-        reason=made.reason_,
+        reason=made.reason_ or None,
         seconds_fit=round(fitted - begun, 3),
         seconds_read=round(time.perf_counter() - fitted, 3),
     )
@@ -198,6 +185,19 @@ def fresh_accuracy(data: Features, part: int = TEST) -> float:
         warnings.simplefilter("ignore", ConvergenceWarning)
         made = LogisticRegression(max_iter=1_000).fit(X, y)
     return float(made.score(*data.part(part)))
+
+
+def reader(X: Floats, y: npt.NDArray[Any]) -> Any:
+    """A logistic classifier of standardised states (L2, C = 0.1)."""
+    from sklearn.exceptions import ConvergenceWarning
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    made = make_pipeline(StandardScaler(), LogisticRegression(C=0.1, max_iter=300))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return made.fit(X, y)
 
 
 def majority(data: Features, part: int = TEST) -> float:

@@ -1,12 +1,22 @@
-"""Charts of a mitigation's trade-off: the measured gap against what it costs in perplexity."""
+"""Charts of an edited head: its trade-off, bias-sensitive tokens, what is read off the states."""
 
 from __future__ import annotations
 
 import pyarrow as pa
 
 from evenhand.charts.base import About, Chart, Drawn
-from evenhand.charts.marks import Row, Spec, finite, frontier, slope
+from evenhand.charts.marks import (
+    Row,
+    Spec,
+    dot_plot,
+    finite,
+    frontier,
+    heatmap,
+    scatter,
+    slope,
+)
 
+SHOWN = 40
 MOST = 0.25
 GAPS = {"hellinger2": "mean over pairs", "hellinger2_median": "median over pairs"}
 
@@ -79,7 +89,38 @@ def _line(row: Row) -> str:
     return "1 round" if row["rounds"] == 1 else f"{row['rounds']} rounds"
 
 
-CHARTS = {
-    "points": points,
-    "stereoset": stereoset,
-}
+def tokens(table: pa.Table, about: About) -> list[Drawn]:
+    """The most sensitive tokens, and all of the set S on both of its measures."""
+    rows = table.to_pylist()
+    named = [{**r, "token": repr(r["token"])} for r in rows]
+    first = dot_plot(named[:SHOWN], "cosine", "token", "cosine with the first component")
+    every = scatter(
+        named, "cosine", "q",
+        ("cosine with the first component", "q: share of the vector's length in the subspace"),
+        label="token",
+    )  # fmt: skip
+    columns = ("token", "q", "cosine", "projection")
+    caption = (
+        "Tokens whose vectors lie most in the subspace of the definitional words; for gender the "
+        "right side is that of the men's words. Being here means being near those words, not "
+        "being biased."
+    )
+    return [
+        Chart("Most sensitive tokens", caption, first, columns=columns),
+        Chart("All tokens of the set S", "Each dot is a token.", every, columns=columns),
+    ]
+
+
+def accuracy(table: pa.Table, about: About) -> list[Drawn]:
+    """Accuracy by training contexts (rows) and test contexts (columns)."""
+    rows = [r for r in table.to_pylist() if r["features"] == "states"]
+    spec = heatmap(rows, "test", "train", "accuracy", "accuracy", numbers=True, signed=False)
+    caption = (
+        "Share of held-out contexts whose group a linear classifier reads from the last hidden "
+        "state. Rows: what it was trained on; columns: what it was tested on."
+    )
+    columns = ("train", "test", "accuracy", "low", "high", "majority", "n")
+    return [Chart("Context classifier", caption, spec, columns=columns)]
+
+
+CHARTS = {"points": points, "stereoset": stereoset, "tokens": tokens, "accuracy": accuracy}

@@ -1,12 +1,12 @@
 """Looking before editing: which tokens lie near a group, and can it be read off the states?
 
-Settings that check themselves, a result, and the same run folder as a mitigation's.
+Each is a task with a result, and writes the same run folder as a mitigation.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -15,73 +15,86 @@ from pydantic import Field
 from evenhand.errors import ModelError
 from evenhand.mitigations.base import Judgement
 from evenhand.mitigations.folder import Page, as_options, written
-from evenhand.models.protocol import Model
-from evenhand.runs.record import Run
-from evenhand.settings import Settings
+from evenhand.mitigations.head import context_accuracy, subspace
+from evenhand.models.loading.resolver import DEFAULT_MODEL, resolve
+from evenhand.models.protocol import LoadOptions
+from evenhand.models.vectors.files import open_vectors, resolve_vectors
+from evenhand.probes.reading import Result, Shown, Task, listed
+from evenhand.strict import INLINE, OPTIONAL, UNWRITTEN
 
 NEXT = ("What is behind it?", "How sure is that?", "What next?")
+PLACES = ("model", "out", "dtype", "device")
 
 
 @dataclass(frozen=True)
-class Seen:
-    """What was seen: facts as JSON values, and the rows of one table."""
+class Seen(Result):
+    """What was seen, as JSON values; and its story, for people and the report."""
 
-    settings: Look
-    model: Model
-    facts: dict[str, Any]
-    judgement: Judgement
+    model: str
+    facts: dict[str, Any] = field(metadata=INLINE)
+    rows: dict[str, Sequence[dict[str, Any]]] = field(metadata=INLINE)
+    told: Judgement = field(metadata=UNWRITTEN)
+    report: str | None = field(default=None, metadata=OPTIONAL)
 
-    def as_dict(self) -> dict[str, Any]:
-        """One JSON object."""
-        (rows,) = self.judgement.tables.values()
-        return {**self.facts, self.settings.rows: list(rows)}
-
-    def write(self, folder: Path) -> Run:
-        """A run folder with a report."""
-        asked = self.settings
-        page = Page(
-            family="head", label=asked.label, title=asked.title, paper="Liang et al. 2021",
-            command=[asked.command, *as_options(asked)], settings=asked.model_dump(mode="json"),
-            seed=getattr(asked, "seed", 0), as_published=getattr(asked, "as_published", False),
-        )  # fmt: skip
-        with written(folder, page, self.model) as give:
-            give(replace(self.judgement, questions=(asked.title, *NEXT), proof=self.facts))
-        return Run.open(folder)
+    def shown(self) -> list[Shown]:
+        (rows,) = self.rows.values()
+        table = listed(f"{self.facts['axis']} on {self.model}", rows[:20], list(rows[0]))
+        lines = (self.told.buys, *self.told.sure, f"Read it:   {self.report}" * bool(self.report))
+        return [table, *(Shown(line) for line in lines if line)]
 
 
-class Look(Settings):
-    """Base of both."""
+class Look(Task):
+    """Base of both: settings of the model and of the folder."""
 
-    command: ClassVar[str]
+    positional: ClassVar[tuple[str, ...]] = ("model",)
     label: ClassVar[str]
     title: ClassVar[str]
-    rows: ClassVar[str]
 
+    model: str = Field(DEFAULT_MODEL, description="A causal model (evenhand ls models).")
     axis: str = Field("gender", description="gender or religion.")
+    out: Path | None = Field(None, description="Run folder with a report.")
+    dtype: str | None = Field(None, description="float32, bfloat16, float16.")
+    device: str | None = Field(None, description="cpu, cuda, cuda:1.")
 
-    def ready(self) -> None:
-        """Refuse files that cannot be read, before a model is loaded."""
-
-    def look(self, model: Model) -> Seen:
-        """Ask a causal model."""
+    def work(self, say: Callable[[str], None]) -> Seen:
+        material = self.material()  # before a model is loaded
+        model: Any = resolve(self.model, options=LoadOptions(self.dtype, self.device))
         if model.kind != "causal":
             raise ModelError(
                 f"model {model.name!r} is of kind {model.kind!r}. Accepted: causal language "
                 "models. For features of other models use: evenhand erase FILE.npz"
             )
-        return self._look(model)
+        facts, rows, told = self.look(model, material)
+        report = None if self.out is None else str(self._write(self.out, model, facts, told))
+        return Seen(self.model, facts, rows, told, report)
 
-    def _look(self, model: Any) -> Seen:
+    def _write(self, out: Path, model: Any, facts: dict[str, Any], told: Judgement) -> Path:
+        asked = self.model_dump(mode="json", exclude=set(PLACES))
+        page = Page(
+            family="head", label=self.label, title=self.title, paper="Liang et al. 2021",
+            command=[self.name, *as_options(self, PLACES)], settings=asked,
+            seed=asked.get("seed", 0), as_published=asked.get("as_published", False),
+        )  # fmt: skip
+        with written(out, page, model) as give:
+            give(told, facts, (self.title, *NEXT))
+        return out / "report.html"
+
+    def material(self) -> Any:
+        """What is looked with; refused where it cannot be read."""
+        raise NotImplementedError
+
+    def look(self, model: Any, material: Any) -> tuple[dict[str, Any], dict[str, Any], Judgement]:
+        """Facts, rows by their name, and the story."""
         raise NotImplementedError
 
 
 class Tokens(Look):
-    """The tokens nearest to a group's words (the set S of Liang et al., Sec. 4.1)."""
+    """The set S of Liang et al. 2021, Sec. 4.1."""
 
-    command: ClassVar[str] = "tokens"
+    name: ClassVar[str] = "tokens"
+    help: ClassVar[str] = "List the tokens nearest to a group's words (Liang et al., Sec. 4.1)."
     label: ClassVar[str] = "tokens"
     title: ClassVar[str] = "Which tokens lie near a group's words?"
-    rows: ClassVar[str] = "tokens"
 
     vectors: str | None = Field(
         None, description="Word vectors (glove-6b-50d or a file); default: the model's own."
@@ -92,53 +105,43 @@ class Tokens(Look):
         False, description="The released cosine thresholds instead of ranks."
     )
 
-    def ready(self) -> None:
-        from evenhand.models.vectors.files import resolve_vectors
+    def material(self) -> Any:
+        return open_vectors(resolve_vectors(self.vectors)) if self.vectors else None
 
-        if self.vectors:
-            resolve_vectors(self.vectors)
-
-    def _look(self, model: Any) -> Seen:
-        from evenhand.mitigations.head.subspace import tokens_of
-        from evenhand.models.vectors.files import open_vectors, resolve_vectors
-
-        table = open_vectors(resolve_vectors(self.vectors)) if self.vectors else None
-        found = tokens_of(
-            model, self.axis, vectors=table, components=self.components, count=self.count,
+    def look(self, model: Any, material: Any) -> tuple[dict[str, Any], dict[str, Any], Judgement]:
+        found = subspace.tokens_of(
+            model, self.axis, vectors=material, components=self.components, count=self.count,
             released=self.as_published,
         )  # fmt: skip
-        rows = found.table(model)
+        space, rows = found.space, found.table(model)
         facts = {
             "axis": self.axis, "source": self.vectors or "own", "count": len(rows),
             "tokens_with_vector": found.known, "vocabulary": len(found.q),
-            "explained": list(found.space.explained), "sets_used": len(found.space.used),
-            "words_missing": list(found.space.missing), "words_pieced": list(found.space.pieced),
+            "explained": list(space.explained), "sets_used": len(space.used),
+            "words_missing": list(space.missing), "words_pieced": list(space.pieced),
         }  # fmt: skip
         first = ", ".join(repr(row["token"]) for row in rows[:5])
-        explained = ", ".join(f"{v:.0%}" for v in found.space.explained)
+        explained = ", ".join(f"{v:.0%}" for v in space.explained)
         told = Judgement(
-            findings=[],
-            tables={"tokens": rows},
-            buys=f"{len(rows)} of {found.known:,} tokens with a vector; nearest: {first}.",
-            costs=(f"{len(found.space.used)} definitional sets, from {facts['source']} vectors.",),
-            sure=(
-                f"The components explain {explained} of the variance.",
-                "Being here means being near those words, not being biased.",
-            ),
-        )
-        return Seen(self, model, facts, told)
+            [], {"tokens": rows},
+            f"{len(rows)} of {found.known:,} tokens with a vector; nearest: {first}.",
+            (f"{len(space.used)} definitional sets, from {facts['source']} vectors.",),
+            (f"The components explain {explained} of the variance.",
+             "Being here means being near those words, not being biased."),
+        )  # fmt: skip
+        return facts, {"tokens": rows}, told
 
 
 class ContextAccuracy(Look):
-    """How well a linear classifier reads a group from hidden states (Liang et al., Table 3).
+    """Table 3 of Liang et al. 2021."""
 
-    Trained on simple, diverse and sub-sequence contexts, tested on each.
+    name: ClassVar[str] = "context-accuracy"
+    help: ClassVar[str] = """How well a linear classifier reads a group from hidden states.
+
+    Trained on simple, diverse and sub-sequence contexts, tested on each (Liang et al., Table 3).
     """
-
-    command: ClassVar[str] = "context-accuracy"
     label: ClassVar[str] = "context_accuracy"
     title: ClassVar[str] = "Can the group be read from the model's states?"
-    rows: ClassVar[str] = "rows"
 
     diverse: Path | None = Field(None, description="Folder with the released contexts (gender).")
     texts: Path | None = Field(None, description="Plain text to cut diverse contexts from instead.")
@@ -146,34 +149,22 @@ class ContextAccuracy(Look):
     any_length: bool = Field(False, description="Do not match the groups' lengths (as released).")
     seed: int = Field(0, ge=0, description="Of draws, cuts and split.")
 
-    def ready(self) -> None:
-        self._data()
-
-    def _data(self) -> Any:
-        from evenhand.mitigations.head.context_accuracy import gather
-
-        return gather(
+    def material(self) -> Any:
+        return context_accuracy.gather(
             self.axis, diverse=self.diverse, texts=self.texts, count=self.contexts,
             match_length=not self.any_length, seed=self.seed,
         )  # fmt: skip
 
-    def _look(self, model: Any) -> Seen:
-        from evenhand.mitigations.head.context_accuracy import table
-
-        found = table(model, self._data(), seed=self.seed)
-        rows: Sequence[Any] = found["rows"]
+    def look(self, model: Any, material: Any) -> tuple[dict[str, Any], dict[str, Any], Judgement]:
+        found = context_accuracy.table(model, material, seed=self.seed)
+        rows = found.pop("rows")
         best = max((r for r in rows if r["features"] == "states"), key=lambda r: r["accuracy"])
         told = Judgement(
-            findings=[],
-            tables={"accuracy": rows},
-            buys=(
-                f"At best in {best['accuracy']:.0%} of held-out contexts ({best['test']}, trained "
-                f"on {best['train']}); the largest group is {best['majority']:.0%} of them."
-            ),
-            costs=tuple(f"{n} {kind} contexts." for kind, n in found["contexts"].items()),
-            sure=(
-                f"95 % interval of that accuracy: {best['low']:.0%} to {best['high']:.0%}.",
-                "Rows with features 'length' say how far the length of a context alone goes.",
-            ),
-        )
-        return Seen(self, model, {k: v for k, v in found.items() if k != "rows"}, told)
+            [], {"accuracy": rows},
+            f"At best in {best['accuracy']:.0%} of held-out contexts ({best['test']}, trained on "
+            f"{best['train']}); the largest group is {best['majority']:.0%} of them.",
+            tuple(f"{n} {kind} contexts." for kind, n in found["contexts"].items()),
+            (f"95 % interval of that accuracy: {best['low']:.0%} to {best['high']:.0%}.",
+             "Rows with features 'length' say how far the length of a context alone goes."),
+        )  # fmt: skip
+        return found, {"rows": rows}, told

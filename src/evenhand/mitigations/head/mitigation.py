@@ -168,11 +168,6 @@ class HeadMitigation(Mitigation):
 
     @classmethod
     def charts(cls) -> Mapping[str, Builder]:
-        from evenhand.mitigations.head import chart, chart_context_accuracy, chart_tokens
+        from evenhand.mitigations.head.chart import CHARTS
 
-        return {
-            "points": chart.points,
-            "stereoset": chart.stereoset,
-            "tokens": chart_tokens.tokens,
-            "accuracy": chart_context_accuracy.accuracy,
-        }
+        return CHARTS

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -86,27 +87,14 @@ def load(folder: Path, base: Any) -> Model:
     Models are compared by their states, so that the same weights in another file are accepted.
     """
     facts = read_facts(folder)
-    edit, wanted = read_edit(folder)
     if base.kind != "causal":
         saved.refuse(folder, facts, base, f"a causal language model, against {base.kind} here")
-    width = base.model.get_output_embeddings().weight.shape[1]
-    fitted = (wanted.shape[1], facts["model"].get("vocabulary"))
-    if (width, base.vocabulary) != fitted:
-        problem = (
-            f"hidden size {fitted[0]} and vocabulary {fitted[1]}, against {width} and "
-            f"{base.vocabulary} here"
-        )
-        saved.refuse(folder, facts, base, problem)
-    apart = _apart(base.last_states(TEXTS), wanted)
-    if not apart < TOLERANCE:
-        problem = f"hidden states differ by {apart:.0%} on the test texts"
+    edit, wanted = read_edit(folder)
+    problem = _unlike(facts, wanted, base.model, lambda: base.last_states(TEXTS))
+    if problem:
         saved.refuse(folder, facts, base, problem)
     made: Model = base.with_head(edit, saved.name_of(facts, base))
     return made
-
-
-def _apart(states: np.ndarray, wanted: np.ndarray) -> float:
-    return float(np.linalg.norm(states - wanted) / np.linalg.norm(wanted))
 
 
 def attach(folder: str | Path, model: Any, tokenizer: Any = None) -> list[Any]:
@@ -124,19 +112,14 @@ def attach(folder: str | Path, model: Any, tokenizer: Any = None) -> list[Any]:
     """
     import torch
 
-    edit, wanted = read_edit(Path(folder))
     facts = read_facts(Path(folder))
-    head = model.get_output_embeddings().weight
-    fitted = (facts["model"]["vocabulary"], len(edit.left))
+    edit, wanted = read_edit(Path(folder))
     rows = facts.get("probe_tokens")
     if rows is None and tokenizer is not None:
         rows = [tokenizer(text).input_ids for text in TEXTS]
-    problem = ""
-    if tuple(head.shape) != fitted:
-        problem = f"vocabulary and hidden size {fitted}, against {tuple(head.shape)} here"
-    elif rows is not None:
-        apart = _apart(_states(model, rows), wanted)
-        problem = "" if apart < TOLERANCE else f"hidden states differ by {apart:.0%}"
+    problem = _unlike(
+        facts, wanted, model, lambda: wanted if rows is None else _states(model, rows)
+    )
     if problem:
         raise ModelError(
             f"{folder}: the mitigation was fitted for {facts['model']['name']!r} and does not fit "
@@ -144,6 +127,18 @@ def attach(folder: str | Path, model: Any, tokenizer: Any = None) -> list[Any]:
         )
     with torch.no_grad():
         return AppliedEdit(torch, model, edit).attach()
+
+
+def _unlike(
+    facts: Mapping[str, Any], wanted: np.ndarray, model: Any, states: Callable[[], np.ndarray]
+) -> str:
+    """How a Hugging Face model differs from the one that was fitted; empty when it does not."""
+    fitted = (facts["model"].get("vocabulary"), wanted.shape[1])
+    here = tuple(model.get_output_embeddings().weight.shape)
+    if here != fitted:
+        return f"vocabulary and hidden size {fitted}, against {here} here"
+    apart = float(np.linalg.norm(states() - wanted) / np.linalg.norm(wanted))
+    return "" if apart < TOLERANCE else f"hidden states differ by {apart:.0%} on the test texts"
 
 
 def _states(model: Any, rows: list[list[int]]) -> np.ndarray:

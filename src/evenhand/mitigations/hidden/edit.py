@@ -268,7 +268,7 @@ def _hook(left: Any, right: Any, offset: Any) -> Any:
         moved = (exact - (exact @ right) @ left + offset).to(hidden.dtype)
         if isinstance(output, tuple):
             return (moved, *output[1:])
-        if moved.__class__ is output.__class__:
+        if type(moved) is type(output):
             return moved
         output["last_hidden_state"] = moved
         return output

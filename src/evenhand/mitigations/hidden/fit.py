@@ -13,7 +13,6 @@ before it have changed already. Only the training frames are used; fresh classif
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -23,7 +22,7 @@ import numpy as np
 
 from evenhand.errors import DataError
 from evenhand.mitigations.base import Judgement, Note, quiet
-from evenhand.mitigations.erasing.erasure import Features, majority
+from evenhand.mitigations.erasing.erasure import Features, majority, reader
 from evenhand.mitigations.erasing.leace import leace
 from evenhand.mitigations.erasing.nullspace import Floats, inlp
 from evenhand.mitigations.erasing.sentence import pair_components
@@ -228,19 +227,10 @@ def _features(states: Floats, data: AxisData, part: int) -> Features:
 
 def accuracy(states: Floats, data: AxisData, part: int) -> float:
     """Accuracy of a fresh logistic classifier: fitted on train rows, judged on those of a part."""
-    from sklearn.exceptions import ConvergenceWarning
-    from sklearn.linear_model import LogisticRegression
-    from sklearn.pipeline import make_pipeline
-    from sklearn.preprocessing import StandardScaler
-
     train, test = data.part == TRAIN, data.part == part
     if not test.any():
         return float("nan")
-    made = make_pipeline(StandardScaler(), LogisticRegression(C=0.1, max_iter=300))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        made.fit(states[train], data.labels[train])
-    return float(made.score(states[test], data.labels[test]))
+    return float(reader(states[train], data.labels[train]).score(states[test], data.labels[test]))
 
 
 def read(states: Floats, made: LayerMap, data: AxisData, seed: int) -> dict[str, Any]:

@@ -31,7 +31,7 @@ EPSILON = 1e-10
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class AttractRepel:
     """How ATTRACT-REPEL trains; the margins and the rate are those of Mrksic et al. (2017).
 
     Args:
@@ -65,7 +65,7 @@ class Settings:
     norms: Literal["keep", "unit"] = "keep"
     seed: int = 0
 
-    def as_published(self) -> Settings:
+    def as_published(self) -> AttractRepel:
         """The same numbers under the rules of the code that Kato & Miyao ran.
 
         Its text export also rounds to six decimals, which is left to the writer.
@@ -128,7 +128,7 @@ def attract_repel(
     attract: Sequence[Pair],
     repel: Sequence[Pair],
     *,
-    settings: Settings | None = None,
+    settings: AttractRepel | None = None,
     as_published: bool = False,
     device: str | None = None,
     **changes: Any,
@@ -148,7 +148,7 @@ def attract_repel(
         vectors: the table; it is not changed.
         attract, repel: pairs of terms; a term of several words is the mean of their vectors.
         settings: all settings at once; single ones may be given by name as well.
-        as_published: the rules of the released code; see `Settings.as_published`.
+        as_published: the rules of the released code; see `AttractRepel.as_published`.
         device: "cpu" (the default), "cuda".
 
     Returns:
@@ -160,7 +160,7 @@ def attract_repel(
     >>> bool(moved.matrix[0] @ moved.matrix[1] > 0.2)
     True
     """
-    chosen = replace(settings or Settings(), **changes)
+    chosen = replace(settings or AttractRepel(), **changes)
     if as_published:
         chosen = chosen.as_published()
     trained = train(vectors, attract, repel, settings=chosen, device=device)
@@ -186,7 +186,7 @@ def train(
     attract: Sequence[Pair],
     repel: Sequence[Pair],
     *,
-    settings: Settings,
+    settings: AttractRepel,
     device: str | None = None,
 ) -> Trained:
     """Train the rows of the pairs' words and give them with the course of the training."""
@@ -255,7 +255,7 @@ def _entries(terms: Sequence[tuple[int, ...]]) -> tuple[Ints, tuple[Ints, Floats
 
 
 def _plan(
-    rng: np.random.Generator, pairs: tuple[Ints, Ints], settings: Settings
+    rng: np.random.Generator, pairs: tuple[Ints, Ints], settings: AttractRepel
 ) -> list[tuple[int, Ints]]:
     """Batches of one epoch in random order: the kind (0 attract, 1 repel) and the pairs."""
     plan: list[tuple[int, Ints]] = []
@@ -276,7 +276,7 @@ class Problem:
     """The trained rows as a tensor, with one clipped AdaGrad step per batch."""
 
     def __init__(
-        self, rows: Floats, entries: tuple[Ints, Floats], settings: Settings, device: str | None
+        self, rows: Floats, entries: tuple[Ints, Floats], settings: AttractRepel, device: str | None
     ) -> None:
         self.torch: Any = need("torch", extra="hf", what="ATTRACT-REPEL")
         self.settings = settings

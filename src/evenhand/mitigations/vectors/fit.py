@@ -87,7 +87,7 @@ def mitigate(vectors: VectorTable, asked: VectorMitigation, say: Note = quiet) -
 def _attract_repel(
     vectors: VectorTable, sets: WordSets, asked: VectorMitigation
 ) -> tuple[VectorTable, dict[str, Any]]:
-    settings = trainer.Settings(seed=asked.seed, regularisation=0.01)
+    settings = trainer.AttractRepel(seed=asked.seed, regularisation=0.01)
     if asked.as_published:
         settings = settings.as_published()
     attract, repel = trainer.pairs_for(sets, asked.direction)
