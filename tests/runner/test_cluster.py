@@ -71,7 +71,7 @@ recipe = parse_recipe({
     "correlation": {"resamples": 99},
 }, "here", "tiny")
 address = sys.argv[2] if len(sys.argv) > 2 else None
-job = Study(recipe, folder / ("ray" if address else "local"), folder, 1, (),
+job = Study(recipe, folder / ("ray" if address else "local"), folder,
             ray_address=address, on_ray=bool(address), workers=2 if address else None)
 run = job.run()
 print(run.status, [r["cell"] for r in run.table("study", "items").to_pylist()])
