@@ -83,10 +83,12 @@ def shell(tmp_path_factory: pytest.TempPathFactory) -> Shell:
 
 
 def test_it_is_listed(shell: Shell) -> None:
-    listed = {what: shell("ls", what) for what in ("probes", "suites", "lexicons")}
+    listed = {what: shell("ls", what) for what in ("probes", "suites", "lexicons", "mitigations")}
     assert "courtesy" in listed["probes"]
     assert "manners" in listed["suites"]
     assert "courtesy_words" in listed["lexicons"]
+    assert "even-tone" in listed["mitigations"]
+    assert "even-tone: how much of a lean to take" in " ".join(shell("mitigate", "--help").split())
 
 
 def test_its_probe_runs_on_its_own_kind_of_model(shell: Shell) -> None:

@@ -70,6 +70,19 @@ def probes() -> Rows:
     ]
 
 
+def mitigations() -> Rows:
+    """Methods with the kinds of model they are for."""
+    from evenhand import plugins
+
+    places = plugins.places(plugins.MITIGATIONS)
+    found = [plugins.load(plugins.MITIGATIONS, name, what="mitigation") for name in places]
+    return [
+        {"method": method, "family": f.name, "for": ", ".join(f.kinds), "paper": paper}
+        for f in found
+        for method, paper in f.methods.items()
+    ]
+
+
 def lexicons() -> Rows:
     from evenhand.words.lexicons import available
 

@@ -11,7 +11,8 @@ from evenhand.cli import output
 from evenhand.cli.options import Json
 
 RunFolder = Annotated[Path, typer.Argument(help="A run folder.")]
-LISTS = ("models", "suites", "probes", "lexicons", "groups", "tests", "attributes", "runs")
+LISTS = ("models", "suites", "probes", "mitigations", "lexicons", "groups", "tests")
+LISTS += ("attributes", "runs")
 
 
 def ls(
@@ -19,7 +20,7 @@ def ls(
     folder: Annotated[Path, typer.Option(help="Where run folders are.")] = Path("runs"),
     json: Json = None,
 ) -> None:
-    """List models, suites, probes, lexicons, groups, word tests, attributes or runs."""
+    """List models, suites, probes, mitigations, lexicons, groups, word tests, runs."""
     from evenhand.audit import catalogue
     from evenhand.errors import SpecError, unknown
 
