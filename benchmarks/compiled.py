@@ -45,7 +45,7 @@ from benchmarks.device_rate import checkpoint, requests, tokenizer_of, vocabular
 from evenhand.models.loading.compiling import stack_of
 from evenhand.models.loading.fetch import PACKAGES
 from evenhand.models.loading.resolver import resolve
-from evenhand.models.loading.transformer import LoadOptions
+from evenhand.models.protocol import LoadOptions
 from evenhand.runner.ask import Ask
 
 RESULTS = Path(__file__).parent / "results"

@@ -42,7 +42,7 @@ TIMED = ("nurse", "pilot", "doctor", "hunter", "dancer", "judge")
 
 def made(name: str, way: str) -> Any:
     from evenhand.models.loading.resolver import resolve
-    from evenhand.models.loading.transformer import LoadOptions
+    from evenhand.models.protocol import LoadOptions
 
     dtype = "bfloat16" if way == "bfloat16" else "float32"
     model: Any = resolve(name, options=LoadOptions(device="cpu", dtype=dtype))

@@ -31,7 +31,7 @@ from evenhand.models.edits.head import AppliedEdit, HeadEdit
 def load(args: argparse.Namespace) -> Any:
     if args.model:
         from evenhand.models.loading.resolver import resolve
-        from evenhand.models.loading.transformer import LoadOptions
+        from evenhand.models.protocol import LoadOptions
 
         return resolve(args.model, options=LoadOptions(dtype=args.dtype, device=args.device)).model  # type: ignore[attr-defined]
     config = transformers.LlamaConfig(

@@ -29,7 +29,7 @@ import numpy as np
 import sodapop_released as released
 
 from evenhand.models.loading.resolver import resolve
-from evenhand.models.loading.transformer import LoadOptions
+from evenhand.models.protocol import LoadOptions
 from evenhand.probes.discovery.generate import Filler, Generation, generate
 from evenhand.probes.discovery.score import Pool, option_requests, prompt
 from evenhand.requests import Option

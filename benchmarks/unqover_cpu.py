@@ -64,7 +64,7 @@ def main() -> None:
     import torch
 
     from evenhand.models.loading.resolver import resolve
-    from evenhand.models.loading.transformer import LoadOptions
+    from evenhand.models.protocol import LoadOptions
     from evenhand.probes.underspecified.asking import asking
     from evenhand.probes.underspecified.probe import Underspecified
     from evenhand.requests import Span

@@ -35,7 +35,7 @@ def main() -> None:
     options = parser.parse_args()
     from evenhand.metrics import unqover
     from evenhand.models.loading.resolver import resolve
-    from evenhand.models.loading.transformer import LoadOptions
+    from evenhand.models.protocol import LoadOptions
     from evenhand.probes.underspecified.asking import asking
     from evenhand.probes.underspecified.numbers import Sampling, measure_cells
     from evenhand.probes.underspecified.probe import Underspecified, _form

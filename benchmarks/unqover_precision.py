@@ -21,7 +21,7 @@ import numpy as np
 def in_precision(model_name: str, dtype: str, pairs: int, resamples: int) -> dict[str, Any]:
     """One model in one precision, asked about so many pairs of names."""
     from evenhand.models.loading.resolver import resolve
-    from evenhand.models.loading.transformer import LoadOptions
+    from evenhand.models.protocol import LoadOptions
     from evenhand.probes.underspecified.probe import Underspecified
 
     model = resolve(model_name, options=LoadOptions(dtype=dtype))

@@ -108,7 +108,7 @@ def main() -> None:
     import torch
 
     from evenhand.models.adapters.span import SpanModel
-    from evenhand.models.loading.transformer import LoadOptions
+    from evenhand.models.protocol import LoadOptions
     from evenhand.probes.underspecified.asking import asking
     from evenhand.probes.underspecified.probe import Underspecified
     from evenhand.runner.ask import Ask

@@ -26,7 +26,7 @@ from evenhand.mitigations.hidden.edit import (
 )
 from evenhand.mitigations.hidden.mitigation import HiddenMitigation
 from evenhand.models.loading.resolver import resolve
-from evenhand.models.loading.transformer import LoadOptions
+from evenhand.models.protocol import LoadOptions
 from evenhand.requests import Classify, Embed, MaskScore, Option, Span
 
 REQUESTS = {

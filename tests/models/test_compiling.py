@@ -13,7 +13,7 @@ from evenhand.audit.auditing import audit, resume
 from evenhand.audit.suites import parse_suite
 from evenhand.errors import ModelError, RunError
 from evenhand.models.loading.resolver import resolve
-from evenhand.models.loading.transformer import LoadOptions
+from evenhand.models.protocol import LoadOptions
 from evenhand.requests import Continuation, Generate
 from evenhand.runner.ask import Ask
 

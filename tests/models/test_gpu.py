@@ -10,7 +10,7 @@ import pytest
 
 from evenhand.models.edits import head
 from evenhand.models.loading.resolver import resolve
-from evenhand.models.loading.transformer import LoadOptions
+from evenhand.models.protocol import LoadOptions
 from evenhand.requests import MASK, Continuation, MaskScore, Option, Requests, Span
 from evenhand.runner.ask import Ask
 from evenhand.runner.devices import DevicesExecutor

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from evenhand.errors import ModelError, SpecError
 from evenhand.models.loading.resolver import resolve
-from evenhand.models.loading.transformer import LoadOptions
+from evenhand.models.protocol import LoadOptions
 from evenhand.requests import (
     MASK,
     Classify,

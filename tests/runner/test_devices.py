@@ -15,7 +15,7 @@ from evenhand.errors import ModelError, RunError, SpecError
 from evenhand.models.adapters.scripted import ScriptedModel
 from evenhand.models.loading.device import fetched
 from evenhand.models.loading.resolver import resolve
-from evenhand.models.loading.transformer import LoadOptions
+from evenhand.models.protocol import LoadOptions
 from evenhand.requests import Option
 from evenhand.runner.ask import Ask
 from evenhand.runner.cluster import RayExecutor

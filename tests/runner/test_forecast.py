@@ -15,7 +15,7 @@ from evenhand.audit.calibration import Clock, Guesser, model_cost, pieces, rest_
 from evenhand.audit.suites import parse_suite
 from evenhand.errors import SpecError
 from evenhand.models.adapters.scripted import ScriptedModel
-from evenhand.models.loading.transformer import LoadOptions
+from evenhand.models.protocol import LoadOptions
 from evenhand.probes.registry import make_probe
 from evenhand.requests import TYPES, LazyRequests, Option
 

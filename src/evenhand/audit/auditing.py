@@ -14,8 +14,7 @@ from evenhand.audit.suites import Entry, Suite, parse_suite
 from evenhand.audit.verdicts import PlaceboRate, decided, placebo_rate
 from evenhand.errors import RunError, SpecError
 from evenhand.models.loading.resolver import DEFAULT_MODEL, resolve
-from evenhand.models.loading.transformer import LoadOptions
-from evenhand.models.protocol import Model
+from evenhand.models.protocol import LoadOptions, Model
 from evenhand.runner.ask import Ask
 from evenhand.runner.job import Executor
 from evenhand.runner.places import is_remote, local_path, settled

@@ -14,8 +14,7 @@ from evenhand.audit.choosing import require_fit
 from evenhand.audit.suites import Entry, Suite
 from evenhand.errors import SpecError
 from evenhand.models.loading.resolver import DEFAULT_MODEL
-from evenhand.models.loading.transformer import LoadOptions
-from evenhand.models.protocol import Model
+from evenhand.models.protocol import LoadOptions, Model
 from evenhand.probes.base import Preview
 from evenhand.requests import LazyRequests, Requests
 from evenhand.runner.plan import distinct_rows

@@ -18,7 +18,7 @@ from evenhand.cli.options import Json, Seed
 
 if TYPE_CHECKING:
     from evenhand.audit.auditing import Audit
-    from evenhand.models.loading.transformer import LoadOptions
+    from evenhand.models.protocol import LoadOptions
     from evenhand.runner.job import Executor
 
 Out = Annotated[
@@ -251,7 +251,7 @@ def _first(devices: str | None, device: str | None) -> str | None:
 
 
 def _loading(dtype: str | None, device: str | None, compiled: bool) -> LoadOptions:
-    from evenhand.models.loading.transformer import LoadOptions
+    from evenhand.models.protocol import LoadOptions
 
     return LoadOptions(dtype=dtype, device=device, compile=compiled)
 

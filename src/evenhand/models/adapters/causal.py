@@ -27,7 +27,8 @@ from evenhand.models.batching.packing import (
 )
 from evenhand.models.edits.head import AppliedEdit, HeadEdit
 from evenhand.models.loading.device import fetched, moved
-from evenhand.models.loading.transformer import LoadOptions, Transformer
+from evenhand.models.loading.transformer import Transformer
+from evenhand.models.protocol import LoadOptions
 from evenhand.requests import (
     Column,
     Continuation,

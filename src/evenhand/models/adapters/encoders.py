@@ -16,7 +16,8 @@ from evenhand.models.adapters import spans_marked as marks
 from evenhand.models.batching.packing import by_token_budget
 from evenhand.models.batching.parts import Assembly, Batch, Pool, pair_frame
 from evenhand.models.loading.device import fetched
-from evenhand.models.loading.transformer import LoadOptions, Transformer
+from evenhand.models.loading.transformer import Transformer
+from evenhand.models.protocol import LoadOptions
 from evenhand.requests import Classify, Column, Embed, Option, Requests
 
 Encoded = dict[str, list[list[int]]]

@@ -13,7 +13,7 @@ from evenhand.errors import DataError, ModelError
 from evenhand.models.adapters.encoders import EncoderModel
 from evenhand.models.batching.parts import Assembly, Batch, Frame, Pool, numbered
 from evenhand.models.loading.device import fetched, moved
-from evenhand.models.loading.transformer import LoadOptions
+from evenhand.models.protocol import LoadOptions
 from evenhand.requests import MASK, Column, Embed, FillMask, MaskScore, Requests
 
 Ints = npt.NDArray[np.int64]

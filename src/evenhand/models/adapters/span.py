@@ -33,7 +33,7 @@ from evenhand.models.batching.spans import (
     token_span,
 )
 from evenhand.models.loading.device import fetched, moved
-from evenhand.models.loading.transformer import LoadOptions
+from evenhand.models.protocol import LoadOptions
 from evenhand.requests import Column, Requests, Span
 
 Ints = npt.NDArray[np.int64]

@@ -15,8 +15,7 @@ from evenhand.models.batching.words import Words
 from evenhand.models.loading.cache import file_digest
 from evenhand.models.loading.compiling import compile_layers
 from evenhand.models.loading.precision import fitting
-from evenhand.models.protocol import LoadOptions as LoadOptions
-from evenhand.models.protocol import Model
+from evenhand.models.protocol import LoadOptions, Model
 
 ADAPTER_VERSION = "hf-2"
 DTYPES = ("float32", "bfloat16", "float16", "float64")
