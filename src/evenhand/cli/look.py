@@ -11,8 +11,8 @@ from evenhand.cli import output
 from evenhand.cli.options import Json
 
 RunFolder = Annotated[Path, typer.Argument(help="A run folder.")]
-LISTS = ("models", "suites", "probes", "mitigations", "lexicons", "groups", "tests")
-LISTS += ("attributes", "runs")
+THINGS = ("models", "suites", "probes", "mitigations", "lexicons")
+LISTS = (*THINGS, "groups", "tests", "attributes", "runs")
 
 
 def ls(
