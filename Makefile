@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt
 RUN ?= runs/smollm2-135m-quick
 
-.PHONY: audit test test-cluster test-gpu check bench format clean help
+.PHONY: audit test test-cluster test-gpu check bench calibration format clean help
 
 help:
 	@echo "make audit   set up, get the default model, audit it, write the report"
@@ -13,6 +13,7 @@ help:
 	@echo "make test-cluster   the tests that start Ray"
 	@echo "make test-gpu       the tests that need a CUDA device"
 	@echo "make check   lint, formatting, types, layers"
+	@echo "make calibration   do verdicts hold? fair and planted models through every path"
 	@echo "make bench   speed and memory, as ratios measured in one run"
 
 $(VENV)/.python:
@@ -57,6 +58,11 @@ format: $(VENV)/.dev
 
 bench: $(VENV)/.dev
 	$(BIN)/python -m benchmarks
+	$(BIN)/python -m benchmarks.calibration
+
+# Thousands of fair models through every path that yields a verdict; writes the table of docs/statistics.md.
+calibration: $(VENV)/.dev
+	$(BIN)/python -m benchmarks.calibration
 
 clean:
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache
