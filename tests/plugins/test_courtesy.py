@@ -88,6 +88,7 @@ def test_it_is_listed(shell: Shell) -> None:
     assert "manners" in listed["suites"]
     assert "courtesy_words" in listed["lexicons"]
     assert "even-tone" in listed["mitigations"]
+    assert "even-tone" in listed["mitigations"]
     assert "even-tone: how much of a lean to take" in " ".join(shell("mitigate", "--help").split())
 
 
