@@ -63,7 +63,7 @@ def _change(
     seed = int(first.facts["work"]["seed"])
     change = Change(*names, tuple(items.finding_changes(first, later)))
     try:
-        change = replace(change, items=tuple(items.item_changes(first, later, seed)))
+        change = replace(change, items=tuple(items.item_changes(first, later)))
         parts = [p for k, kind in asked.items() for p in kind.changed(first, later, k, seed)]
         return replace(change, parts=tuple(parts))
     except RunError as error:  # models whose vocabularies allow other items

@@ -22,10 +22,14 @@ from evenhand.runs.compared import FindingChange, ItemChange
 from evenhand.runs.finding import NAN, Finding
 from evenhand.runs.record import Run
 from evenhand.runs.story import audited_name, rate_of
-from evenhand.stats import bootstrap, permutation
+from evenhand.stats.estimate import Estimate
+from evenhand.stats.mixed import Design, Factor
 from evenhand.stats.multiple import benjamini_hochberg
 
 Floats = npt.NDArray[np.float64]
+Codes = npt.NDArray[np.int64]
+FEWEST = 5
+MOST_CELLS = 20_000_000
 
 
 def shared_labels(*runs: Run) -> list[str]:
@@ -84,21 +88,21 @@ def _keys(table: pa.Table, columns: list[str]) -> list[tuple[Any, ...]]:
     return list(zip(*(table.column(c).to_pylist() for c in columns)))
 
 
-def item_changes(before: Run, after: Run, seed: int = 0) -> list[ItemChange]:
+def item_changes(before: Run, after: Run) -> list[ItemChange]:
     """One row per probe and number: paired change of mean and size, interval, p, q, verdict.
 
-    q is corrected over all rows. The interval is of the printed change of size, over clusters of
-    items (templates, prompts, contexts) where there are some.
+    q is corrected over all rows. p and the interval of the printed change of size generalise over
+    every sampled factor of the items (names of both sides, templates, contexts) at once.
     """
     rows: list[ItemChange] = []
     for label in shared_labels(before, after):
         one, two = matched(before, after, label)
         shape = probe_of(before.facts, label).item_shape
-        clusters = _clusters(one, shape.clusters if shape else ())
+        factors = _factors(one, shape.clusters if shape else ())
         for column in _columns(one):
             if pa.types.is_floating(one.schema.field(column).type) and column in _columns(two):
                 a, b = (_floats(t, column) for t in (one, two))
-                rows.append(ItemChange(label, column, **_change(a, b, clusters, seed)))
+                rows.append(ItemChange(label, column, **_change(a, b, factors)))
     q = benjamini_hochberg([r.p for r in rows]), benjamini_hochberg([r.p_size for r in rows])
     rate = rate_of(before.facts)
     return [
@@ -112,36 +116,51 @@ def _floats(table: pa.Table, column: str) -> Floats:
     return np.asarray(values.to_numpy(zero_copy_only=False), np.float64)
 
 
-def _clusters(table: pa.Table, columns: Sequence[str]) -> npt.NDArray[np.int64] | None:
-    """Codes of the first of the columns that parts the items; None when each stands alone."""
+def _factors(table: pa.Table, columns: Sequence[str]) -> list[Codes]:
+    """Codes of the sampled columns (names, templates, contexts); of the items when there is none.
+
+    A column with fewer than five values is no sample: the change is one for these values.
+    """
+    found = []
     for column in columns:
         if column in table.column_names and _names(table, column):
             values = np.asarray(table.column(column).to_pylist(), object).astype(str)
-            found, codes = np.unique(values, return_inverse=True)
-            if 5 <= len(found) < len(values):
-                return codes
-    return None
+            known, codes = np.unique(values, return_inverse=True)
+            if FEWEST <= len(known) < len(values):
+                found.append(codes)
+    return found or [np.arange(table.num_rows)]
 
 
-def _change(
-    a: Floats, b: Floats, clusters: npt.NDArray[np.int64] | None, seed: int
-) -> dict[str, Any]:
+def _change(a: Floats, b: Floats, factors: Sequence[Codes]) -> dict[str, Any]:
     known = np.isfinite(a) & np.isfinite(b)
     a, b = a[known], b[known]
-    codes = clusters[known] if clusters is not None else np.arange(len(a))
     row: dict[str, Any] = {"n": len(a), "coverage": float(known.mean()) if len(known) else 0.0}
     if len(a) < 2:
         return {**row, "reason": "fewer than two items are known in both runs"}
     both = np.stack([b - a, np.abs(b) - np.abs(a)], axis=1)
-    test = permutation.paired_sign_flip(both, clusters=codes, seed=seed, max_exact=20_000)
-    ends = bootstrap.clustered(both[:, 1], codes, seed=seed, resamples=1_000)
+    moved, size = changes(both, [codes[known] for codes in factors])
     numbers = {
-        "before": a.mean(), "after": b.mean(), "change": test.mean[0], "p": test.p_two_sided[0],
+        "before": a.mean(), "after": b.mean(), "change": moved.value, "p": moved.p,
         "size_before": np.abs(a).mean(), "size_after": np.abs(b).mean(),
-        "size_change": test.mean[1], "p_size": test.p_two_sided[1],
-        "size_low": np.asarray(ends.low), "size_high": np.asarray(ends.high),
+        "size_change": size.value, "p_size": size.p, "size_low": size.low, "size_high": size.high,
     }  # fmt: skip
     return {**row, **{name: float(value) for name, value in numbers.items()}}
+
+
+def changes(values: Floats, factors: Sequence[Codes]) -> list[Estimate]:
+    """Mean change of each column, over every sampled factor at once (`stats.mixed`).
+
+    Items that agree in all factors are averaged first. Where factors have too many levels to hold
+    together, the one with the fewest levels stands for all.
+    """
+    levels = [len(np.unique(codes)) for codes in factors]
+    if len(values) * sum(levels) > MOST_CELLS:
+        factors = [factors[int(np.argmin(levels))]]
+    key = np.stack(factors, axis=1)
+    known, place = np.unique(key, axis=0, return_inverse=True)
+    count = np.bincount(place)
+    means = np.stack([np.bincount(place, column) / count for column in values.T], axis=1)
+    return Design([Factor(codes) for codes in known.T]).estimates(means)
 
 
 def _verdict(change: float, detected: bool) -> str:

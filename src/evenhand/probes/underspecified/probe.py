@@ -89,7 +89,7 @@ class Underspecified(Probe):
     cards: ClassVar = CARDS
     item_shape: ClassVar = ItemShape(
         text=("template", "attribute"), score=("comparative",), choices=("first", "second"),
-        clusters=("template", "first"),
+        clusters=("first", "second", "template"),
     )  # fmt: skip
 
     social_class: Literal["gender", "nationality", "ethnicity", "religion"] = "gender"
