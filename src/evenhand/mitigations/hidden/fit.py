@@ -77,17 +77,19 @@ class FittedHidden(Proved):
 
     def _readable(self, row: Mapping[str, Any]) -> Finding:
         settings, where = self.settings, str(row["layer"])
+        axis = Path(settings.axis).name
+        low, high = chance_interval(row["test_after"], row["test_n"])
         return Finding(
             id=f"{settings.label}/readable/{where}", probe=settings.label, metric="readable",
             value=row["test_after"], ideal=row["test_chance"], floor=row["test_chance_high"],
-            n=row["test_n"], attribute=settings.axis, model=self.base.name,
+            low=low, high=high, n=row["test_n"], attribute=axis, model=self.base.name,
             sentence=(
-                f"A fresh classifier reads {settings.axis} off {where} in "
+                f"A fresh classifier reads {axis} off {where} in "
                 f"{row['test_before']:.0%} of held-out texts before, {row['test_after']:.0%} "
                 f"after (chance {row['test_chance']:.0%}); fitted on such texts itself, in "
                 f"{row['relearned_after']:.0%}."
             ),
-            method="logistic classifier on held-out frames; the floor is the end of chance's range",
+            method="logistic classifier on held-out frames, binomial ranges; floor: end of chance's",
         )  # fmt: skip
 
 
