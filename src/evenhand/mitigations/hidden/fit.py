@@ -89,7 +89,7 @@ class FittedHidden(Proved):
                 f"after (chance {row['test_chance']:.0%}); fitted on such texts itself, in "
                 f"{row['relearned_after']:.0%}."
             ),
-            method="logistic classifier on held-out frames, binomial ranges; floor: end of chance's",
+            method="logistic classifier on held-out frames; binomial range; floor: chance's end",
         )  # fmt: skip
 
 
