@@ -29,8 +29,9 @@ def fair(rng: np.random.Generator, block: terms.Block) -> np.ndarray:
     own = rng.normal(0, WORD / np.sqrt(2), (len(block.groups) or 1, width))
     for row in block.terms:
         together = rng.normal(0, ROW) * sign + rng.normal(0, NOISE, width)
+        apart = TERM * np.exp(rng.normal(0, 0.4))  # some rows lie further apart than others
         for place in range(len(row)):
-            term = rng.normal(0, TERM) * sign + rng.normal(0, TEXT, frames.max() + 1)[frames]
+            term = rng.normal(0, apart) * sign + rng.normal(0, TEXT, frames.max() + 1)[frames]
             mine = own[place if block.groups else 0]
             out.append(words + together + term + mine + rng.normal(0, NOISE, width))
     return np.concatenate(out)

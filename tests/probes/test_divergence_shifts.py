@@ -37,7 +37,9 @@ def test_controls_in_rows_of_two_join_the_spread_of_terms() -> None:
     own, other = z[:, 0] - z[:, 1], neutral[:, 0] - neutral[:, 1]
     pooled = (((own - own.mean()) ** 2).sum() + (other**2).sum()) / (4 + 9)
     assert found.error == pytest.approx(np.sqrt(pooled / 5))
-    assert found.freedom == 13
+    squares = [((own - own.mean()) ** 2).sum() / 2, *(other**2 / 2)]
+    uneven = sum(s**2 / (f + 2) for s, f in zip(squares, [4] + [1] * 9))
+    assert found.freedom == pytest.approx(min(13, sum(squares) ** 2 / uneven))
 
 
 def test_a_crossed_table_is_the_two_way_analysis_of_variance() -> None:
@@ -88,7 +90,7 @@ def test_equal_scores_are_no_difference_rather_than_rounding() -> None:
 def test_placebos_need_control_rows_wide_enough() -> None:
     y = np.zeros((3, 4, 6))
     narrow = shifts.Scores(y, (np.zeros((3, 6)),) * 9, 3)
-    assert shifts.neutral_swaps(narrow, shifts.comparisons(4), "w", 0).tests == 0
+    assert shifts.neutral_swaps(narrow, shifts.comparisons(4), "w", [0]).tests == 0
 
 
 def test_the_default_asks_no_more_than_it_may() -> None:

@@ -159,9 +159,9 @@ def placebos(asked: Sequence[Asked], seed: int) -> tuple[Placebo, ...]:
         shifts.neutral_swaps(
             a.scores, a.weights,
             f"control terms in the place of {_plain(a.axis.name)} terms ({a.listed.name})",
-            seed,
+            [seed, number],
         )
-        for a in asked
+        for number, a in enumerate(asked)
         if a.listed.judged
     )  # fmt: skip
 

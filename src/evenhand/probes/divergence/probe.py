@@ -55,9 +55,7 @@ class Divergence(Probe):
         text=("text",), answer=("word",), score=("shift",), clusters=("term", "prompt")
     )
 
-    axes: tuple[str, ...] = Field(
-        ("gender", "gender_identity", "religion", "race"), min_length=1
-    )
+    axes: tuple[str, ...] = Field(("gender", "gender_identity", "religion", "race"), min_length=1)
     prompts: int = Field(4, ge=1)
     words: int = Field(8, ge=2)
     file: str | None = None

@@ -83,10 +83,14 @@ class Scores:
 
 @dataclass(frozen=True)
 class Spread:
-    """Mean squares and their degrees of freedom: of terms within rows, and of terms by words."""
+    """Mean squares and their degrees of freedom: of terms within rows, and of terms by words.
+
+    Rows differ in how far their terms lie apart, so a mean of their squares has fewer degrees of
+    freedom than terms: (sum S_i)^2 / sum S_i^2 / (f_i + 2), which is sum f_i when they are alike.
+    """
 
     terms: float
-    terms_freedom: int
+    terms_freedom: float
     noise: float
     noise_freedom: int
 
@@ -102,15 +106,18 @@ def spread_of(scores: Scores) -> Spread:
     group = group - group.mean(axis=0, keepdims=True)
     rows, groups, words = scores.groups.shape
     parts = [group.reshape(-1, words), *(c - c.mean(axis=0) for c in scores.controls)]
-    freedom = (rows - 1) * (groups - 1) + sum(len(c) - 1 for c in scores.controls)
-    left = np.concatenate(parts)
-    squares = float((scores.values(left) ** 2).sum())
-    alone, each = scores.leave()
-    inside = freedom * each
-    noise = float(((left @ alone) ** 2).sum())
+    each = np.asarray([(rows - 1) * (groups - 1), *(len(c) - 1 for c in scores.controls)])
+    freedom = int(each.sum())
+    if not freedom:
+        return Spread(float("nan"), 0.0, 0.0, 0)
+    squares = np.asarray([(scores.values(part) ** 2).sum() for part in parts])
+    uneven = float((squares**2 / (each + 2)).sum())
+    alike = float(squares.sum()) ** 2 / uneven if uneven else freedom
+    alone, left = scores.leave()
+    noise = float(((np.concatenate(parts) @ alone) ** 2).sum())
     return Spread(
-        squares / freedom if freedom else float("nan"), freedom,
-        noise / inside if inside else 0.0, inside,
+        float(squares.sum()) / freedom, min(float(freedom), max(1.0, alike)),
+        noise / (freedom * left) if left else 0.0, freedom * left,
     )  # fmt: skip
 
 
@@ -193,7 +200,7 @@ def row_shifts(scores: Scores, weights: Floats) -> Floats:
 
 
 def neutral_swaps(
-    scores: Scores, weights: Floats, what: str, seed: int, splits: int = SPLITS
+    scores: Scores, weights: Floats, what: str, seed: Sequence[int], splits: int = SPLITS
 ) -> Placebo:
     """Control terms put in place of the groups' at random: there is nothing to find.
 
@@ -205,7 +212,7 @@ def neutral_swaps(
     size = min(rows, len(able) - 2)
     if size < 2 or not min(scores.words):
         return Placebo(what, 0, 0)
-    rng = np.random.default_rng([seed, 11])
+    rng = np.random.default_rng([*seed, 11])
     alarms = 0
     for _ in range(splits):
         order = rng.permutation(len(able))

@@ -150,7 +150,7 @@ def material(
     (('woman', 'man'), 42, ['valence', 'jobs', 'grammar'])
     """
     source = load(lexicon)
-    chosen = tuple(_axis(source, name) for name in axes)
+    chosen = tuple(_axis(source, name) for name in dict.fromkeys(axes))
     neutral, words_of = load(controls), load(lists)
     forms = neutral.table("forms")
     names = dict.fromkeys(name for axis in chosen for name in axis.lists)
