@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -174,10 +174,10 @@ def compare(
     ]  # fmt: skip
     n = shown[used].sum(axis=0).astype(np.int64)
     order = np.argsort(-np.where(np.isnan(found.rd), -np.inf, found.rd), kind="stable")
-    rows = [
-        replace(WordRow(counts.words[i], int(n[i]), *(float(v[i]) for v in numbers)), beyond=made)
-        for i, made in ((i, beyond[i]) for i in order)
-    ]
+    rows = []
+    for i in order:
+        told: list[Any] = [counts.words[i], int(n[i]), *(float(v[i]) for v in numbers), beyond[i]]
+        rows.append(WordRow(*told))
     clusters = _clusters(values, in_a, settings)
     return Compared(rows, clusters, method, n_partitions, reason, typical)
 
