@@ -26,7 +26,8 @@ import numpy.typing as npt
 from evenhand.metrics.sodapop import Floats, success_rate
 from evenhand.probes.base import Placebo
 from evenhand.probes.discovery.counts import WordCounts
-from evenhand.stats.estimate import NAN, Estimate, detectable_t
+from evenhand.probes.shared.reach import detectable
+from evenhand.stats.estimate import NAN, Estimate
 from evenhand.stats.multiple import benjamini_hochberg
 from evenhand.stats.two_groups import Contrasts, group_contrasts
 
@@ -141,18 +142,11 @@ def pair_rows(rates: Floats, in_a: Marks, why: str = "") -> list[Tested]:
 def corrected(rows: Sequence[Tested], rate: float) -> list[Tested]:
     """The same with q over all of them, and what is detectable among so many."""
     p = [row.p for row in rows]
-    share = rate / max(1, sum(value == value for value in p))
+    tests = sum(value == value for value in p)
     return [
-        replace(row, q=float(q), detectable=_detectable(row, share))
+        replace(row, q=float(q), detectable=detectable(row.error, row.freedom, tests, rate))
         for row, q in zip(rows, benjamini_hochberg(p))
     ]
-
-
-def _detectable(row: Tested, share: float) -> float:
-    if not (row.error > 0 and row.freedom >= 1):
-        return NAN
-    # A root of a variance with few degrees of freedom is too small on average, by 1 / (4 f).
-    return detectable_t(row.freedom, share) * row.error * (1 + 1 / (4 * row.freedom))
 
 
 def halves(counts: WordCounts, groups: Sequence[str], seed: int) -> tuple[Placebo, ...]:

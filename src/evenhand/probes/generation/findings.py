@@ -19,6 +19,7 @@ from evenhand.errors import DataError
 from evenhand.probes.base import Placebo
 from evenhand.probes.generation.scorers import LABELS, Scored
 from evenhand.probes.shared.estimates import claim
+from evenhand.probes.shared.reach import detectable
 from evenhand.runs.finding import Finding
 from evenhand.stats import bootstrap
 from evenhand.stats.estimate import Estimate
@@ -98,7 +99,8 @@ def findings(texts: Texts, told: Told) -> list[Finding]:
 
 def estimates(gaps: Floats, family: int = 1, rate: float = ALARM) -> list[Estimate]:
     """t over prompts of each column of mean gaps [prompts, columns]."""
-    return Design([Factor(np.arange(len(gaps)))]).estimates(gaps, family=family, rate=rate)
+    found = Design([Factor(np.arange(len(gaps)))]).estimates(gaps)
+    return [replace(e, detectable=detectable(e.error, e.freedom, family, rate)) for e in found]
 
 
 def _pair(texts: Texts, pair: tuple[str, str, str], told: Told, family: int) -> list[Finding]:
