@@ -162,5 +162,5 @@ def test_a_gap_that_changed_sides_is_not_called_smaller(
 ) -> None:
     from evenhand.probes.discovery.compare import _status
 
-    row = {"d_before": before[0], "q_before": before[1], "d_after": after[0], "q_after": after[1]}
+    row = {"before": before[0], "q_before": before[1], "after": after[0], "q_after": after[1]}
     assert _status({**row, "q": q}, 0.05) == status

@@ -57,3 +57,13 @@ def test_placebos_that_fire_withhold_the_verdict() -> None:
 def test_published_rules_keep_their_own_q() -> None:
     (row,) = decided([finding("a", 0, 9.0, as_published=True, q=0.2)], "mine", 0.05)
     assert (row.q, row.detected) == (0.2, False)
+
+
+def test_tests_that_were_made_but_not_listed_count_in_their_family() -> None:
+    rows = [finding("a", 0, 3.0), finding("b", 0, 3.0)]
+    assert [f.detected for f in decided(rows, "mine", 0.05)] == [True, True]
+    rest = {"a": [0.5] * 40, "c": [0.5]}
+    one, two = decided(rows, "mine", 0.05, unlisted=rest)
+    assert (one.detected, two.detected) == (False, True)
+    alone = decided([rows[1]], "mine", 0.05, unlisted={"b": [1e-6] * 9})[0]
+    assert alone.level == 0.95  # ten of ten were picked

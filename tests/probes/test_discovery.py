@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import zlib
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ import pytest
 from evenhand.errors import EvenhandError
 from evenhand.metrics import sodapop
 from evenhand.models.adapters.scripted import ScriptedModel
-from evenhand.probes.discovery.counts import Shown, count_words
+from evenhand.probes.discovery.counts import Shown, WordCounts, count_words
 from evenhand.probes.discovery.inference import Settings, compare, rates
 from evenhand.probes.discovery.letters import letter_successes
 from evenhand.probes.discovery.probe import Discovery
@@ -59,7 +60,7 @@ def asker(choose, fill=None, folder=None, **options):
 
 def probe(**changes) -> Discovery:
     settings = {
-        "groups": GROUPS, "names": 10, "context_count": 3, "generator": "filler", "keep": 200,
+        "groups": GROUPS, "names": 10, "context_count": 6, "generator": "filler", "keep": 200,
         "distance": 2, "min_count": 10, "resamples": 100, "samples": 19_999, "pool": "common",
     }  # fmt: skip
     return Discovery(**{**settings, **changes})
@@ -70,16 +71,24 @@ def probe(**changes) -> Discovery:
 def test_a_planted_word_is_discovered_at_the_top(pool, pairing):
     names = probe().people()[0][10:]
     made = probe(pool=pool, pairing=pairing).run(asker(chooser(1.2, names)), 0)
-    best = min((f for f in made.findings if f.metric == "d"), key=lambda f: f.q)
+    best = min((f for f in made.findings if f.metric == "d_beyond"), key=lambda f: f.q)
     assert best.attribute == "violent"
     assert best.q < 0.01
     assert best.value < 0  # the second group
     assert "'violent' win more often" in best.sentence
     assert "African American women" in best.sentence
     assert best.low <= best.value <= best.high < 0
+    assert best.generalises_over == ("names", "situations")
+    assert (best.n, best.units) == (6, "situations")
     row = made.tables["words"].to_pylist()[-1]
     assert row["word"] == "violent"
     assert row["rd"] == min(r["rd"] for r in made.tables["words"].to_pylist())
+    assert row["p_names"] < 0.001
+    (example,) = best.examples
+    assert "violent" in example["distractor"]
+    assert example["success"] > example["success_for_the_others"]
+    assert sum(p.tests for p in made.placebos) >= 1_000
+    assert sum(p.alarms for p in made.placebos) <= 0.05 * sum(p.tests for p in made.placebos)
 
 
 def test_all_pairs_of_groups_are_compared_in_one_run():
@@ -90,8 +99,10 @@ def test_all_pairs_of_groups_are_compared_in_one_run():
     assert made.summary["pairs"] == 6
     assert len({r["pair"] for r in made.tables["pairs"].to_pylist()}) == 6
     assert sum(f.metric == "kmeans_accuracy" for f in made.findings) == 6
-    listed = sum(f.metric == "d" for f in made.findings)
+    listed = sum(f.metric == "d_beyond" for f in made.findings)
+    assert listed == 6
     assert made.summary["tests_not_listed"] == made.summary["tests"] - listed
+    assert len(made.unlisted) == made.summary["tests_not_listed"]
 
 
 def test_same_seed_same_findings_and_another_seed_other_distractors():
@@ -137,7 +148,7 @@ def test_interrupted_generation_and_scoring_resume_without_repeating_a_shard(tmp
 
             choose.answer = failing
         ask = asker(choose, fill, tmp_path, shard_rows=256)
-        made = probe(names=6, keep=60, min_count=2)
+        made = probe(names=6, context_count=3, keep=60, min_count=2)
         try:
             return made.run(ask, 0), fill.rows_scored, choose.rows_scored
         except Stop:
@@ -147,7 +158,7 @@ def test_interrupted_generation_and_scoring_resume_without_repeating_a_shard(tmp
     assert stopped is None
     assert filled > 0
     finished, filled_again, chosen_again = run()
-    whole = probe(names=6, keep=60, min_count=2).run(asker(chooser()), 0)
+    whole = probe(names=6, context_count=3, keep=60, min_count=2).run(asker(chooser()), 0)
     assert [f.as_dict() for f in finished.findings] == [f.as_dict() for f in whole.findings]
     assert filled_again < filled + 1
     assert filled_again > 0
@@ -197,7 +208,7 @@ def test_discovery_runs_on_a_chat_model_and_says_what_could_not_be_read():
     names = probe().people()[0]
     model = writes_letters(names[10:], names[:2], lost=0.3)
     made = probe(keep=60, min_count=4).run(asker(model), 0)
-    best = max((f for f in made.findings if f.metric == "d"), key=lambda f: abs(f.value))
+    best = max((f for f in made.findings if f.metric == "d_beyond"), key=lambda f: abs(f.value))
     assert best.attribute == "violent"
     assert best.q < 0.01
     assert any("no letter in" in note for note in made.summary["notes"])
@@ -234,7 +245,10 @@ def test_a_model_without_preference_is_accused_in_at_most_5_percent_of_200_runs(
 def test_a_scripted_model_without_preference_gives_no_finding():
     made = probe().run(asker(chooser()), 0)
     assert made.summary["detected"] == 0
-    assert all("were not seen" in f.sentence for f in made.findings if f.metric == "d")
+    tests = [f for f in made.findings if f.metric in ("d_beyond", "d_typical")]
+    assert tests
+    assert all(f.otherwise.startswith("No difference between names of") for f in tests)
+    assert all(f.q > 0.05 for f in tests)
 
 
 def test_one_context_is_enough_and_intervals_are_said_to_be_over_names(tmp_path):
@@ -243,6 +257,54 @@ def test_one_context_is_enough_and_intervals_are_said_to_be_over_names(tmp_path)
     )
     assert made.summary["contexts"] == 1
     assert "one context" in made.summary["reason"]
+    found = next(f for f in made.findings if f.metric == "d_beyond")
+    assert found.generalises_over == ("names",)
+    assert "in this one situation" in found.otherwise
+    notes = probe(context_count=None, context_ids=("2",)).preview(frozenset({"option"}), 0).notes
+    assert any("about this situation alone" in note for note in notes)
+
+
+def test_too_few_situations_and_names_are_said_before_a_run():
+    notes = probe(context_count=3, names=3).preview(frozenset({"option"}), 0).notes
+    assert any("3 situations are too few" in note and "with 6 situations" in note for note in notes)
+    assert any("3 names in a group are too few" in note for note in notes)
+    enough = probe(context_count=8).preview(frozenset({"option"}), 0).notes
+    assert not any("too few" in note for note in enough)
+
+
+def by_situation(effect, names=10, contexts=8, words=12, seed=0):
+    """Counts in which one word's difference is `effect`, turned round in every other situation."""
+    rng = np.random.default_rng(seed)
+    rates = 0.4 + rng.normal(0, 0.02, (2 * names, contexts, words))
+    rates[:names, :, 0] += np.asarray(effect)
+    shown = np.full(rates.shape, 50.0)
+    return WordCounts(
+        ("A",) * names + ("B",) * names, tuple(map(str, range(2 * names))),
+        tuple(map(str, range(contexts))), tuple(f"w{k}" for k in range(words)), shown,
+        rates * shown, words,
+    )  # fmt: skip
+
+
+def test_what_hangs_on_a_few_situations_is_not_found_though_names_tell_the_groups_apart():
+    few = by_situation([0.4, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.05])
+    word = next(w for w in compare(few, "A", "B", Settings()).words if w.word == "w0")
+    assert word.q < 0.001  # for these situations
+    assert word.beyond.q > 0.2
+    every = by_situation([0.06, 0.04, 0.05, 0.07, 0.03, 0.05, 0.06, 0.05])
+    word = next(w for w in compare(every, "A", "B", Settings()).words if w.word == "w0")
+    assert word.beyond.q < 0.001
+    assert word.beyond.low < 0.05 < word.beyond.high
+
+
+def test_what_all_words_share_is_one_finding_and_not_one_per_word():
+    counts = by_situation(0.0)
+    won = counts.won.copy()
+    won[:10] += 0.1 * 50
+    found = compare(replace(counts, won=won), "A", "B", Settings())
+    assert found.typical.value == pytest.approx(0.1, abs=0.02)
+    assert found.typical.q < 0.001
+    assert min(w.beyond.q for w in found.words) > 0.05
+    assert min(w.d for w in found.words) > 0.05
 
 
 @pytest.mark.parametrize(
@@ -319,8 +381,11 @@ def test_groups_of_unequal_size_and_of_one_name(tmp_path):
     made = probe(groups=("one", "four"), lexicon=str(lexicon), min_count=2).run(asker(chooser()), 0)
     assert "one name" in made.summary["reason"]
     row = made.tables["words"].to_pylist()[0]
-    assert row["p"] >= 0.2
+    assert row["p_names"] >= 0.2
+    assert row["p"] is None or np.isnan(row["p"])
     assert row["low"] is None or np.isnan(row["low"])
+    undefined = next(f for f in made.findings if f.metric == "d")
+    assert "one name" in undefined.reason
 
 
 def test_a_generator_with_another_tokenizer_hands_over_text(tiny):

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pytest
 
 from evenhand.charts.base import About, Chart
 from evenhand.models.adapters.scripted import ScriptedModel
@@ -21,7 +20,8 @@ from evenhand.runner.ask import Ask
 TOLD: dict[str, Any] = {
     "axis": "gender", "accuracy": 0.7, "low": 0.6, "high": 0.8, "p": 0.02, "q": 0.02, "names": 16,
     "by_group": {"a": 0.7, "b": 0.7}, "null_mean": 0.5, "null_p95": 0.6, "folds": 4,
-    "permutations": 99, "train_accuracy": 1.0,
+    "permutations": 99, "train_accuracy": 1.0, "error": 0.05, "freedom": 98, "detectable": 0.2,
+    "p_permuted": 0.02,
 }  # fmt: skip
 
 
@@ -34,9 +34,10 @@ def test_the_rate_is_no_setting() -> None:
     assert strict.model_dump() == probe.model_dump()
 
 
-@pytest.mark.parametrize(("rate", "verb"), [(0.05, "can be told"), (0.01, "was not seen")])
-def test_names_are_told_apart_at_the_suites_rate(rate: float, verb: str) -> None:
-    assert verb in NameStudy().at_rate(rate)._claim(TOLD).sentence
+def test_a_claim_has_a_sentence_for_either_verdict() -> None:
+    found = NameStudy()._claim(TOLD)
+    assert "can be told" in found.sentence
+    assert "was not detected" in found.otherwise
 
 
 def test_swaps_are_hedged_when_they_are_not_detected() -> None:
@@ -68,10 +69,9 @@ def discovered(rate: float) -> tuple[list[str], int]:
 def test_words_are_detected_at_the_suites_rate() -> None:
     sentences, detected = discovered(1.0)
     assert detected == len(sentences) == 4
-    assert all("win more often" in s and "not seen" not in s for s in sentences)
+    assert all("win more often" in s for s in sentences)
     sentences, detected = discovered(0.0)
     assert (detected, len(sentences)) == (0, 1)
-    assert "were not seen to win more often" in sentences[0]
 
 
 def test_the_chart_shows_the_pair_with_most_words_detected_at_that_rate() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -180,6 +180,7 @@ class Audit:
     def _probes(self, writer: RunWriter, facts: dict[str, Any]) -> None:
         claims: list[Finding] = []
         placebos: dict[str, PlaceboRate] = {}
+        unlisted: dict[str, Sequence[float]] = {}
         for entry in self.suite.entries:
             begun = time.monotonic()
             model = self._model_of(entry, facts)
@@ -189,6 +190,7 @@ class Audit:
             ask = self._ask(model, entry, facts)
             measured = entry.probe.at_rate(self.suite.false_discovery_rate).run(ask, self.seed)
             claims += [_labelled(f, entry, model.name) for f in measured.findings]
+            unlisted[entry.label] = measured.unlisted
             if measured.placebos:
                 placebos[entry.label] = placebo_rate(measured.placebos)
             writer.table(entry.label, "items", measured.items)
@@ -208,13 +210,16 @@ class Audit:
             facts["timings"][entry.label] = round(spent, 2)
             writer.facts(facts)
         facts["placebos"] = {label: found.as_dict() for label, found in placebos.items()}
-        writer.findings(self._decided(claims, placebos))
+        writer.findings(self._decided(claims, placebos, unlisted))
 
-    def _decided(self, claims: list[Finding], placebos: Mapping[str, PlaceboRate]) -> list[Finding]:
+    def _decided(
+        self, claims: list[Finding], placebos: Mapping[str, PlaceboRate],
+        unlisted: Mapping[str, Sequence[float]],
+    ) -> list[Finding]:  # fmt: skip
         """The findings with the verdicts of the whole suite, and whether they count."""
         audited = self._load_as(self.model, self.kind).name
         kinds = {entry.label: type(entry.probe) for entry in self.suite.entries}
-        found = decided(claims, audited, self.suite.false_discovery_rate, placebos)
+        found = decided(claims, audited, self.suite.false_discovery_rate, placebos, unlisted)
         return [marked(f, kinds[f.probe], audited) for f in found]
 
     def _ask(self, model: Model, entry: Entry, facts: dict[str, Any]) -> Ask:

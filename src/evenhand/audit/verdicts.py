@@ -48,17 +48,22 @@ def decided(
     audited: str,
     rate: float,
     placebos: Mapping[str, PlaceboRate] | None = None,
+    unlisted: Mapping[str, Sequence[float]] | None = None,
 ) -> list[Finding]:
     """The findings of a suite with q, verdict, interval and sentence.
 
-    Tests about the audited model that are no control and no placebo form one family per probe.
-    What follows a paper's released rules keeps its own q, and a probe that gave a verdict keeps
-    that. Other tests (controls, other models) are
-    corrected within their probe and model.
+    Tests about the audited model that are no control and no placebo form one family per probe,
+    together with the p values of tests that it made and did not list. What follows a paper's
+    released rules keeps its own q, and a probe that gave a verdict keeps that. Other tests
+    (controls, other models) are corrected within their probe and model.
     """
     places = _families(findings, audited)
     own = {k: v for k, v in places.items() if k[1] == "counted"}
-    families = hierarchical([[findings[i].p for i in at] for at in own.values()], rate)
+    rest = unlisted or {}
+    families = hierarchical(
+        [[*(findings[i].p for i in at), *rest.get(label, ())] for (label, _), at in own.items()],
+        rate,
+    )
     share = sum(f.kept for f in families) / max(1, sum(f.simes == f.simes for f in families))
     out = list(findings)
     for (label, _), family in zip(own, families):

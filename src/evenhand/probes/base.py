@@ -77,7 +77,8 @@ class Placebo:
 class Measured:
     """What a probe found: claims, tables for charts and re-analysis, and its items.
 
-    Items too many to hold come as a reader of batches, which can be read once.
+    Items too many to hold come as a reader of batches, which can be read once. `unlisted` are the
+    p values of tests that were made but are too many to be findings: the family counts them.
     """
 
     findings: list[Finding]
@@ -85,6 +86,7 @@ class Measured:
     tables: Mapping[str, pa.Table] = field(default_factory=dict)
     summary: Mapping[str, Any] = field(default_factory=dict)
     placebos: tuple[Placebo, ...] = ()
+    unlisted: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True)

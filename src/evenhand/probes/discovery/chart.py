@@ -27,7 +27,8 @@ def _strongest_pair(rows: list[dict[str, Any]], rate: float) -> str:
 
 
 def words(table: pa.Table, about: About) -> list[Drawn]:
-    rows = [r for r in table.to_pylist() if r.get("p") is not None and r.get("rd") is not None]
+    value = "value" if "value" in table.column_names else "rd"  # rd: runs of earlier versions
+    rows = [r for r in table.to_pylist() if finite(r.get("p")) and finite(r.get(value))]
     if not rows:
         return []
     pair = _strongest_pair(rows, about.rate)
@@ -37,20 +38,22 @@ def words(table: pa.Table, about: About) -> list[Drawn]:
     for row in here:
         row["evidence"] = -math.log10(max(row["q"], 1e-7))
         row["named"] = id(row) in named
-    columns = ("word", "sr_a", "sr_b", "rd", "low", "high", "p", "q", "n")
+    told = dict.fromkeys(("word", "sr_a", "sr_b", "rd", value, "low", "high", "p", "q", "n"))
+    columns = tuple(name for name in told if name in table.column_names)
+    title = f"{'' if value == 'value' else 'relative '}difference of success rates"
     return [
         Chart(
             f"Words of {pair}",
             "Each dot is a word: how much more often its wrong answers win for the first group "
-            "(right) or the second (left), and how sure that is (up).",
-            volcano(here, "rd", "q", "word", "relative difference of success rates"),
+            "(right) or the second (left), beyond the typical word, and how sure that is (up).",
+            volcano(here, value, "q", "word", title),
             columns=columns,
         ),
         Chart(
             f"Least likely by chance: {pair}",
             "Right of the dashed line: the first group. Bars are 95 % intervals over names and "
-            "contexts.",
-            dot_plot(near, "rd", "word", "relative difference of success rates"),
+            "situations.",
+            dot_plot(near, value, "word", title),
             columns=columns,
         ),
     ]
@@ -84,14 +87,14 @@ def changed_words(part: Mapping[str, Any], rate: float) -> list[Drawn]:
     rows = [
         {"word": f"{r['word']} ({r['group_a']} / {r['group_b']})",
          "verdict": VERDICTS[int(not (r["q"] is not None and r["q"] <= rate))],
-         **{k: r[k] for k in ("d_before", "d_after", "change", "low", "high", "q", "status")}}
+         **{k: r[k] for k in ("before", "after", "change", "low", "high", "q", "status")}}
         for r in sorted(told, key=lambda r: r["change"])[:WORDS]
     ]  # fmt: skip
     if not rows:
         return []
     spec = dot_plot(rows, "change", "word", "change of the difference of success rates")
-    caption = "Words detected in either run; bars are 95 % intervals over names and texts."
-    columns = ("word", "status", "d_before", "d_after", "change", "low", "high", "q")
+    caption = "Words detected in either run; bars are 95 % intervals over names and situations."
+    columns = ("word", "status", "before", "after", "change", "low", "high", "q")
     return [Chart(f"Words of {part['label']}", caption, spec, columns)]
 
 

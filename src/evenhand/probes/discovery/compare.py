@@ -1,12 +1,12 @@
 """Discovery before and after a mitigation: the same names and wrong answers, word by word.
 
-For each word w and pair of groups, d(w) = SR(w, a) - SR(w, b). Names are the units: the change of
-each name's success rate is compared between the groups by re-labelling names (shared over words),
-and its interval draws names and contexts with the same weights in both runs.
+The change of each name's success rate in each situation is compared between the groups, over names
+and situations (`word_tests`), so that value, interval and p of a change are of one piece. Words are
+compared with the typical words of the first run, before and after.
 
     persisted   detected in both runs, and the change is not sure
-    shrank      detected before, and |d| is smaller with q <= r
-    grew        |d| is larger with q <= r, and detected after
+    shrank      detected before, and the difference is smaller with q <= r
+    grew        the difference is larger with q <= r, and detected after
     reversed    detected in both runs with opposite signs, and the change has q <= r
     appeared    detected after, not before
     gone        detected before, not after, but the change itself is not sure
@@ -24,10 +24,10 @@ import pyarrow as pa
 
 from evenhand.errors import RunError
 from evenhand.probes.discovery.counts import WordCounts
-from evenhand.probes.discovery.inference import Settings, group_replicates, rates
+from evenhand.probes.discovery.word_tests import cell_rates, pair_tests, typical_words
+from evenhand.runs.finding import NAN
 from evenhand.runs.record import Run
 from evenhand.runs.story import rate_of
-from evenhand.stats import bootstrap, permutation
 from evenhand.stats.multiple import benjamini_hochberg
 
 PROBE = "discovery"
@@ -57,12 +57,12 @@ def counts_of(table: pa.Table) -> WordCounts:
     )  # fmt: skip
 
 
-def paired_words(before: Run, after: Run, label: str = PROBE, seed: int = 0) -> dict[str, Any]:
+def paired_words(before: Run, after: Run, label: str = PROBE) -> dict[str, Any]:
     """What happened to every word of every pair of groups.
 
     Returns:
-        `words` (one row per word and pair: d before and after, change with interval, p, q,
-        status), `counts` of each status, and `clusters` (k-means accuracy before and after).
+        `words` (one row per word and pair: difference before and after, change with interval, p,
+        q, status), `counts` of each status, and `clusters` (k-means accuracy before and after).
 
     Raises:
         RunError: the runs did not show the same names the same wrong answers.
@@ -80,15 +80,8 @@ def paired_words(before: Run, after: Run, label: str = PROBE, seed: int = 0) -> 
             f"compare: {label!r} showed other wrong answers in {after.folder} than in "
             f"{before.folder}. Run both with the same generator, and pool = 'common'."
         )
-    change = rates(two) - rates(one)
-    settings = Settings(seed=seed)
-    drawn = [group_replicates(c, settings) for c in (one, two)]
     known = [_by_word(run, label) for run in (before, after)]
-    rows = [
-        row
-        for a, b in _pairs(known[0])
-        for row in _pair_rows(a, b, one, change, drawn, known, seed)
-    ]
+    rows = [row for pair in _pairs(known[0]) for row in _pair_rows(pair, (one, two), known)]
     q = benjamini_hochberg([r["p"] for r in rows])
     for row, value in zip(rows, q):
         row["q"] = float(value)
@@ -97,7 +90,7 @@ def paired_words(before: Run, after: Run, label: str = PROBE, seed: int = 0) -> 
     for row in rows:
         tally[row["status"]] = tally.get(row["status"], 0) + 1
     order = ("persisted", "shrank", "grew", "reversed", "appeared", "gone", "not detected")
-    rows.sort(key=lambda r: (order.index(r["status"]), -abs(r["d_before"])))
+    rows.sort(key=lambda r: (order.index(r["status"]), -abs(r["before"])))
     return {
         "label": label, "words": rows, "counts": {k: tally.get(k, 0) for k in order},
         "clusters": _clusters(before, after, label),
@@ -114,35 +107,36 @@ def _pairs(known: dict[tuple[str, str, str], Any]) -> list[tuple[str, str]]:
 
 
 def _pair_rows(
-    a: str, b: str, counts: WordCounts, change: Any, drawn: Any, known: Any, seed: int
+    pair: tuple[str, str], counts: tuple[WordCounts, WordCounts], known: Sequence[Any]
 ) -> list[dict[str, Any]]:
-    labels = np.asarray(counts.groups)
-    used = np.flatnonzero((labels == a) | (labels == b))
-    used = np.concatenate([used[labels[used] == a], used[labels[used] == b]])
-    in_a = labels[used] == a
-    usable = ~np.isnan(change[used]).any(axis=0)
-    p = np.full(len(counts.words), np.nan)
-    if usable.any():
-        test = permutation.shared(change[used][:, usable], in_a, samples=19_999, seed=seed)
-        p[usable] = test.p
-    gaps = (drawn[1][a] - drawn[1][b]) - (drawn[0][a] - drawn[0][b])
-    ends = bootstrap.from_replicates(np.full(gaps.shape[1], np.nan), gaps)
+    labels = np.asarray(counts[0].groups)
+    used = np.flatnonzero(np.isin(labels, pair))
+    in_a = labels[used] == pair[0]
+    one, two = (cell_rates(c)[used] for c in counts)
+    typical = typical_words(one, in_a)
+    was, now = (pair_tests(v, in_a, typical).words.value for v in (one, two))
+    change = pair_tests(two - one, in_a, typical).words.estimates()
     rows = []
-    for i, word in enumerate(counts.words):
-        old, new = (k[a, b, word] for k in known)
+    for i, word in enumerate(counts[0].words):
+        old, new = (k[*pair, word] for k in known)
         rows.append({
-            "group_a": a, "group_b": b, "word": word, "n": int(old["n"]),
-            "d_before": old["d"], "d_after": new["d"], "change": new["d"] - old["d"],
-            "low": float(np.asarray(ends.low)[i]), "high": float(np.asarray(ends.high)[i]),
-            "p": float(p[i]), "q_before": old["q"], "q_after": new["q"],
+            "group_a": pair[0], "group_b": pair[1], "word": word, "n": int(old["n"]),
+            "d_before": old["d"], "d_after": new["d"], "before": float(was[i]),
+            "after": float(now[i]), "change": change[i].value, "low": change[i].low,
+            "high": change[i].high, "p": change[i].p, "q_before": _q(old), "q_after": _q(new),
         })  # fmt: skip
     return rows
 
 
+def _q(row: dict[str, Any]) -> float:
+    """q of a word of a run; NaN where it could not be tested."""
+    return NAN if row["q"] is None else float(row["q"])
+
+
 def _status(row: dict[str, Any], rate: float) -> str:
     was, now, sure = (row[k] <= rate for k in ("q_before", "q_after", "q"))
-    smaller = abs(row["d_after"]) < abs(row["d_before"])
-    if was and now and sure and row["d_before"] * row["d_after"] < 0:
+    smaller = abs(row["after"]) < abs(row["before"])
+    if was and now and sure and row["before"] * row["after"] < 0:
         return "reversed"
     if was and sure and smaller:
         return "shrank"

@@ -1,4 +1,4 @@
-"""Two groups of names compared word by word: SR, RD, p, q, intervals, clusters."""
+"""Two groups of names compared word by word: SODAPOP's numbers, the tests, the clusters."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ from evenhand.metrics import sodapop
 from evenhand.metrics.sodapop import Floats
 from evenhand.probes.base import FDR
 from evenhand.probes.discovery.counts import WordCounts
+from evenhand.probes.discovery.word_tests import Tested, cell_rates, corrected, pair_rows
 from evenhand.stats import bootstrap, clustering, permutation
 from evenhand.stats.multiple import benjamini_hochberg
-from evenhand.strict import INLINE
+from evenhand.strict import INLINE, OPTIONAL
 
 RELEASED_RESTARTS = 10
 BLOCK_BYTES = 96 * 2**20
@@ -23,7 +24,12 @@ BLOCK_BYTES = 96 * 2**20
 
 @dataclass(frozen=True)
 class WordRow:
-    """One word; `low` and `high` bound rd, `d_low` and `d_high` bound d."""
+    """One word: SODAPOP's numbers for these situations, and what holds beyond them.
+
+    `p` re-labels names, `low` and `high` bound rd, `d_low` and `d_high` bound d. `beyond` is the
+    verdict over names and situations, beyond the typical word (`word_tests`); as published there
+    is none.
+    """
 
     word: str
     n: int
@@ -40,6 +46,7 @@ class WordRow:
     high: float
     d_low: float
     d_high: float
+    beyond: Tested | None = field(default=None, metadata=OPTIONAL)
 
 
 @dataclass(frozen=True)
@@ -66,18 +73,22 @@ class Clusters:
 
 @dataclass(frozen=True)
 class Compared:
-    """A pair of groups: words by rd downwards (positive leans to group A), and the clusters."""
+    """A pair of groups: words by rd downwards (positive leans to group A), and the clusters.
+
+    `typical` is the difference of the typical word, where words are compared with it.
+    """
 
     words: Sequence[WordRow]
     clustering: Clusters
     p_method: str
     n_partitions: int
     reason: str
+    typical: Tested | None
 
 
 @dataclass(frozen=True)
 class Settings:
-    """How to test and resample."""
+    """How to test and resample; without resamples there are no intervals of rd and d."""
 
     samples: int | None = None
     resamples: int = 1_000
@@ -154,6 +165,8 @@ def compare(
     p, p_max_t, method, n_partitions = _test(values, in_a, settings)
     won, shown = counts.of_names()
     drawn = replicates if replicates is not None else group_replicates(counts, settings)
+    reason = _reason(counts, used, in_a)
+    beyond, typical = _verdicts(counts, used, in_a, settings, reason)
     numbers = [
         found.sr_a, found.sr_b, found.d, found.m, found.rd,
         sodapop.log_odds(won[used], shown[used], in_a), p, p_max_t, benjamini_hochberg(p),
@@ -161,13 +174,29 @@ def compare(
     ]  # fmt: skip
     n = shown[used].sum(axis=0).astype(np.int64)
     order = np.argsort(-np.where(np.isnan(found.rd), -np.inf, found.rd), kind="stable")
-    rows = [WordRow(counts.words[i], int(n[i]), *(float(v[i]) for v in numbers)) for i in order]
+    rows = []
+    for i in order:
+        told: list[Any] = [counts.words[i], int(n[i]), *(float(v[i]) for v in numbers), beyond[i]]
+        rows.append(WordRow(*told))
     clusters = _clusters(values, in_a, settings)
-    return Compared(rows, clusters, method, n_partitions, _reason(counts, used, in_a))
+    return Compared(rows, clusters, method, n_partitions, reason, typical)
+
+
+def _verdicts(
+    counts: WordCounts, used: np.ndarray, in_a: np.ndarray, settings: Settings, reason: str
+) -> tuple[Sequence[Tested | None], Tested | None]:
+    """What each word does beyond the typical one, and the typical one itself."""
+    if settings.as_published or not counts.words:
+        return [None] * len(counts.words), None
+    rows = corrected(
+        pair_rows(cell_rates(counts)[used], in_a, reason if "name" in reason else ""),
+        settings.rate,
+    )
+    return rows, rows[-1] if len(rows) > len(counts.words) else None
 
 
 def _ends(a: Floats, b: Floats, n_a: int, as_published: bool) -> tuple[Any, ...]:
-    """Low and high of the printed RD, then of d."""
+    """Low and high of the printed RD, then of d; NaN without resamples."""
     d = a - b
     rd = sodapop.success_rate(d, (a + b) / 2) * (n_a if as_published else 1)
     unknown = np.full(d.shape[1], np.nan)

@@ -23,6 +23,7 @@ from evenhand.probes.discovery.rows import (
 from evenhand.probes.discovery.trait_suggestions import SuggestTraitsReader
 from evenhand.probes.discovery.traits import TraitsReader
 from evenhand.probes.discovery.validity import ValidityReader
+from evenhand.probes.discovery.word_tests import Tested
 from evenhand.probes.reading import Input, Reader, Resamples, Result, Seed, Shown, number, span
 
 SHOWN = 15
@@ -30,7 +31,11 @@ SHOWN = 15
 
 @dataclass(frozen=True, kw_only=True)
 class DiscoveryResult(Result):
-    """Words by rd downwards (positive leans to group A), clusters, and what was kept."""
+    """Words by rd downwards (positive leans to group A), clusters, and what was kept.
+
+    `p`, `q`, `low` and `high` of a word are SODAPOP's: for these situations. The verdict that
+    reaches beyond them is its `beyond`; `typical` is what wrong answers share, whatever the words.
+    """
 
     group_a: str
     group_b: str
@@ -39,6 +44,7 @@ class DiscoveryResult(Result):
     p_method: str
     n_partitions: int
     reason: str
+    typical: Tested | None
     vocabulary: Sequence[str]
     names: Sequence[str]
     groups: Mapping[str, Sequence[str]]
@@ -57,7 +63,7 @@ class DiscoveryResult(Result):
         ends = rows if len(rows) <= 2 * SHOWN else rows[:SHOWN] + rows[-SHOWN:]
         yield Shown(
             f"{sizes[0]}, positive) against {sizes[1]}): {len(self.vocabulary)} words, "
-            f"p {self.p_method}",
+            f"p {self.p_method}, for these situations",
             ["word", "SR a", "SR b", "RD", "95 % interval", "p", "q", "n"],
             [
                 [r.word, number(r.sr_a), number(r.sr_b), number(r.rd, "+.4f"), span(r.low, r.high),
@@ -65,6 +71,7 @@ class DiscoveryResult(Result):
                 for r in ends
             ],
         )  # fmt: skip
+        yield from self._beyond()
         made = self.clustering
         if made.kmeans_accuracy == made.kmeans_accuracy:
             yield Shown(
@@ -79,6 +86,24 @@ class DiscoveryResult(Result):
         )
         if self.reason:
             yield Shown(f"Note: {self.reason}.")
+
+    def _beyond(self) -> Iterator[Shown]:
+        """The verdict over names and situations, the least likely by chance first."""
+        made = [(r.word, r.beyond) for r in self.words if r.beyond and r.beyond.p == r.beyond.p]
+        made.sort(key=lambda row: row[1].p)
+        rest = [("(typical word)", self.typical)] if self.typical else []
+        if not made:
+            return
+        yield Shown(
+            f"Beyond these situations: t over names{' and situations' if self.contexts > 1 else ''}"
+            f"{', beyond the typical word' if rest else ''} ({len(made)} words)",
+            ["word", "difference", "95 % interval", "p", "q", "situations"],
+            [
+                [word, number(t.value, "+.4f"), span(t.low, t.high), number(t.p, ".2g"),
+                 number(t.q, ".2g"), str(t.situations)]
+                for word, t in [*made[:SHOWN], *rest]
+            ],
+        )  # fmt: skip
 
 
 class DiscoveryReader(Reader):

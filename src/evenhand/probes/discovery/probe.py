@@ -30,6 +30,7 @@ from evenhand.probes.discovery.letters import letter_prompts, letter_requests, l
 from evenhand.probes.discovery.published import neighbours, shuffled
 from evenhand.probes.discovery.rows import RELEASED_MIN_COUNT, read_stop_words
 from evenhand.probes.discovery.score import Pool, option_requests, successes
+from evenhand.probes.shared.reach import least_units, too_few
 from evenhand.requests import FillMask, Generate, LazyRequests, Option, Requests
 from evenhand.runs.compared import Part
 from evenhand.runs.record import Run
@@ -43,6 +44,8 @@ GROUPS = tuple(
     for gender in ("female", "male")
 )
 KEPT_ROWS = 20_000
+WORDS = 30
+"""About how many words a pair of groups is compared by, for what is said before a run."""
 
 
 class Discovery(Probe):
@@ -169,12 +172,30 @@ class Discovery(Probe):
             "the time is for choosing; wrong answers are written first",
             *read.told(),
         ]
+        notes += self._too_small(len(found))
         flagged = sum(bool(c.notes) for c in found)
         if flagged:
             notes.append(f"{flagged} contexts have gendered pronouns (pronouns = {self.pronouns})")
         first = found[0].filled(people[0])
         example = f"{first.context} | {first.question} | {first.answer}"
         return Preview(len(requests), requests, example, tuple(notes))
+
+    def _too_small(self, situations: int) -> list[str]:
+        """What cannot become significant with so few names or situations."""
+        if self.as_published:
+            return []
+        tests = len(self.compared()) * WORDS
+        out = [too_few(situations, "situations", tests, self.rate)]
+        if situations == 1:
+            out = ["one situation: what is found is about this situation alone"]
+        sizes = Counter(self.people()[1]).values()
+        needed = least_units(tests, self.rate) // 2 + 1
+        if min(sizes) < needed:
+            out.append(
+                f"{min(sizes)} names in a group are too few for about {tests:,} tests: take "
+                f"{needed} or more"
+            )
+        return [note for note in out if note]
 
     def _expected(self, context: Context) -> int:
         """About how many wrong answers a context gives, by the length of its right answer."""
@@ -228,7 +249,7 @@ class Discovery(Probe):
         from evenhand.probes.discovery.chart import changed_words
         from evenhand.probes.discovery.compare import paired_words
 
-        found = paired_words(before, after, label, seed)
+        found = paired_words(before, after, label)
         return [Part("discovery", label, found, tuple(changed_words(found, rate_of(before.facts))))]
 
     def _facts(self, read: Reading) -> dict[str, Any]:

@@ -4,7 +4,7 @@
 
 Texts are sampled for every prompt and group with the same random numbers, so that paired texts
 differ through the model alone. A scorer says how each is regarded; differences of shares and of
-scores are tested pair by pair (Liang et al. 2021, Sec. 3.2; Sheng et al. 2019).
+scores are tested over prompts (Liang et al. 2021, Sec. 3.2; Sheng et al. 2019).
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any, ClassVar
 
-import numpy as np
 import pyarrow as pa
 from pydantic import Field
 
@@ -24,16 +23,12 @@ from evenhand.errors import DataError, SpecError
 from evenhand.opening import read_json
 from evenhand.probes.base import Asker, ItemShape, Measured, Preview, Probe
 from evenhand.probes.generation.cards import CARDS
-from evenhand.probes.generation.scorers import Scored, Vader, scorer
+from evenhand.probes.generation.findings import METRICS, Told, findings, halves, judged, shares
+from evenhand.probes.generation.scorers import Vader, scorer
+from evenhand.probes.shared.reach import too_few
 from evenhand.requests import Generate
-from evenhand.runs.finding import Finding
-from evenhand.stats import bootstrap
-from evenhand.stats.multiple import benjamini_hochberg
-from evenhand.stats.permutation import paired_sign_flip
-from evenhand.stats.power import detectable_effect
 from evenhand.words.lexicons.contexts import prompts
 
-SHARES = ("negative", "neutral", "positive")
 TERMS = {
     "gender": {"female": "woman", "male": "man"},
     "religion": {"christian": "Christian", "jewish": "Jew", "muslim": "Muslim"},
@@ -118,7 +113,19 @@ class Generation(Probe):
         self.choose(answers)
         found = self.prompts()
         asked = self.requests(found, seed)
-        return Preview(len(asked), asked, found[0].text)
+        return Preview(len(asked), asked, found[0].text, self._too_small(found))
+
+    def _too_small(self, found: Sequence[Prompt]) -> tuple[str, ...]:
+        """What cannot become significant with so few prompts."""
+        if self.as_published:
+            return ()
+        groups: dict[str, dict[str, set[str]]] = {}
+        for p in found:
+            groups.setdefault(p.axis, {}).setdefault(p.group, set()).add(p.key)
+        pairs = [pair for of in groups.values() for pair in combinations(of.values(), 2)]
+        common = min((len(one & two) for one, two in pairs), default=0)
+        note = too_few(common, "prompts", len(pairs) * len(METRICS), self.rate)
+        return (note,) if note else ()
 
     def within(self, share: float) -> Probe:
         return self.model_copy(update={"draws": max(1, int(self.draws * share))})
@@ -129,8 +136,7 @@ class Generation(Probe):
         found = self.prompts()
         texts = list(ask(self.requests(found, seed), self.name)["text"])
         rows = [p for p in found for _ in range(self.draws)]
-        judged = [first_line(p, t, judge.masks) for p, t in zip(rows, texts)]
-        scored = judge(judged)
+        scored = judge([first_line(p, t, judge.masks) for p, t in zip(rows, texts)])
         items = pa.table(
             {
                 **{n: [getattr(p, n) for p in rows] for n in ("axis", "group", "key", "text")},
@@ -140,78 +146,15 @@ class Generation(Probe):
                 "score": scored.score,
             }
         )
-        findings = self._findings(found, scored, seed, judge.name)
-        shares = _shares(rows, scored)
+        table = judged(found, scored, self.draws, texts)
+        told = Told(judge.name, self.rate, self.as_published, self.resamples, seed)
+        regard = shares(table, scored)
         return Measured(
-            findings, items, {"shares": pa.Table.from_pylist(shares)}, {"shares": shares}
-        )
-
-    def _findings(
-        self, found: Sequence[Prompt], scored: Scored, seed: int, judge: str
-    ) -> list[Finding]:
-        cells = {
-            (p.axis, p.group, p.key): slice(i * self.draws, (i + 1) * self.draws)
-            for i, p in enumerate(found)
-        }
-        rows: list[Finding] = []
-        for axis in dict.fromkeys(p.axis for p in found):
-            groups = list(dict.fromkeys(p.group for p in found if p.axis == axis))
-            keys = list(dict.fromkeys(p.key for p in found if p.axis == axis))
-            for a, b in combinations(groups, 2):
-                common = [k for k in keys if (axis, a, k) in cells and (axis, b, k) in cells]
-                pairs = [(cells[axis, a, k], cells[axis, b, k]) for k in common]
-                rows += self._compare((axis, a, b), pairs, scored, seed, judge)
-        if not rows:
-            return []
-        q = benjamini_hochberg([f.p for f in rows])
-        return [Finding(**{**f.__dict__, "q": float(v)}) for f, v in zip(rows, q)]
-
-    def _compare(
-        self, sides: tuple[str, str, str], pairs: list[tuple[slice, slice]], scored: Scored,
-        seed: int, judge: str,
-    ) -> list[Finding]:  # fmt: skip
-        """Paired differences of shares and of the score, prompts as the sampled unit."""
-        clusters = np.repeat(np.arange(len(pairs)), self.draws)
-        out = []
-        for number, name in enumerate((*SHARES, "score")):
-            value = scored.score if name == "score" else (scored.labels == number).astype(float)
-            gaps = np.concatenate([value[x] - value[y] for x, y in pairs]) if pairs else np.empty(0)
-            out.append(self._finding(sides, name, gaps, clusters, seed, judge))
-        return out
-
-    def _finding(
-        self, sides: tuple[str, str, str], name: str, gaps: np.ndarray, clusters: np.ndarray,
-        seed: int, judge: str,
-    ) -> Finding:  # fmt: skip
-        axis, a, b = sides
-        if len(np.unique(clusters)) < 2:
-            raise DataError(f"generation: {a!r} and {b!r} share fewer than two prompts.")
-        interval = bootstrap.clustered(
-            gaps, clusters, resamples=self.resamples, seed=seed, method="expanded"
-        )
-        test = paired_sign_flip(gaps, clusters=clusters, seed=seed)
-        error = float(np.std([gaps[clusters == c].mean() for c in np.unique(clusters)], ddof=1))
-        what = "mean score" if name == "score" else f"share regarded as {name}"
-        more = "higher" if gaps.mean() > 0 else "lower"
-        return Finding(
-            id=f"generation/{axis}/{a}-{b}/{name}",
-            probe=self.name,
-            metric=f"{name}_difference",
-            value=float(gaps.mean()),
-            low=float(interval.low),
-            high=float(interval.high),
-            p=float(test.p_two_sided[0]),
-            n=len(gaps),
-            groups=(a, b),
-            attribute=f"{axis}: {name}",
-            detectable=float(detectable_effect(error / np.sqrt(len(np.unique(clusters))))),
-            sentence=(
-                f"In texts the model writes, the {what} ({judge}) is {more} for {a!r} than for "
-                f"{b!r} by {abs(gaps.mean()):.2f}."
-            ),
-            method="sign flips and bootstrap over prompts; texts paired by random numbers",
-            as_published=self.as_published,
-            details={"published_form": abs(float(gaps.mean())), "scorer": judge},
+            findings(table, told),
+            items,
+            {"shares": pa.Table.from_pylist(regard)},
+            {"shares": regard},
+            () if self.as_published else halves(table, seed),
         )
 
 
@@ -221,19 +164,6 @@ def first_line(prompt: Prompt, text: str, masked: bool) -> str:
     if masked and prompt.subject and whole.startswith(prompt.subject):
         return MASK + whole[len(prompt.subject) :]
     return whole
-
-
-def _shares(rows: Sequence[Prompt], scored: Scored) -> list[dict[str, Any]]:
-    out = []
-    for axis, group in dict.fromkeys((p.axis, p.group) for p in rows):
-        at = np.asarray([(p.axis, p.group) == (axis, group) for p in rows])
-        labels = scored.labels[at]
-        row: dict[str, Any] = {"axis": axis, "group": group, "n": int(at.sum())}
-        row |= {name: float((labels == i).mean()) for i, name in enumerate(SHARES)}
-        out.append(
-            {**row, "other": float((labels < 0).mean()), "score": float(scored.score[at].mean())}
-        )
-    return out
 
 
 def read_prompts(path: Path) -> list[Prompt]:

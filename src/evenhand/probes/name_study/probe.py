@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any, ClassVar
 
 import numpy as np
@@ -9,16 +10,29 @@ import pyarrow as pa
 from pydantic import Field
 
 from evenhand.errors import SpecError
-from evenhand.probes.base import Asker, Measured, Preview, Probe
+from evenhand.probes.base import Asker, Measured, Placebo, Preview, Probe
 from evenhand.probes.discovery.probe import GROUPS
 from evenhand.probes.name_study.cards import CARDS
+from evenhand.probes.shared.estimates import claim
+from evenhand.probes.shared.reach import detectable, too_few
 from evenhand.requests import Embed
 from evenhand.runs.finding import Finding
+from evenhand.stats.estimate import Estimate
 from evenhand.stats.multiple import benjamini_hochberg
 from evenhand.words.lexicons import groups as find_groups
 from evenhand.words.lexicons.people import Group
-from evenhand.words.names.embedding import name_requests, name_vectors, on_a_plane, predict_groups
+from evenhand.words.names.embedding import (
+    chance_of_halves,
+    name_requests,
+    name_vectors,
+    on_a_plane,
+    predict_groups,
+)
 from evenhand.words.social_iqa import DESCRIBE, read_contexts
+
+LEAST = 3
+"""Names that a group needs."""
+SPLITS = 100
 
 
 class NameStudy(Probe):
@@ -68,7 +82,9 @@ class NameStudy(Probe):
         self.choose(answers)
         people, texts = self.people(), self.texts()
         requests = name_requests([n for n, _ in people], texts)
-        return Preview(len(people), requests, requests.text[0])
+        tests = len(axes_of(people))
+        note = too_few(min(Counter(g.name for _, g in people).values()), "names in a group", tests)
+        return Preview(len(people), requests, requests.text[0], (note,) if note else ())
 
     def run(self, ask: Asker, seed: int) -> Measured:
         self.choose(ask.answers)
@@ -76,7 +92,11 @@ class NameStudy(Probe):
         vectors = name_vectors(ask, [n for n, _ in people], texts)
         rows = [self._axis(vectors, people, axis, seed) for axis in axes_of(people)]
         q = benjamini_hochberg([row["p"] for row in rows])
-        rows = [{**row, "q": float(value)} for row, value in zip(rows, q)]
+        rows = [
+            {**row, "q": float(value),
+             "detectable": detectable(row["error"], row["freedom"], len(rows), self.rate)}
+            for row, value in zip(rows, q)
+        ]  # fmt: skip
         axes = pa.Table.from_pylist([{k: v for k, v in r.items() if k != "by_group"} for r in rows])
         return Measured(
             [self._claim(row) for row in rows],
@@ -99,33 +119,52 @@ class NameStudy(Probe):
         return {"axis": axis, **made}
 
     def _claim(self, row: dict[str, Any]) -> Finding:
-        told = row["q"] <= self.rate
-        verb = "can be told" if told else "was not seen to be told"
-        return Finding(
-            id=f"{self.name}/{row['axis']}",
-            probe=self.name,
-            metric="accuracy",
-            value=row["accuracy"],
-            low=row["low"],
-            high=row["high"],
-            p=row["p"],
+        right = (
+            f"right for {row['accuracy']:.0%} of names left out of training (permuted groups "
+            f"{row['null_mean']:.0%})"
+        )
+        told = "can be told" if row["accuracy"] > row["null_mean"] else "is told worse than chance"
+        found = Estimate(
+            row["accuracy"], row["error"], row["freedom"], row["low"], row["high"], row["p"],
+            row["detectable"], row["names"], row["null_mean"],
+        )  # fmt: skip
+        return claim(
+            f"{self.name}/{row['axis']}",
+            "accuracy",
+            found,
+            sentence=f"The {row['axis']} of a name {told} from the model's vector of it: {right}.",
+            otherwise=(
+                f"That the {row['axis']} of a name can be told from the model's vector of it was "
+                f"not detected: {right}."
+            ),
+            units="names",
+            over=("names",),
             q=row["q"],
-            n=row["names"],
             groups=tuple(row["by_group"]),
             attribute=f"{row['axis']} from vectors of names",
-            ideal=row["null_mean"],
             floor=row["null_p95"],
-            sentence=(
-                f"The {row['axis']} of a name {verb} from the model's vector of it: right for "
-                f"{row['accuracy']:.0%} of names left out of training (permuted groups "
-                f"{row['null_mean']:.0%})."
-            ),
             method=(
-                f"logistic regression, {row['folds']} folds; {row['permutations']} permutations; "
-                "interval over names"
+                f"logistic regression, {row['folds']} folds; t beside {row['permutations']} "
+                "permutations of the groups"
             ),
-            details={"train_accuracy": row["train_accuracy"], "by_group": row["by_group"]},
+            details={
+                "train_accuracy": row["train_accuracy"],
+                "by_group": row["by_group"],
+                "p_permuted": row["p_permuted"],
+            },
         )
+
+    def _placebos(
+        self, vectors: np.ndarray, people: list[tuple[str, Group]], seed: int
+    ) -> tuple[Placebo, ...]:
+        """Random halves of the largest group's names: there is nothing to tell."""
+        sizes = Counter(g.name for _, g in people)
+        group, size = max(sizes.items(), key=lambda row: row[1])
+        if size < 2 * LEAST:
+            return ()
+        mine = vectors[[i for i, (_, g) in enumerate(people) if g.name == group]]
+        alarms, tests = chance_of_halves(mine, folds=self.folds, splits=SPLITS, seed=seed)
+        return (Placebo(f"random halves of the names of {group}", tests, alarms),)
 
     def _map(self, vectors: np.ndarray, people: list[tuple[str, Group]], seed: int) -> pa.Table:
         base = {"name": [n for n, _ in people], "group": [g.name for _, g in people]}

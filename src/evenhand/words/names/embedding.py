@@ -14,7 +14,7 @@ import numpy as np
 
 from evenhand.errors import DataError
 from evenhand.requests import MARKS, Embed, LazyRequests, Requests, Scores
-from evenhand.stats import bootstrap
+from evenhand.stats.estimate import Estimate, estimate
 
 Ask = Callable[[Requests | LazyRequests, str], Scores]
 SLOT = "{name}"
@@ -53,9 +53,10 @@ def predict_groups(
     """Cross-validated accuracy of a logistic regression, against permuted groups.
 
     Each name is predicted once, by a model that has not seen it; folds keep the groups' shares,
-    features are standardised on the training part. The null does the same with permuted groups:
-    p = (1 + number of permuted accuracies at least as large) / (1 + permutations). The interval is
-    over names.
+    features are standardised on the training part. The null does the same with permuted groups. Its
+    spread, or that of so many independent names if larger, is the standard error; interval and p
+    are those of t, so that they agree and p may be smaller than one in so many permutations.
+    `p_permuted` = (1 + number of permuted accuracies at least as large) / (1 + permutations).
 
     >>> x = np.array([[0.0], [0.1], [0.2], [0.3], [5.0], [5.1], [5.2], [5.3]])
     >>> predict_groups(x, list("aaaabbbb"), permutations=19)["accuracy"]
@@ -76,21 +77,55 @@ def predict_groups(
         for _ in range(permutations)
     ])  # fmt: skip
     observed = float(right.mean())
-    within = bootstrap.interval(right.astype(np.float64), seed=seed)
+    found = beside_chance(observed, null, len(labels))
     return {
         "accuracy": observed,
-        "low": float(within.low),
-        "high": float(within.high),
+        "low": found.low,
+        "high": found.high,
+        "error": found.error,
+        "freedom": found.freedom,
         "train_accuracy": train,
         "chance": max(sizes.values()) / len(labels),
         "null_mean": float(null.mean()),
         "null_p95": float(np.quantile(null, 0.95)),
-        "p": float((np.sum(null >= observed) + 1) / (permutations + 1)),
+        "p": found.p,
+        "p_permuted": float((np.sum(null >= observed) + 1) / (permutations + 1)),
         "by_group": {g: float(right[labels == g].mean()) for g in sizes},
         "names": len(labels),
         "folds": parts,
         "permutations": permutations,
     }
+
+
+def beside_chance(observed: float, null: np.ndarray, names: int) -> Estimate:
+    """An accuracy against those of permuted groups, whose mean is what chance gives.
+
+    The permuted mean is itself unsure, so the spread s of B permutations counts as s sqrt(1 + 1/B).
+
+    >>> round(beside_chance(0.9, np.array([0.4, 0.5, 0.6, 0.45, 0.55]), 40).p, 4)
+    0.0119
+    """
+    spread = float(null.std(ddof=1)) * np.sqrt(1 + 1 / len(null))
+    alone = np.sqrt(observed * (1 - observed) / names)
+    chance = float(null.mean())
+    return estimate(observed, max(spread, alone), len(null) - 1, units=names, ideal=chance)
+
+
+def chance_of_halves(
+    vectors: np.ndarray, *, folds: int, splits: int, seed: int
+) -> tuple[int, int]:  # fmt: skip
+    """How many random halves of one group's names were told apart, of how many: a placebo.
+
+    Each split is a permutation of the others, so all of them together are each one's chance.
+    """
+    rng = np.random.default_rng([seed, 7])
+    half = np.arange(len(vectors)) < len(vectors) // 2
+    parts = min(folds, len(vectors) // 2)
+    found = np.asarray([
+        _out_of_fold(vectors, rng.permutation(half), parts, rng)[0].mean() for _ in range(splits)
+    ])  # fmt: skip
+    p = [beside_chance(a, np.delete(found, i), len(half)).p for i, a in enumerate(found)]
+    return sum(value <= 0.05 for value in p), sum(value == value for value in p)
 
 
 def _out_of_fold(

@@ -1,0 +1,61 @@
+"""Can a design reach significance at all? Said before a run, with the smallest that can."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from evenhand.stats.estimate import NAN, detectable_t
+
+MANY = 1e6
+HALF = 2.0
+"""A design that sees only effects so many times those of one with very many units is too small."""
+
+
+def detectable(error: float, freedom: float, tests: int, rate: float = 0.05) -> float:
+    """The effect that is found in 80 of 100 runs as the only true one of so many tests.
+
+    The root of a variance with few degrees of freedom f is too small on average, by about
+    1 / (4 f); that is made good here, where an error stands for what the next run would have.
+
+    >>> round(detectable(1.0, 9, 4), 2)
+    4.17
+    """
+    if not (error > 0 and freedom >= 1):
+        return NAN
+    return detectable_t(freedom, rate / max(1, tests)) * error * (1 + 1 / (4 * freedom))
+
+
+@cache
+def least_units(tests: int, rate: float = 0.05) -> int:
+    """The fewest independent units with which one true effect among so many tests can be told.
+
+    t has a degree of freedom less than there are units. With few of them the effect must be many
+    standard errors large to survive the correction; "can be told" means: at most twice as many as
+    with very many units.
+
+    >>> least_units(1), least_units(12), least_units(600)
+    (4, 5, 9)
+    """
+    share = rate / max(1, tests)
+    enough = HALF * detectable_t(MANY, share)
+    units = 2
+    while detectable_t(units - 1, share) > enough:
+        units += 1
+    return units
+
+
+def too_few(units: int, what: str, tests: int, rate: float = 0.05) -> str:
+    """A warning for people, or nothing where there are enough.
+
+    >>> too_few(5, "prompts", 12), too_few(3, "prompts", 12)[:45]
+    ('', '3 prompts are too few for about 12 tests: a d')
+    """
+    least = least_units(tests, rate)
+    if units >= least:
+        return ""
+    share = rate / max(1, tests)
+    large = [f"{detectable_t(max(1, n - 1), share):.0f}" for n in (units, least)]
+    return (
+        f"{units} {what} are too few for about {tests:,} tests: a difference would have to be "
+        f"{large[0]} standard errors large; with {least} {what} or more, {large[1]}"
+    )
