@@ -27,6 +27,7 @@ KINDS = "evenhand.kinds"
 READERS = "evenhand.readers"
 """Measures from files that belong to no probe."""
 TRAININGS = "evenhand.trainings"
+TASKS = "evenhand.tasks"
 
 BUILT_IN: dict[str, dict[str, str]] = {
     PROBES: {
@@ -72,6 +73,11 @@ BUILT_IN: dict[str, dict[str, str]] = {
         "winobias": "evenhand.train.winobias:WinoBiasReader",
         "gaps": "evenhand.train.gaps:GapsReader",
         "correlation": "evenhand.study.correlation:CorrelationReader",
+    },
+    TASKS: {
+        "erase": "evenhand.mitigations.erasing.task:Erase",
+        "tokens": "evenhand.mitigations.head.looking:Tokens",
+        "context-accuracy": "evenhand.mitigations.head.looking:ContextAccuracy",
     },
     TRAININGS: {
         "span": "evenhand.train.commands.encoders:TrainSpan",

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from evenhand import __version__
+from evenhand import __version__, plugins
 from evenhand.cli import (
     corpus,
     export,
@@ -26,11 +26,6 @@ from evenhand.cli.from_settings import lazy_group
 from evenhand.cli.results import task
 from evenhand.errors import EvenhandError
 
-TASKS = {
-    "erase": "evenhand.mitigations.erasing.task:Erase",
-    "tokens": "evenhand.mitigations.head.looking:Tokens",
-    "context-accuracy": "evenhand.mitigations.head.looking:ContextAccuracy",
-}
 LAZY = {
     "mitigate": "Fit a mitigation, judge it on the same items before and after, save it.",
     "erase": "Erase a label from features (INLP or LEACE) and judge it.",
@@ -43,7 +38,7 @@ LAZY = {
 def _lazy(name: str) -> Callable[..., None] | None:
     from evenhand.cli import mitigate
 
-    return mitigate.command() if name == "mitigate" else task(TASKS, name, name)
+    return mitigate.command() if name == "mitigate" else task(plugins.places(plugins.TASKS), name, name)
 
 
 app = typer.Typer(
