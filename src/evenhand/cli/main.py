@@ -38,7 +38,11 @@ LAZY = {
 def _lazy(name: str) -> Callable[..., None] | None:
     from evenhand.cli import mitigate
 
-    return mitigate.command() if name == "mitigate" else task(plugins.places(plugins.TASKS), name, name)
+    return (
+        mitigate.command()
+        if name == "mitigate"
+        else task(plugins.places(plugins.TASKS), name, name)
+    )
 
 
 app = typer.Typer(
