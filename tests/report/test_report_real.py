@@ -41,7 +41,7 @@ def test_a_real_audit_ends_in_a_report_with_its_numbers_and_charts(
     points = seen.page.eval_on_selector_all(
         ".plot", "plots => plots.map(p => p.querySelectorAll('.mark-symbol.role-mark path').length)"
     )
-    assert points == [4, 3]  # three swaps of gender and all together, three word tests
+    assert points == [2, 3]  # two shifts between women and men, three word tests
     rows = json.loads((run.folder / "findings.json").read_text())["findings"]
     shown = seen.page.eval_on_selector_all(
         "[data-finding]",

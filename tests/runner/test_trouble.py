@@ -65,11 +65,11 @@ def test_too_little_memory_halves_the_batches_and_goes_on(
     usual = Ask(resolve(tiny(kind)))(requests)["logit"]
     model = resolve(tiny(kind))
     fingerprint, budget = model.fingerprint, model.token_budget
-    asked = limited(model, 600, no_memory)
+    asked = limited(model, 300, no_memory)
     ask = Ask(model, tmp_path, shard_rows=200)
     scores = ask(requests)["logit"]
     assert np.allclose(scores, usual, atol=1e-4)
-    assert max(asked) > 600
+    assert max(asked) > 300
     assert ask.counts.smaller_batches >= 1
     assert (model.fingerprint, model.token_budget) == (fingerprint, budget)
     again = Ask(resolve(tiny(kind)), tmp_path, shard_rows=200)
