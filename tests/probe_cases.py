@@ -116,11 +116,13 @@ def _association(folder: Path, rows: Rows) -> dict[str, Any]:
 
 def _seat(folder: Path, rows: Rows) -> dict[str, Any]:
     keys = {"x": "targ1", "y": "targ2", "a": "attr1", "b": "attr2"}
-    made = {
-        keys[k]: {"category": k, "examples": [f"This is {w}." for w in words]}
-        for k, words in _sets(rows).items()
-    }
-    return {"data": _write(folder, "made.jsonl", json.dumps(made)), "tests": ("made",)}
+    for name, form in (("made.jsonl", "{}"), ("sent-made.jsonl", "This is {}.")):
+        made = {
+            keys[k]: {"category": k, "examples": [form.format(w) for w in words]}
+            for k, words in _sets(rows).items()
+        }
+        _write(folder, name, json.dumps(made))
+    return {"data": str(folder), "tests": ("sent-made",)}
 
 
 def _ceat(folder: Path, rows: Rows) -> dict[str, Any]:

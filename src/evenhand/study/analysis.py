@@ -1,6 +1,8 @@
 """Does a metric of the vectors go with the behaviour of what is built on them?
 
-Three numbers stand beside each correlation, because each alone misleads:
+Embeddings of one family of changes are related, so the verdict is over families
+(`stats.families`), and as published over embeddings. Three numbers stand beside each correlation,
+because each alone misleads:
 
 * the correlation inside each family of changes: families on different scales can make, or hide,
   a pooled one;
@@ -54,9 +56,10 @@ def analyse(path: Path, columns: Columns, recipe: Recipe) -> tuple[list[Row], li
     return [replace(row, strata=strata) for row, strata in zip(result.rows, large)], known
 
 
+OVER = ("n_families", "rho_families", "low_families", "high_families", "p_families", "q_families")
 PAIR = (
     "x", "y", "by", "n", "spearman", "low", "high", "p", "q", "pearson", "kendall",
-    "reliability_x", "reliability_y", "ceiling", "reason",
+    "reliability_x", "reliability_y", "ceiling", "reason", *OVER,
 )  # fmt: skip
 TRUST = (
     "column", "by", "noise_sd", "n_replicates", "spread_sd", "n_points", "reliability", "low",

@@ -54,7 +54,7 @@ def _cell(row: Mapping[str, Any], view: str) -> Row:
     }
     return {
         "metric": short(row["x"]), "behaviour": short(row["y"]), "rho": row[view],
-        "q": row["q"], "ceiling": row["ceiling"], "n": row["n"],
+        "q": row.get("q_families", row["q"]), "ceiling": row["ceiling"], "n": row["n"],
         "readable": "noise leaves no room" if weak else "readable",
         **(inside if view == "spearman" else {}),
     }  # fmt: skip
@@ -125,7 +125,7 @@ def _shown(findings: Sequence[Finding]) -> list[Finding]:
 
 
 def _said(finding: Finding) -> str:
-    if finding.detected:
+    if finding.detected is not False:
         return finding.sentence
     return f"{finding.attribute}: no relation detected (Spearman {finding.value:+.2f})."
 

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
 
+from evenhand.probes.shared.estimates import claim
 from evenhand.runs.finding import Finding
+from evenhand.stats.estimate import Estimate
 from evenhand.strict import record
-from evenhand.study.correlation import LOW_CEILING, NO_CEILING, Row, Trust
+from evenhand.study.correlation import LOW_CEILING, NO_CEILING, OverFamilies, Row, Trust
 
 PROBE = "study"
 TASK_WORDS = {"hate_speech": "hate-speech", "coreference": "coreference"}
@@ -17,6 +21,16 @@ FAMILIES = {"balancing": "corpus balancing", "attract_repel": "attract-repel"}
 def findings(pairs: Sequence[Row], known: Sequence[Trust]) -> list[Finding]:
     """One claim per pair of metrics, then one per metric about its reliability."""
     return [_correlation(p) for p in pairs] + [_reliability(r) for r in known]
+
+
+def judged(found: Sequence[Finding], rate: float) -> list[Finding]:
+    """The findings with their verdicts, and the sentences that fit these."""
+    out = []
+    for f in found:
+        verdict = bool(f.q <= rate) if f.q == f.q else None
+        said = f.sentence if verdict else f.otherwise or f.sentence
+        out.append(replace(f, detected=verdict, sentence=said, otherwise=""))
+    return out
 
 
 def metric_words(column: str) -> str:
@@ -34,28 +48,39 @@ def metric_words(column: str) -> str:
 
 def _correlation(pair: Row) -> Finding:
     x, y = metric_words(pair.x), metric_words(pair.y)
-    trust = pair.trust or NO_CEILING
-    return Finding(
-        id=f"{PROBE}/{pair.by}/{pair.x}/{pair.y}",
-        probe=PROBE,
-        metric="spearman",
-        value=pair.spearman,
-        low=pair.low,
-        high=pair.high,
-        p=pair.p,
-        q=pair.q,
-        n=pair.n,
-        detectable=detectable(pair.n),
-        attribute=f"{x} ~ {y}",
-        model=pair.by or "",
-        sentence=_sentence(pair, x, y),
-        reason=pair.reason or "",
-        method="Spearman over embeddings; p by permuted pairings, interval by bootstrap",
-        details={
+    found, trust = pair.families, pair.trust or NO_CEILING
+    place = f"{PROBE}/{pair.by}/{pair.x}/{pair.y}"
+    common: dict[str, Any] = {
+        "attribute": f"{x} ~ {y}",
+        "model": pair.by or "",
+        "details": {
             "x": pair.x, "y": pair.y, "ceiling": trust.ceiling,
             "reliability_x": trust.reliability_x, "reliability_y": trust.reliability_y,
-            "families": record(pair.strata),
+            "families": record(pair.strata), "embeddings": pair.n, "pooled": pair.spearman,
+            "pooled_p": pair.p,
         },
+    }  # fmt: skip
+    if found is None:
+        whole = Estimate(
+            pair.spearman, low=pair.low, high=pair.high, p=pair.p, detectable=detectable(pair.n),
+            units=pair.n, reason=pair.reason or "",
+        )  # fmt: skip
+        return claim(
+            place, "spearman", whole, sentence=_pooled(pair, x, y), otherwise="",
+            units="embeddings", over=(), q=pair.q, as_published=True,
+            method="Spearman over embeddings; p by permuted pairings, interval by bootstrap",
+            **common,
+        )  # fmt: skip
+    inside = Estimate(
+        found.rho_families, low=found.low_families, high=found.high_families, p=found.p_families,
+        detectable=found.detectable_families, units=found.n_families,
+        reason=pair.reason or found.reason_families or "",
+    )  # fmt: skip
+    return claim(
+        place, "spearman", inside, **_sentences(pair, found, x, y), units="families of embeddings",
+        over=("families of embeddings",), q=found.q_families,
+        method="Spearman inside families of embeddings; t over families of Fisher's z",
+        **common,
     )  # fmt: skip
 
 
@@ -73,27 +98,53 @@ def detectable(n: int) -> float:
     return math.tanh((1.959964 + 0.841621) * math.sqrt(1.06 / (n - 3)))
 
 
-def _sentence(pair: Row, x: str, y: str) -> str:
+def _sentences(pair: Row, found: OverFamilies, x: str, y: str) -> dict[str, str]:
+    """The claim over families, and what is said without one."""
+    if math.isnan(found.rho_families):
+        why = pair.reason or found.reason_families
+        sentence = f"{pair.by}: {x} against {y}: undefined, since {why}."
+        return {"sentence": sentence, "otherwise": ""}
+    mean = f"mean Spearman {found.rho_families:+.2f}"
+    over = f"{found.n_families} families of {pair.by} embeddings"
+    beside = f"{_inside(pair)}; over all {pair.n} embeddings {pair.spearman:+.2f}{_room(pair)}."
+    if math.isnan(found.p_families):
+        sentence = f"Whether {x} goes with {y} cannot be told from {over}: {mean} inside them"
+        return {"sentence": f"{sentence}{beside}", "otherwise": ""}
+    way = "rises with" if found.rho_families >= 0 else "falls with"
+    size = f"{mean} [{found.low_families:+.2f}, {found.high_families:+.2f}]{beside}"
+    return {
+        "sentence": f"Inside {over} {x} {way} {y}: {size}",
+        "otherwise": f"Inside {over} no relation of {x} with {y} was detected: {size}",
+    }
+
+
+def _pooled(pair: Row, x: str, y: str) -> str:
     if math.isnan(pair.spearman):
         return f"{pair.by}: {x} against {y}: undefined, since {pair.reason}."
     way = "rises with" if pair.spearman >= 0 else "falls with"
-    text = (
+    return (
         f"Over {pair.n} {pair.by} embeddings {x} {way} {y}: Spearman "
-        f"{pair.spearman:+.2f} [{pair.low:+.2f}, {pair.high:+.2f}]"
+        f"{pair.spearman:+.2f} [{pair.low:+.2f}, {pair.high:+.2f}]{_inside(pair)}{_room(pair)}."
     )
+
+
+def _inside(pair: Row) -> str:
+    """The correlation of each family."""
     inside = [
         f"{FAMILIES.get(s.stratum, s.stratum)} {s.spearman:+.2f}"
         for s in pair.strata
         if not math.isnan(s.spearman)
     ]
-    if inside:
-        text += f"; inside families: {', '.join(inside)}"
+    return f"; inside families: {', '.join(inside)}" if inside else ""
+
+
+def _room(pair: Row) -> str:
+    """What noise between repeated runs leaves room for."""
     ceiling = (pair.trust or NO_CEILING).ceiling
-    if not math.isnan(ceiling):
-        text += f"; noise leaves room for at most {ceiling:.2f}"
-        if ceiling < LOW_CEILING:
-            text += ", so this cannot be told from no relation at all"
-    return text + "."
+    if math.isnan(ceiling):
+        return ""
+    low = ", so this cannot be told from no relation at all" if ceiling < LOW_CEILING else ""
+    return f"; noise leaves room for at most {ceiling:.2f}{low}"
 
 
 def _reliability(row: Trust) -> Finding:

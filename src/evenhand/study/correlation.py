@@ -1,9 +1,11 @@
 """Do two columns of a table rise together: Spearman with p, interval, strata and ceiling.
 
 The study of Kato & Miyao (2024) in general form: one row per model or embedding, columns of
-metrics. Always read the strata beside the pooled number: two families of models on different
-scales can make, or hide, a pooled correlation. And read the ceiling, when there are repeated runs
-of one model: a gap that is mostly run-to-run noise cannot correlate with anything.
+metrics. Models of one family are related, so p and interval of the pooled number hold only where
+rows are independent; with strata the verdict is that over families (`stats.families`): two
+families on different scales can make, or hide, a pooled correlation. And read the ceiling, when
+there are repeated runs of one model: a gap that is mostly run-to-run noise cannot correlate with
+anything.
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ from evenhand.corpora.tables import Labels, Table, read_table
 from evenhand.errors import SpecError
 from evenhand.probes.reading import Input, Names, Reader, Result, Seed, Shown, number, span
 from evenhand.stats.correlation import correlate_table
+from evenhand.stats.families import over_families
 from evenhand.stats.multiple import benjamini_hochberg
 from evenhand.stats.reliability import Reliability, attenuation_ceiling, reliability
 from evenhand.strict import INLINE, OPTIONAL
@@ -58,6 +61,20 @@ NO_CEILING = Ceiling(NAN, NAN, NAN, None)
 
 
 @dataclass(frozen=True)
+class OverFamilies:
+    """The mean correlation inside strata, with strata as the sample: the verdict."""
+
+    n_families: int
+    rho_families: float
+    low_families: float
+    high_families: float
+    p_families: float
+    q_families: float
+    detectable_families: float
+    reason_families: str | None
+
+
+@dataclass(frozen=True)
 class Row:
     """One pair of columns; pairs with an empty cell are left out and counted in `n_missing`."""
 
@@ -77,6 +94,7 @@ class Row:
     n_permutations: int
     reason: str | None
     strata: tuple[Stratum, ...] = ()
+    families: OverFamilies | None = field(default=None, metadata=INLINE)
     trust: Ceiling | None = field(default=None, metadata=INLINE)
 
 
@@ -114,6 +132,8 @@ class CorrelationResult(Result):
                 cells.append(["", "", f"in {part.stratum}", *_cells(part), *none])
         yield Shown("Spearman correlations", head + ["ceiling"] * with_ceiling, cells)
         for row in self.rows:
+            if row.families:
+                yield Shown(f"{row.x} ~ {row.y} {row.by or ''}: {_verdict(row.families)}")
             if row.trust and row.trust.note:
                 yield Shown(f"{row.x} ~ {row.y} {row.by or ''}: {row.trust.note}")
 
@@ -121,6 +141,16 @@ class CorrelationResult(Result):
 def _cells(part: Row | Stratum) -> list[str]:
     interval = span(part.low, part.high)
     return [str(part.n), number(part.spearman, "+.4f"), interval, number(part.p, ".4f")]
+
+
+def _verdict(found: OverFamilies) -> str:
+    if found.reason_families:
+        return f"no verdict ({found.reason_families})"
+    return (
+        f"over {found.n_families} families rho {found.rho_families:+.4f} "
+        f"{span(found.low_families, found.high_families)}, p {found.p_families:.4f}, "
+        f"q {found.q_families:.4f}"
+    )
 
 
 class CorrelationReader(Reader):
@@ -137,7 +167,9 @@ class CorrelationReader(Reader):
     x: Names[str] = Field(description="Columns, separated by commas.")
     y: Names[str] = Field(description="Columns, separated by commas.")
     by: Names[str] = Field((), description="One result for each value of a column (or of several).")
-    strata: str | None = Field(None, description="Also inside each value of a column.")
+    strata: str | None = Field(
+        None, description="Column of families of related rows: inside each, and a verdict over all."
+    )
     replicates: str | None = Field(
         None, description="COLUMN=VALUE of rows that are repeated runs of one model: ceilings."
     )
@@ -169,12 +201,30 @@ class CorrelationReader(Reader):
             trust = _trust(part)
             rows += _rows(part, self.x, self.y, options, trust)
             sources += _trust_rows(name, trust)
+        if self.strata and not self.as_published:
+            rows = over_strata(rows)
         q = benjamini_hochberg([row.p for row in rows])
         return CorrelationResult(
             rows=[replace(row, q=float(value)) for row, value in zip(rows, q, strict=True)],
             reliability=sources if again else None,
             settings=self.only("resamples", "seed", "as_published", "replicates"),
         )
+
+
+def over_strata(rows: Sequence[Row], rate: float = 0.05) -> list[Row]:
+    """The rows with the verdict over their strata, corrected over all rows."""
+    found = [
+        over_families([s.spearman for s in row.strata], [s.n for s in row.strata],
+                      family=len(rows), rate=rate)
+        for row in rows
+    ]  # fmt: skip
+    q = benjamini_hochberg([f.p for f in found])
+    return [
+        replace(row, families=OverFamilies(
+            f.families, f.value, f.low, f.high, f.p, float(value), f.detectable, f.reason or None
+        ))
+        for row, f, value in zip(rows, found, q, strict=True)
+    ]  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

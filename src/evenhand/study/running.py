@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import KW_ONLY, dataclass, field, replace
+from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -190,10 +190,7 @@ class Study:
         writer.table("study", "correlations", analysis.as_table(pairs, analysis.PAIR))
         writer.table("study", "reliability", analysis.as_table(known, analysis.TRUST))
         rate = self.recipe.false_discovery_rate
-        found = claims.findings(pairs, known)
-        writer.findings([
-            replace(f, detected=bool(f.q <= rate)) if f.q == f.q else f for f in found
-        ])  # fmt: skip
+        writer.findings(claims.judged(claims.findings(pairs, known), rate))
         missing = [t.key.strip("/") for t in self.tasks if not self.done(t)]
         facts["probes"] = {"study": self._entry(grid, missing, failures)}
         facts["models"] = {self.recipe.name: {"name": self.recipe.name, "kind": KIND}}

@@ -141,7 +141,7 @@ def _pulled(bench: Bench, out: Path) -> dict[str, Any]:
 
 def measure_vectors(bench: Bench) -> dict[str, Any]:
     """WEAT effect size and RNSB of every test."""
-    options = Options(max_missing=MOST_MISSING, samples=99, resamples=2)
+    options = Options(max_missing=MOST_MISSING, samples=99, placebos=0)
     rows = associate(bench.vectors, choose_tests(bench.recipe.tests), options)
     metrics: dict[str, float | None] = {}
     for row in rows:

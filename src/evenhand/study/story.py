@@ -58,6 +58,9 @@ def answer(findings: Sequence[Finding]) -> str:
     tested = [f for f in correlations(findings) if f.detected is not None]
     hits = [f for f in tested if f.detected]
     if not tested:
+        known = [f for f in correlations(findings) if defined(f.value)]
+        if known:
+            return f"No verdict ({known[0].reason})."
         return "Nothing could be correlated yet: the study has no finished pair of metrics."
     if not hits:
         return f"None did here: no relation was detected in {count(len(tested), 'pair')} tested."
@@ -130,7 +133,7 @@ def sure(findings: Sequence[Finding], rate: float) -> list[str]:
     missed = [f.detectable for f in pairs if f.detected is False and defined(f.detectable)]
     if missed:
         out.append(f"True correlations below {number(max(missed))} may have been missed.")
-    sizes = {f.n for f in pairs}
+    sizes = {int(f.details.get("embeddings", f.n)) for f in pairs}
     if sizes:
         out.append(
             f"Each correlation rests on {max(sizes):,} embeddings of one corpus. A relation that "

@@ -161,7 +161,7 @@ def balanced_amount(before: VectorTable, after: VectorTable, sets: WordSets) -> 
 
 
 def _measured(vectors: VectorTable, asked: VectorMitigation) -> list[dict[str, Any]]:
-    rows = associate(vectors, asked.tests, Options(seed=asked.seed, resamples=0))
+    rows = associate(vectors, asked.tests, Options(seed=asked.seed, placebos=0))
     return [{"test": row.test, **{name: getattr(row, name) for name in NUMBERS}} for row in rows]
 
 

@@ -45,15 +45,20 @@ class AssociationResult(Result):
         rows = [
             [row.test, number(row.effect_size, "+.4f"),
              span(row.effect_size_low, row.effect_size_high, "+.2f"),
-             number(row.p_two_sided, ".4g"), number(row.q, ".4g"), row.p_method or "-",
-             number(row.rnsb, "+.4f"),
+             number(row.p, ".4g"), number(row.q, ".4g"), number(row.percentile, ".0f"),
+             number(row.p_two_sided, ".4g"), row.p_method or "-", number(row.rnsb, "+.4f"),
              f"{len(row.words_used)}/{sum(part.listed for part in row.coverage.values())}"]
             for row in self.tests
         ]  # fmt: skip
         yield Shown(
             f"{read.source}: {read.n_words} words, {read.dimensions} dimensions",
-            ["test", "effect size", "95 % interval", "p", "q", "by", "RNSB", "words"],
+            ["test", "effect size", "95 % interval", "p", "q", "percentile", "p (these words)",
+             "by", "RNSB", "words"],
             rows,
+        )  # fmt: skip
+        yield Shown(
+            "p and interval hold for target and attribute words like these; percentile: among "
+            "random attribute words; p (these words): targets permuted."
         )
         for row in self.tests:
             if row.reason:
@@ -68,7 +73,7 @@ class AssociationResult(Result):
 
 class AssociationReader(Reader):
     name = "association"
-    help = "Associations of word vectors: WEAT and RNSB with exact or seeded p."
+    help = "Associations of word vectors: WEAT and RNSB, with p over words and for these words."
 
     vectors: str | Path | InstanceOf[VectorTable] = Field(
         description="A vector file or folder, or glove-6b-50d."
@@ -95,7 +100,7 @@ class AssociationReader(Reader):
         asked = self.only("raw_norms", "max_missing", "missing", "samples", "seed")
         options = Options(**asked, also=self.also)
         rows = associate(table, choose_tests(self.tests), options)
-        facts = {"resamples": options.resamples, "multiword": options.multiword}
+        facts = {"placebos": options.placebos, "multiword": options.multiword}
         read = VectorsRead(table.source, len(table), table.dimensions)
         return AssociationResult(read, rows, asked | facts)
 

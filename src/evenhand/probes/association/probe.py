@@ -2,8 +2,11 @@
 
 With `templates`, words are embedded inside plain sentences (SEAT, May et al. 2019). A word's
 vector is then the mean of its sentences' unit vectors, and the test is over words: sentences of
-one word are not independent. `as_published` counts every sentence, as SEAT does, and its p values
-are too small for that reason.
+one word are not independent.
+
+The verdict generalises over target and attribute words (`probes.shared.word_effects`); the exact
+permutation p is told as one for these words. It is the verdict in `as_published` only, which also
+counts every sentence as SEAT does, and is too small for both reasons.
 """
 
 from __future__ import annotations
@@ -25,24 +28,32 @@ from evenhand.probes.association.score import (
     Options,
     associate,
     choose_tests,
+    pool,
     table_of,
 )
 from evenhand.probes.base import Asker, Measured, Preview
+from evenhand.probes.shared.estimates import claim
+from evenhand.probes.shared.word_effects import DRAWS, METHOD, OVER, Random, placebos, said
 from evenhand.probes.shared.word_tests import WordTests, lexicons_of
 from evenhand.requests import Embed
 from evenhand.runs.finding import Finding
+from evenhand.stats.clustered_means import with_q
+from evenhand.stats.estimate import Estimate
 from evenhand.strict import plain
 from evenhand.words.lexicons import WordSets
 
 BLEACHED = ("This is {}.", "That is {}.", "There is {}.", "Here is {}.")
 """Sentences that say next to nothing about the word in them."""
+LEAST_POOL = 100
+"""Words that random attribute sets are drawn from, at least."""
 
 
 class Association(WordTests):
     """Do the words of one group lie nearer to one attribute than those of the other?
 
-    Sizes are effect sizes (Caliskan et al. 2017, ddof 0), p values come from all partitions of
-    the target words, or from seeded ones when there are too many.
+    Sizes are effect sizes (Caliskan et al. 2017, ddof 0). p and interval hold for words like
+    these, and beside them stand p for these words (all partitions of the target words, or seeded
+    ones when there are too many) and the percentile among random attribute words.
     """
 
     name: ClassVar[str] = "association"
@@ -93,12 +104,22 @@ class Association(WordTests):
         example = (
             f"{first.name}: {first.x[0]}, ... v {first.y[0]}, ... | {first.a[0]}, {first.b[0]}"
         )
-        return Preview(len(sets), Embed(self._texts(_words(sets))), example)
+        short = [t.name for t in sets if min(len(getattr(t, key)) for key in SETS) < 2]
+        notes = tuple(f"{name}: a set has one word, so there will be no verdict" for name in short)
+        return Preview(len(sets), Embed(self._texts(self._asked(sets))), example, notes)
+
+    def _asked(self, sets: list[WordSets]) -> list[str]:
+        """Words of the tests, then enough others to draw random attribute sets from."""
+        if self.as_published:
+            return _words(sets)
+        wanted = max(LEAST_POOL, 4 * max(len(test.a) + len(test.b) for test in sets))
+        wide = pool()
+        return list(dict.fromkeys([*_words(sets), *wide[:: max(1, len(wide) // wanted)]]))
 
     def run(self, ask: Asker, seed: int) -> Measured:
         self.choose(ask.answers)
         sets = self.word_sets()
-        words = _words(sets)
+        words = self._asked(sets)
         vectors = ask(Embed(self._texts(words)), self.name).matrix("vector")
         terms, tests = words, sets
         if self.templates and self.as_published:
@@ -110,17 +131,25 @@ class Association(WordTests):
             table_of([t for t, k in zip(terms, known) if k], vectors[known]),
             tests,
             Options(
-                self.raw_norms, self.max_missing, self.missing, self.samples, seed, multiword=False
+                self.raw_norms, self.max_missing, self.missing, self.samples, seed,
+                multiword=False, placebos=0 if self.as_published else DRAWS, rate=self.rate,
             ),
-        )
+        )  # fmt: skip
+        if self.as_published:
+            rows = with_q(rows, [row.p_two_sided for row in rows])
         claims = [self._claim(row, test) for row, test in zip(rows, tests)]
-        items = pa.table({"word": terms, "known": known})
+        own = {w for test in tests for key in SETS for w in getattr(test, key)}
+        items = pa.table({"word": terms, "known": known, "placebo": [t not in own for t in terms]})
         told = (plain(row) for row in rows)
         flat = [{k: v for k, v in r.items() if not isinstance(v, (list, dict))} for r in told]
-        summary = {"tests": len(rows), "words": len(words), "words_known": int(known.sum())}
+        listed = _words(sets)
+        there = sum(bool(k) for t, k in zip(terms, known) if t in own)
+        summary = {"tests": len(rows), "words": len(listed), "words_known": there}
         if self.templates:
-            summary["sentences"] = len(words) * len(self.sentences)
-        return Measured(claims, items, {"tests": pa.Table.from_pylist(flat)}, summary)
+            summary["sentences"] = len(listed) * len(self.sentences)
+        drawn = [Random(row.percentile, row.n_random, row.random_alarms) for row in rows]
+        tables = {"tests": pa.Table.from_pylist(flat)}
+        return Measured(claims, items, tables, summary, placebos(drawn))
 
     def _texts(self, words: list[str]) -> list[str]:
         """What is embedded: the words, or every word in every sentence."""
@@ -133,34 +162,31 @@ class Association(WordTests):
         return replace(test, x=x, y=y, a=a, b=b)
 
     def _claim(self, row: AssociationRow, test: WordSets) -> Finding:
-        size = row.effect_size
-        x, y, a, b = row.x_label, row.y_label, row.a_label, row.b_label
-        near, far = (a, b) if not size < 0 else (b, a)
-        sentence = (
-            f"Words for {x} lie nearer to {near} than to {far}, compared with words for {y}."
-            if size == size
-            else f"{test.name} could not be computed."
-        )
-        listed = sum(len(getattr(test, key)) for key in SETS)
-        return Finding(
-            id=f"association/{'sentences/' if self.templates else ''}{row.test}",
-            probe=self.name,
-            metric="effect_size",
-            value=size,
-            low=row.effect_size_low,
-            high=row.effect_size_high,
-            p=row.p_two_sided,
+        x, y, a, b = labels = (row.x_label, row.y_label, row.a_label, row.b_label)
+        published, n, why = self.as_published, len(row.words_used), row.reason or ""
+        found = Estimate(row.effect_size, p=row.p_two_sided, units=n, reason=why)
+        if not published:
+            found = Estimate(
+                row.effect_size, row.error, row.freedom, row.effect_size_low,
+                row.effect_size_high, row.p, row.detectable, n, reason=why,
+            )  # fmt: skip
+        return claim(
+            f"association/{'sentences/' if self.templates else ''}{row.test}",
+            "effect_size",
+            found,
+            **said(found, row.test, "words for", labels),
+            units="words",
+            over=() if published else OVER,
             q=row.q,
-            n=len(row.words_used),
-            coverage=len(row.words_used) / listed,
+            coverage=n / sum(len(getattr(test, key)) for key in SETS),
             groups=(x, y),
             attribute=f"{a} / {b}",
-            sentence=sentence,
-            reason=row.reason or "",
             method=self._method(row.p_method, f"{x} and {y}"),
-            as_published=self.as_published,
+            as_published=published,
             control=test.social == "none",
             details={
+                "p_words": row.p_two_sided,
+                "percentile": row.percentile,
                 "rnsb": row.rnsb,
                 "rnsb_kl": row.rnsb_kl,
                 "partitions": row.n_partitions,
@@ -169,11 +195,11 @@ class Association(WordTests):
         )
 
     def _method(self, kind: str | None, groups: str) -> str:
-        units = "words"
-        if self.templates:
-            count = f"{len(self.sentences)} sentences"
-            units = f"sentences ({count} a word)" if self.as_published else f"words in {count} each"
-        return f"{kind} permutation of {groups} {units}, two-sided"
+        count = f"{len(self.sentences)} sentences"
+        if not self.as_published:
+            return f"{METHOD} ({count} each)" if self.templates else METHOD
+        units = f"sentences ({count} a word)" if self.templates else "words"
+        return f"{kind} permutation of {groups} {units}, two-sided: for these words"
 
 
 def _means(vectors: npt.NDArray[np.float64], width: int) -> npt.NDArray[np.float64]:

@@ -1,4 +1,4 @@
-"""WEAT and RNSB of word vectors, with exact or seeded p and full coverage.
+"""WEAT and RNSB of word vectors, with p over words like these, p for these words, and coverage.
 
 What happens when words have no vector is the caller's choice, and coverage is told in any case:
 
@@ -25,10 +25,11 @@ from evenhand.errors import SpecError
 from evenhand.metrics import association as metrics
 from evenhand.models.vectors.files import Found, VectorTable
 from evenhand.probes.association.others import others
+from evenhand.probes.shared.word_effects import DRAWS, Random, among_random, word_effect
 from evenhand.stats.multiple import benjamini_hochberg
 from evenhand.stats.permutation import two_sample
 from evenhand.strict import OPTIONAL
-from evenhand.words.lexicons import WordSets, read_word_sets, weat
+from evenhand.words.lexicons import WordSets, read_word_sets, weat, weat_tests
 
 Floats = npt.NDArray[np.float64]
 
@@ -46,10 +47,11 @@ class Options:
         max_missing: the share of words that any of the four sets may lack.
         missing: what happens then; see the top of this module.
         samples: random partitions when there are more than 200,000, else all are listed.
-        seed: seed of partitions and intervals.
-        resamples: of the interval of the effect size, in which all four sets are samples.
+        seed: seed of partitions and of random attribute words.
         multiword: whether a term of several words may be the mean of its words.
         also: further metrics: "rnd", "mac", "ect", "ripa".
+        placebos: random attribute sets that each test is compared with; 0: none.
+        rate: false-discovery rate that the detectable effect is about.
     """
 
     raw_norms: bool = False
@@ -57,9 +59,10 @@ class Options:
     missing: Missing = "threshold"
     samples: int = 9_999
     seed: int = 0
-    resamples: int = 1_000
     multiword: bool = True
     also: tuple[str, ...] = ()
+    placebos: int = DRAWS
+    rate: float = 0.05
 
 
 @dataclass(frozen=True)
@@ -74,7 +77,12 @@ class Covered:
 
 @dataclass(frozen=True, kw_only=True)
 class AssociationRow:
-    """One test; `effect_size` is ddof 0, `rnsb` the signed two-set form, `q` over all tests."""
+    """One test; `effect_size` is ddof 0, `rnsb` the signed two-set form, `q` over all tests.
+
+    Interval, `p` and `q` hold for target and attribute words like these (two-way variance);
+    `p_right`, `p_left` and `p_two_sided` permute the targets and hold for these words only.
+    `percentile` is the share of random attribute sets with a smaller effect size, in percent.
+    """
 
     test: str
     x_label: str
@@ -86,6 +94,13 @@ class AssociationRow:
     effect_size_low: float = NAN
     effect_size_high: float = NAN
     effect_size_ddof1: float = NAN
+    p: float = NAN
+    error: float = NAN
+    freedom: float = NAN
+    detectable: float = NAN
+    percentile: float = NAN
+    n_random: int = 0
+    random_alarms: int = 0
     p_right: float = NAN
     p_left: float = NAN
     p_two_sided: float = NAN
@@ -135,13 +150,27 @@ def associate(
 ) -> list[AssociationRow]:
     """WEAT and RNSB of each test, q corrected over the tests."""
     chosen = options or Options()
-    vectors.prefetch([word for test in tests for key in SETS for word in getattr(test, key)])
-    rows = [_one(vectors, test, chosen) for test in tests]
-    q = benjamini_hochberg([row.p_two_sided for row in rows])
+    wide = pool() if chosen.placebos else []
+    vectors.prefetch([w for test in tests for key in SETS for w in getattr(test, key)] + wide)
+    around = vectors.find(wide, multiword=False) if wide else None
+    rows = [_one(vectors, test, chosen, around, len(tests)) for test in tests]
+    q = benjamini_hochberg([row.p for row in rows])
     return [replace(row, q=float(value)) for row, value in zip(rows, q, strict=True)]
 
 
-def _one(vectors: VectorTable, test: WordSets, options: Options) -> AssociationRow:
+def pool() -> list[str]:
+    """Words of the ten WEAT tests, from which random attribute words are drawn.
+
+    >>> len(pool()) > 300
+    True
+    """
+    tests = [weat(name) for name in weat_tests("weat")]
+    return list(dict.fromkeys(w for test in tests for key in SETS for w in getattr(test, key)))
+
+
+def _one(
+    vectors: VectorTable, test: WordSets, options: Options, around: Found | None, family: int
+) -> AssociationRow:
     found = {key: vectors.find(getattr(test, key), multiword=options.multiword) for key in SETS}
     reason = _reason(test, found, 1.0 if options.missing == "keep" else options.max_missing)
     missing = [word for key in SETS for word in found[key].missing]
@@ -165,18 +194,34 @@ def _one(vectors: VectorTable, test: WordSets, options: Options) -> AssociationR
     result = metrics.weat(x, y, a, b)
     chance = two_sample(result.s_x, result.s_y, samples=options.samples, seed=options.seed)
     rnsb = metrics.rnsb(x, y, a, b, normalise=not options.raw_norms)
-    low, high = _interval(x, y, a, b, resamples=options.resamples, seed=options.seed)
+    units = [metrics.unit_rows(rows) for rows in (x, y, a, b)]
+    effect = word_effect(*units, size=result.effect_size, family=family, rate=options.rate)
     if math.isnan(result.effect_size):
         reason = "all target words have the same association: no effect size"
-    elif math.isnan(low) and options.resamples > 1:
-        reason = "a set has one word: no interval"
+    elif effect.reason:
+        reason = f"{effect.reason}: no interval"
+    placed = Random()
+    if around is not None:
+        used = {word.lower() for key in SETS for word in found[key].words}
+        other = [k for k, word in enumerate(around.words) if word.lower() not in used]
+        placed = among_random(
+            units[0], units[1], metrics.unit_rows(around.rows[other]), (len(a), len(b)),
+            result.effect_size, draws=options.placebos, seed=options.seed,
+        )  # fmt: skip
     return replace(
         row,
         statistic=result.statistic,
         effect_size=result.effect_size,
-        effect_size_low=low,
-        effect_size_high=high,
+        effect_size_low=effect.low,
+        effect_size_high=effect.high,
         effect_size_ddof1=result.effect_size_ddof1,
+        p=effect.p,
+        error=effect.error,
+        freedom=effect.freedom,
+        detectable=effect.detectable,
+        percentile=placed.percentile,
+        n_random=placed.tests,
+        random_alarms=placed.alarms,
         p_right=chance.p_right,
         p_left=chance.p_left,
         p_two_sided=chance.p_two_sided,
@@ -224,35 +269,3 @@ def _reason(test: WordSets, found: dict[str, Found], max_missing: float) -> str 
                 "Raise the limit with: --max-missing"
             )
     return None
-
-
-def _interval(
-    x: npt.ArrayLike, y: npt.ArrayLike, a: npt.ArrayLike, b: npt.ArrayLike, *,
-    resamples: int, seed: int, level: float = 0.95,
-) -> tuple[float, float]:  # fmt: skip
-    """Percentile interval of the effect size, all four word sets resampled on their own.
-
-    A resample is a vector of counts, so all of them are two matrix products with the cosines.
-    """
-    units = [metrics.unit_rows(rows) for rows in (x, y, a, b)]
-    if min(len(rows) for rows in units) < 2 or resamples < 2:
-        return math.nan, math.nan
-    rng = np.random.default_rng(seed)
-    counts = [
-        rng.multinomial(len(rows), np.full(len(rows), 1 / len(rows)), resamples) / len(rows)
-        for rows in units
-    ]
-    targets = np.concatenate(units[:2])
-    s = targets @ (counts[2] @ units[2] - counts[3] @ units[3]).T  # [words, resamples]
-    n_x, n_y = len(units[0]), len(units[1])
-    w_x, w_y = counts[0].T, counts[1].T
-    mean_x, mean_y = (w_x * s[:n_x]).sum(axis=0), (w_y * s[n_x:]).sum(axis=0)
-    weights = np.concatenate([w_x * n_x, w_y * n_y]) / (n_x + n_y)
-    middle = (weights * s).sum(axis=0)
-    spread = np.sqrt((weights * (s - middle) ** 2).sum(axis=0))
-    defined = spread > 1e-12
-    if defined.mean() < 0.5:
-        return math.nan, math.nan
-    sizes = (mean_x - mean_y)[defined] / spread[defined]
-    low, high = np.quantile(sizes, [(1 - level) / 2, (1 + level) / 2])
-    return float(low), float(high)

@@ -21,7 +21,9 @@ from evenhand.metrics.association import effect_size, unit_rows
 from evenhand.metrics.meta import Combined, effect_variance, random_effects
 from evenhand.opening import lines
 from evenhand.probes.reading import Input, Reader, Result, Shown, listed
+from evenhand.probes.shared.word_effects import Random, among_random, standardised
 from evenhand.probes.shared.word_tests import SetsRow
+from evenhand.stats.crossed import crossed_contrasts
 from evenhand.stats.permutation import two_sample
 from evenhand.stats.power import detectable_effect
 from evenhand.words.lexicons import WordSets
@@ -66,22 +68,34 @@ def read_lines(path: str | Path) -> list[str]:
     return [line.strip() for line in lines(path, "a text corpus") if line.strip()]
 
 
+@dataclass(frozen=True)
+class Drawn:
+    """Effect sizes of draws, combined; `spread` is what one standard deviation is in cosines."""
+
+    combined: Combined
+    spread: float
+
+
 def combined(
     units: Mapping[str, Sequence[Floats]], draws: int, rng: np.random.Generator
-) -> Combined | None:
+) -> Drawn | None:
     """Draw one context per word, `draws` times, and combine; None when no draw is defined."""
-    sizes = []
+    sizes, scales = [], []
     for _ in range(draws):
         rows = {
             key: np.stack([v[rng.integers(len(v))] for v in words]) for key, words in units.items()
         }
         direction = rows["a"].mean(axis=0) - rows["b"].mean(axis=0)
-        sizes.append(effect_size(rows["x"] @ direction, rows["y"] @ direction, ddof=1))
-    known = np.asarray([s for s in sizes if math.isfinite(s)])
-    if not len(known):
+        s_x, s_y = rows["x"] @ direction, rows["y"] @ direction
+        size = effect_size(s_x, s_y, ddof=1)
+        if math.isfinite(size):
+            sizes.append(size)
+            scales.append(1 / float(np.concatenate([s_x, s_y]).std(ddof=1)))
+    if not sizes:
         return None
+    known = np.asarray(sizes)
     variances = effect_variance(known, len(units["x"]), len(units["y"]))
-    return random_effects(known, variances)
+    return Drawn(random_effects(known, variances), 1 / float(np.mean(scales)))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,17 +113,18 @@ class CeatRow(SetsRow):
 
 def score_test(
     test: WordSets, vectors: Mapping[str, Sequence[Floats]], *, max_missing: float = 0.2,
-    draws: int = 1_000, as_published: bool = False, resamples: int = 200, seed: int = 0,
+    draws: int = 1_000, as_published: bool = False, seed: int = 0, family: int = 1,
+    rate: float = 0.05,
 ) -> CeatRow:  # fmt: skip
     """Combined effect size of one test; positive: x leans to a; ideal 0.
 
-    Its interval comes from resampled words, with draws of contexts inside, and p from permuting
-    the words' mean associations between the targets: both stay honest however many contexts are
-    drawn. As published, both come from the meta-analysis, which takes draws for independent
-    studies and makes p as small as one has patience to draw.
+    Its error is that of the difference of the words' mean associations over target and attribute
+    words like these, in the deviations of the draws; p, interval and detectable effect follow
+    from it, however many contexts are drawn. As published, they come from the meta-analysis, which
+    takes draws for independent studies and makes p as small as one has patience to draw.
 
     Args:
-        vectors: word -> its vectors, one per context.
+        vectors: word -> its vectors, one per context; those of other words are random attributes.
     """
     known = {k: [w for w in getattr(test, k) if len(vectors.get(w, ()))] for k in SETS}
     missing = [w for k in SETS for w in getattr(test, k) if not len(vectors.get(w, ()))]
@@ -134,27 +149,33 @@ def score_test(
     found = combined(units, draws, rng)
     if found is None:
         return replace(row, reason="all words have the same association in every draw")
-    row = replace(row, value=found.effect, tau2=found.tau2)
+    size, published = found.combined.effect, found.combined.error
+    row = replace(row, value=size, tau2=found.combined.tau2)
     if as_published:
-        room = 1.96 * found.error
-        error = detectable_effect(found.error)
+        room = 1.96 * published
         return replace(
-            row, low=found.effect - room, high=found.effect + room, p=found.p, detectable=error
-        )
-    means = {k: np.stack([v.mean(axis=0) for v in units[k]]) for k in SETS}
-    direction = means["a"].mean(axis=0) - means["b"].mean(axis=0)
-    s_x, s_y = means["x"] @ direction, means["y"] @ direction
-    p = two_sample(s_x, s_y, seed=seed, statistic="mean-difference").p_two_sided
-    again = []
-    for _ in range(resamples):
-        picked = {k: [v[i] for i in rng.integers(0, len(v), len(v))] for k, v in units.items()}
-        once = combined(picked, max(10, min(50, draws // 20)), rng)
-        if once is not None:
-            again.append(once.effect)
-    if not again:
-        return replace(row, p=p)
-    low, high = map(float, np.quantile(again, (0.025, 0.975)))
-    return replace(row, low=low, high=high, p=p, detectable=detectable_effect(float(np.std(again))))
+            row, low=size - room, high=size + room, p=found.combined.p,
+            detectable=detectable_effect(published),
+        )  # fmt: skip
+    x, y, a, b = (np.stack([v.mean(axis=0) for v in units[k]]) for k in SETS)
+    cosines = np.concatenate([x, y]) @ np.concatenate([a, b]).T
+    theta = crossed_contrasts(cosines[None], len(x), len(a))[0]
+    share = len(x) / len(cosines)
+    effect = standardised(theta, size, found.spread, share, family=family, rate=rate)
+    lean = cosines[:, : len(a)].mean(axis=1) - cosines[:, len(a) :].mean(axis=1)
+    chance = two_sample(lean[: len(x)], lean[len(x) :], seed=seed, statistic="mean-difference")
+    used = {w for k in SETS for w in getattr(test, k)}
+    other = [unit_rows(np.stack(list(v))).mean(axis=0) for w, v in vectors.items()
+             if w not in used and len(v)]  # fmt: skip
+    placed = Random()
+    if other:
+        mean_size = effect_size(lean[: len(x)], lean[len(x) :])
+        placed = among_random(x, y, np.stack(other), (len(a), len(b)), mean_size, seed=seed)
+    return replace(
+        row, low=effect.low, high=effect.high, p=effect.p, error=effect.error,
+        freedom=effect.freedom, detectable=effect.detectable, p_words=chance.p_two_sided,
+        percentile=placed.percentile, n_random=placed.tests, random_alarms=placed.alarms,
+    )  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -18,11 +18,13 @@ from evenhand.probes.association.score import choose_tests
 from evenhand.probes.base import Asker, Measured, Preview
 from evenhand.probes.ceat.cards import CARDS
 from evenhand.probes.ceat.measure import SETS, CeatRow, find_contexts, read_lines, score_test
-from evenhand.probes.shared.claims import claim
+from evenhand.probes.shared.estimates import claim
+from evenhand.probes.shared.word_effects import METHOD, OVER, Random, placebos, said
 from evenhand.probes.shared.word_tests import WordTests, lexicons_of
 from evenhand.requests import Embed
 from evenhand.runs.finding import Finding
 from evenhand.stats.clustered_means import with_q
+from evenhand.stats.estimate import Estimate
 from evenhand.strict import record
 from evenhand.words.lexicons import WordSets
 
@@ -86,7 +88,8 @@ class Ceat(WordTests):
         }
         rows = [
             score_test(t, vectors, max_missing=self.max_missing, draws=self.draws,
-                       as_published=self.as_published, seed=seed)
+                       as_published=self.as_published, seed=seed, family=len(tests),
+                       rate=self.rate)
             for t in tests
         ]  # fmt: skip
         rows = with_q(rows, [row.p for row in rows])
@@ -100,28 +103,34 @@ class Ceat(WordTests):
         absent = sorted(w for w, row in there.items() if not row)
         summary = {"tests": len(rows), "contexts": len(texts), "words_without_context": absent}
         claims = [self._finding(r, t) for r, t in zip(rows, tests)]
-        return Measured(claims, items,
-                        {"tests": pa.Table.from_pylist(flat)}, summary)  # fmt: skip
+        drawn = [Random(row.percentile, row.n_random, row.random_alarms) for row in rows]
+        tables = {"tests": pa.Table.from_pylist(flat)}
+        return Measured(claims, items, tables, summary, placebos(drawn))
 
     def _finding(self, row: CeatRow, test: WordSets) -> Finding:
-        near, far = row.a_label, row.b_label
-        if row.value < 0:
-            near, far = far, near
-        said = (
-            f"{row.test} in context: {row.x_label} lie nearer to {near} than "
-            f"to {far}, compared with {row.y_label}."
-        )
+        published = self.as_published
+        found = Estimate(
+            row.value, row.error, row.freedom, row.low, row.high, row.p, row.detectable, row.n,
+            reason=row.reason or "",
+        )  # fmt: skip
+        labels = (row.x_label, row.y_label, row.a_label, row.b_label)
+        told = said(found, row.test, "words for", labels)
         return claim(
-            row,
-            id=f"ceat/{row.test}",
-            probe=self.name,
-            metric="combined_effect_size",
-            groups=(row.x_label, row.y_label),
+            f"ceat/{row.test}",
+            "combined_effect_size",
+            found,
+            sentence=f"{row.test} in context: {told['sentence']}",
+            otherwise=told["otherwise"] and f"{row.test} in context: {told['otherwise']}",
+            units="words",
+            over=() if published else OVER,
+            q=row.q,
+            coverage=row.n / (row.n + row.n_missing),
+            groups=labels[:2],
             attribute=f"{row.a_label} / {row.b_label}",
-            sentence=said if row.value == row.value else f"{row.test}: not computed.",
-            method="random effects over draws; words resampled and permuted",
-            as_published=self.as_published,
+            method="random effects over draws" + ("" if published else f"; {METHOD}"),
+            as_published=published,
             control=test.social == "none",
+            details={k: v for k, v in record(row).items() if k != "reason"},
         )
 
 

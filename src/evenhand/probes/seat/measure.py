@@ -1,8 +1,9 @@
 """SEAT from its published files: sentences about two targets and two attributes.
 
 The sentences of one word ("This is Amy.", "Amy is here.") say the same thing in other words. The
-word is therefore what is permuted and resampled, where the word lists lie beside the sentences;
-treating sentences as independent, as published, makes p too small.
+word is therefore the unit, where the word lists lie beside the sentences, and the verdict holds
+for target and attribute words like these (`probes.shared.word_effects`). Without word lists there
+is none: sentences as independent draws, as published, make p too small.
 """
 
 from __future__ import annotations
@@ -20,19 +21,26 @@ import numpy.typing as npt
 from evenhand.errors import DataError, SpecError, unknown
 from evenhand.metrics.association import effect_size, unit_rows
 from evenhand.opening import read_json
+from evenhand.probes.shared.word_effects import among_random, word_effect
 from evenhand.probes.shared.word_tests import SetsRow
 from evenhand.stats.permutation import two_sample
-from evenhand.stats.power import detectable_effect
 from evenhand.strict import OPTIONAL
 
 Floats = npt.NDArray[np.float64]
 SETS = {"x": "targ1", "y": "targ2", "a": "attr1", "b": "attr2"}
 SENTENCES = "sent-"
+NO_WORDS = (
+    "which sentences share a word is not known, so they cannot be counted as independent; put the "
+    "word list beside the file, under its name without sent-"
+)
 
 
 @dataclass(frozen=True)
 class SeatTest:
-    """Texts of two targets (x, y) and two attributes (a, b), and the word behind each text."""
+    """Texts of two targets (x, y) and two attributes (a, b), and the word behind each text.
+
+    `by_word`: every text is a word, or its word is known.
+    """
 
     name: str
     texts: Mapping[str, tuple[str, ...]]
@@ -43,7 +51,7 @@ class SeatTest:
 
 @dataclass(frozen=True, kw_only=True)
 class SeatRow(SetsRow):
-    """One test over sentences; `by_word`: words were permuted."""
+    """One test over sentences; `by_word`: words are the units."""
 
     n: int
     reason: str | None = None
@@ -100,29 +108,44 @@ def _test(path: Path) -> SeatTest:
         key: tuple(word_of(text, words[key][1]) if words else text for text in texts)
         for key, (_, texts) in found.items()
     }
-    by_word = words is not None and all(len(set(units[k])) < len(found[k][1]) for k in ("x", "y"))
+    sentences = [t for key, (_, texts) in found.items() for t, u in zip(texts, units[key])
+                 if t == u and t.rstrip().endswith((".", "!", "?"))]  # fmt: skip
     return SeatTest(
         path.stem, {k: v[1] for k, v in found.items()}, units,
-        {k: v[0] for k, v in found.items()}, by_word,
+        {k: v[0] for k, v in found.items()}, not sentences,
     )  # fmt: skip
 
 
 def word_of(text: str, words: Sequence[str]) -> str:
     """The longest of the words that stands in the text, or the text itself.
 
-    Sentences inflect ("daisies", "a child"): a token of nearly the same beginning counts when no
-    word stands there as listed.
+    Sentences inflect ("daisies", "a child"): a plural counts, and a token of nearly the same
+    beginning when no word stands there as listed.
 
-    >>> word_of("These are black people.", ["black", "black people"])
-    'black people'
-    >>> word_of("Those are daisies.", ["rose", "daisy"]), word_of("It is here.", ["rose"])
-    ('daisy', 'It is here.')
+    >>> word_of("These are black women.", ["black", "black woman"])
+    'black woman'
+    >>> word_of("Those are flies.", ["rose", "fly"]), word_of("It is here.", ["rose"])
+    ('fly', 'It is here.')
     """
-    here = [w for w in words if re.search(rf"\b{re.escape(w)}\b", text, re.IGNORECASE)]
+    here = [w for w in words if re.search(rf"\b{_forms(w)}\b", text, re.IGNORECASE)]
     if here:
         return max(here, key=len)
     near = [(k, w) for w in words for t in re.findall(r"\w+", text) if (k := _alike(t, w))]
     return max(near)[1] if near else text
+
+
+def _forms(term: str) -> str:
+    """A pattern of a term in singular or plural: fly and flies, woman and women of color."""
+    return r"\s+".join(_either(word) for word in term.split())
+
+
+def _either(word: str) -> str:
+    plain = re.escape(word)
+    if word.endswith("y"):
+        return f"{plain[:-1]}(?:y|ies)"
+    if word.endswith("man"):
+        return f"{plain[:-2]}[ae]n"
+    return f"{plain}(?:s|es)?"
 
 
 def _alike(token: str, word: str) -> int:
@@ -136,12 +159,13 @@ def _alike(token: str, word: str) -> int:
 
 def score_test(
     test: SeatTest, vectors: Mapping[str, Floats], *, max_missing: float = 0.2,
-    as_published: bool = False, samples: int = 9_999, resamples: int = 1_000, seed: int = 0,
+    as_published: bool = False, samples: int = 9_999, seed: int = 0, family: int = 1,
+    rate: float = 0.05,
 ) -> SeatRow:  # fmt: skip
     """Effect size with interval and p. Ideal 0; positive: x leans to a, y to b; |d| <= 2.
 
     As published (May et al. 2019): every sentence for itself, sample standard deviation, p
-    one-sided to the right.
+    one-sided to the right, no interval.
     """
     known = {k: [t in vectors for t in texts] for k, texts in test.texts.items()}
     n = sum(map(sum, known.values()))
@@ -157,28 +181,38 @@ def score_test(
         lost = flags.count(False)
         if not any(flags) or lost > max_missing * len(flags) + 1e-9:
             return replace(row, reason=f"set {key}: {lost} of {len(flags)} texts have no vector")
-    sets = {}
-    for key, texts in test.texts.items():
-        kept = [t for t, k in zip(texts, known[key]) if k]
-        owners = [u for u, k in zip(test.units[key], known[key]) if k]
-        rows = unit_rows(np.stack([vectors[t] for t in kept]))
-        sets[key] = rows if as_published else word_means(rows, owners)
+    sets = {key: by_words(test, key, vectors, as_published) for key in SETS}
     direction = sets["a"].mean(axis=0) - sets["b"].mean(axis=0)
     s_x, s_y = sets["x"] @ direction, sets["y"] @ direction
     chance = two_sample(s_x, s_y, samples=samples, seed=seed, statistic="mean-difference")
     row = replace(
         row,
         value=effect_size(s_x, s_y, ddof=1 if as_published else 0),
-        p=chance.p_right if as_published else chance.p_two_sided,
         n_units={key: len(rows) for key, rows in sets.items()},
         p_method=chance.method,
+        p_words=chance.p_two_sided,
     )
-    sizes = resampled(sets, resamples, seed)
-    if math.isnan(row.value) or len(sizes) < resamples / 2:
-        reason = "all texts have the same association, or a set has one word"
-        return replace(row, reason=reason)
-    low, high = map(float, np.quantile(sizes, (0.025, 0.975)))
-    return replace(row, low=low, high=high, detectable=detectable_effect(float(sizes.std())))
+    if math.isnan(row.value):
+        return replace(row, reason="all texts have the same association")
+    if as_published:
+        return replace(row, p=chance.p_right)
+    if not test.by_word:
+        return replace(row, reason=NO_WORDS)
+    x, y, a, b = (sets[key] for key in SETS)
+    found = word_effect(x, y, a, b, family=family, rate=rate)
+    return replace(
+        row, low=found.low, high=found.high, p=found.p, error=found.error, freedom=found.freedom,
+        detectable=found.detectable, reason=found.reason or None,
+    )  # fmt: skip
+
+
+def by_words(
+    test: SeatTest, key: str, vectors: Mapping[str, Floats], every_text: bool = False
+) -> Floats:
+    """Unit vectors of a set's texts that have one, averaged over the texts of each word."""
+    kept = [(t, u) for t, u in zip(test.texts[key], test.units[key]) if t in vectors]
+    rows = unit_rows(np.stack([vectors[t] for t, _ in kept]))
+    return rows if every_text else word_means(rows, [u for _, u in kept])
 
 
 def word_means(rows: Floats, owners: Sequence[str]) -> Floats:
@@ -189,22 +223,24 @@ def word_means(rows: Floats, owners: Sequence[str]) -> Floats:
     return np.asarray(sums / np.bincount(codes)[:, None], np.float64)
 
 
-def resampled(sets: Mapping[str, Floats], resamples: int, seed: int) -> Floats:
-    """Effect sizes (ddof 0) with the words of all four sets resampled; undefined ones left out."""
-    if min(map(len, sets.values())) < 2:
-        return np.empty(0)
-    rng = np.random.default_rng(seed)
-    weights = {
-        key: rng.multinomial(len(v), np.full(len(v), 1 / len(v)), resamples) / len(v)
-        for key, v in sets.items()
-    }
-    direction = weights["a"] @ sets["a"] - weights["b"] @ sets["b"]
-    s = {key: sets[key] @ direction.T for key in ("x", "y")}
-    n = {key: len(sets[key]) for key in ("x", "y")}
-    means = {key: (weights[key].T * s[key]).sum(axis=0) for key in ("x", "y")}
-    total = n["x"] + n["y"]
-    middle = sum(n[k] * means[k] for k in ("x", "y")) / total
-    square = sum(n[k] * (weights[k].T * (s[k] - middle) ** 2).sum(axis=0) for k in ("x", "y"))
-    spread = np.sqrt(square / total)
-    good = spread > 1e-12
-    return np.asarray((means["x"] - means["y"])[good] / spread[good], np.float64)
+def with_placebos(
+    rows: Sequence[SeatRow], tests: Sequence[SeatTest], vectors: Mapping[str, Floats], seed: int
+) -> list[SeatRow]:
+    """The rows with their place among random attribute words, drawn from the other tests."""
+    pool: dict[str, Floats] = {}
+    for test in (t for t in tests if t.by_word):
+        for key in SETS:
+            names = sorted({u for t, u in zip(test.texts[key], test.units[key]) if t in vectors})
+            if names:
+                pool |= dict(zip((w.lower() for w in names), by_words(test, key, vectors)))
+    out = []
+    for row, test in zip(rows, tests):
+        used = {word.lower() for units in test.units.values() for word in units}
+        other = [rows for word, rows in pool.items() if word not in used]
+        if not math.isnan(row.p) and other:
+            x, y, a, b = (by_words(test, key, vectors) for key in SETS)
+            found = among_random(x, y, np.stack(other), (len(a), len(b)), row.value, seed=seed)
+            row = replace(row, percentile=found.percentile, n_random=found.tests,
+                          random_alarms=found.alarms)  # fmt: skip
+        out.append(row)
+    return out

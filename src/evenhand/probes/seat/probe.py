@@ -11,12 +11,20 @@ from pydantic import Field
 from evenhand.corpora.tables import find_data
 from evenhand.probes.association.cards import CARDS
 from evenhand.probes.base import Asker, Measured, Preview
-from evenhand.probes.seat.measure import SeatRow, SeatTest, read_tests, score_test
-from evenhand.probes.shared.claims import claim
+from evenhand.probes.seat.measure import (
+    SeatRow,
+    SeatTest,
+    read_tests,
+    score_test,
+    with_placebos,
+)
+from evenhand.probes.shared.estimates import claim
+from evenhand.probes.shared.word_effects import METHOD, OVER, Random, placebos, said
 from evenhand.probes.shared.word_tests import WordTests
 from evenhand.requests import Embed
 from evenhand.runs.finding import Finding
 from evenhand.stats.clustered_means import with_q
+from evenhand.stats.estimate import Estimate
 from evenhand.strict import record
 
 
@@ -58,34 +66,41 @@ class Seat(WordTests):
         vectors = {t: v for t, v, k in zip(texts, rows_of, known) if k}
         rows = [
             score_test(t, vectors, max_missing=self.max_missing, as_published=self.as_published,
-                       samples=self.samples, seed=seed)
+                       samples=self.samples, seed=seed, family=len(found), rate=self.rate)
             for t in found
         ]  # fmt: skip
+        if not self.as_published:
+            rows = with_placebos(rows, found, vectors, seed)
         rows = with_q(rows, [row.p for row in rows])
         flat = [{k: v for k, v in r.items() if not isinstance(v, dict)} for r in record(rows)]
         items = pa.table({"text": texts, "known": known})
         summary = {"tests": len(rows), "texts": len(texts), "texts_known": int(known.sum())}
-        return Measured([self._finding(r) for r in rows], items,
-                        {"tests": pa.Table.from_pylist(flat)}, summary)  # fmt: skip
+        drawn = [Random(row.percentile, row.n_random, row.random_alarms) for row in rows]
+        claims, tables = [self._finding(r) for r in rows], {"tests": pa.Table.from_pylist(flat)}
+        return Measured(claims, items, tables, summary, placebos(drawn))
 
     def _finding(self, row: SeatRow) -> Finding:
-        near, far = row.a_label, row.b_label
-        if row.value < 0:
-            near, far = far, near
-        sentence = (
-            f"{row.test}: sentences about {row.x_label} lie nearer to {near} "
-            f"than to {far}, compared with sentences about {row.y_label}."
-        )
-        unit = "words" if row.by_word and not self.as_published else "sentences"
+        words = not self.as_published and row.by_word
+        n = sum((row.n_units or {}).values()) if words else row.n
+        found = Estimate(
+            row.value, row.error, row.freedom, row.low, row.high, row.p, row.detectable, n,
+            reason=row.reason or "",
+        )  # fmt: skip
+        labels = (row.x_label, row.y_label, row.a_label, row.b_label)
+        told = said(found, row.test, "sentences about", labels)
         return claim(
-            row,
-            id=f"seat/{row.test}",
-            probe=self.name,
-            metric="effect_size",
-            groups=(row.x_label, row.y_label),
+            f"seat/{row.test}",
+            "effect_size",
+            found,
+            sentence=f"{row.test}: {told['sentence']}",
+            otherwise=told["otherwise"] and f"{row.test}: {told['otherwise']}",
+            units="words" if words else "sentences",
+            over=OVER if words else (),
+            q=row.q,
+            coverage=row.n / (row.n + row.n_missing),
+            groups=labels[:2],
             attribute=f"{row.a_label} / {row.b_label}",
-            sentence=sentence if row.value == row.value else f"{row.test} could not be computed.",
-            method=f"{unit} permuted between targets; words of all four sets resampled",
+            method=METHOD if words else "sentences permuted between targets",
             as_published=self.as_published,
             details={k: v for k, v in record(row).items() if k != "reason"},
         )

@@ -15,7 +15,12 @@ from evenhand.words.lexicons.word_sets import WORD_SET_LEXICONS
 
 @dataclass(frozen=True, kw_only=True)
 class SetsRow:
-    """The effect size of one test, ideal 0; positive: x leans to a, y to b."""
+    """The effect size of one test, ideal 0; positive: x leans to a, y to b.
+
+    Interval and p hold for target and attribute words like these; `p_words` permutes the targets
+    and holds for these words only. `percentile` is the share of `n_random` random attribute sets
+    with a smaller effect size, in percent; `random_alarms` of them had p <= 0.05.
+    """
 
     test: str
     x_label: str
@@ -26,7 +31,13 @@ class SetsRow:
     low: float = NAN
     high: float = NAN
     p: float = NAN
+    error: float = NAN
+    freedom: float = NAN
     detectable: float = NAN
+    p_words: float = NAN
+    percentile: float = NAN
+    n_random: int = 0
+    random_alarms: int = 0
 
 
 class WordTests(Probe):
