@@ -81,5 +81,13 @@ def over_families(
     ranks = float((1.06 / (n - 3)).mean())
     spread = max(float(z.var(ddof=1)), SHARE * ranks)
     found = estimate(middle, math.sqrt(spread / k), k - 1, units=k, family=family, rate=rate)
-    value, low, high, seen = map(math.tanh, (found.value, found.low, found.high, found.detectable))
+    # The spread of few families is too small on average (E sd = c4 sigma), and so what it would see.
+    seen_z = found.detectable / _c4(k - 1)
+    value, low, high, seen = map(math.tanh, (found.value, found.low, found.high, seen_z))
     return FamilyCorrelation(value, low, high, found.p, seen, k)
+
+
+def _c4(freedom: int) -> float:
+    """Mean of a sample deviation over the true one, with so many degrees of freedom."""
+    above = math.lgamma((freedom + 1) / 2) - math.lgamma(freedom / 2)
+    return math.sqrt(2 / freedom) * math.exp(above)

@@ -52,9 +52,10 @@ def _cell(row: Mapping[str, Any], view: str) -> Row:
         for n in row
         if n.startswith("spearman_")
     }
+    q = row["q"] if row.get("n_families") is None else row["q_families"]
     return {
         "metric": short(row["x"]), "behaviour": short(row["y"]), "rho": row[view],
-        "q": row.get("q_families", row["q"]), "ceiling": row["ceiling"], "n": row["n"],
+        "q": q, "ceiling": row["ceiling"], "n": row["n"],
         "readable": "noise leaves no room" if weak else "readable",
         **(inside if view == "spearman" else {}),
     }  # fmt: skip

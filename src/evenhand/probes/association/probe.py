@@ -33,7 +33,7 @@ from evenhand.probes.association.score import (
 )
 from evenhand.probes.base import Asker, Measured, Preview
 from evenhand.probes.shared.estimates import claim
-from evenhand.probes.shared.word_effects import DRAWS, METHOD, OVER, Random, placebos, said
+from evenhand.probes.shared.word_effects import DRAWS, METHOD, OVER, placebos, said
 from evenhand.probes.shared.word_tests import WordTests, lexicons_of
 from evenhand.requests import Embed
 from evenhand.runs.finding import Finding
@@ -137,7 +137,7 @@ class Association(WordTests):
         )  # fmt: skip
         if self.as_published:
             rows = with_q(rows, [row.p_two_sided for row in rows])
-        claims = [self._claim(row, test) for row, test in zip(rows, tests)]
+        claims = [self.finding(row, test) for row, test in zip(rows, tests)]
         own = {w for test in tests for key in SETS for w in getattr(test, key)}
         items = pa.table({"word": terms, "known": known, "placebo": [t not in own for t in terms]})
         told = (plain(row) for row in rows)
@@ -147,9 +147,8 @@ class Association(WordTests):
         summary = {"tests": len(rows), "words": len(listed), "words_known": there}
         if self.templates:
             summary["sentences"] = len(listed) * len(self.sentences)
-        drawn = [Random(row.percentile, row.n_random, row.random_alarms) for row in rows]
         tables = {"tests": pa.Table.from_pylist(flat)}
-        return Measured(claims, items, tables, summary, placebos(drawn))
+        return Measured(claims, items, tables, summary, placebos(rows))
 
     def _texts(self, words: list[str]) -> list[str]:
         """What is embedded: the words, or every word in every sentence."""
@@ -161,7 +160,8 @@ class Association(WordTests):
         x, y, a, b = (tuple(self._texts(list(getattr(test, key)))) for key in SETS)
         return replace(test, x=x, y=y, a=a, b=b)
 
-    def _claim(self, row: AssociationRow, test: WordSets) -> Finding:
+    def finding(self, row: AssociationRow, test: WordSets) -> Finding:
+        """What is said of one test."""
         x, y, a, b = labels = (row.x_label, row.y_label, row.a_label, row.b_label)
         published, n, why = self.as_published, len(row.words_used), row.reason or ""
         found = Estimate(row.effect_size, p=row.p_two_sided, units=n, reason=why)

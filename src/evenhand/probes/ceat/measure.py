@@ -174,7 +174,7 @@ def score_test(
     return replace(
         row, low=effect.low, high=effect.high, p=effect.p, error=effect.error,
         freedom=effect.freedom, detectable=effect.detectable, p_words=chance.p_two_sided,
-        percentile=placed.percentile, n_random=placed.tests, random_alarms=placed.alarms,
+        **vars(placed),
     )  # fmt: skip
 
 

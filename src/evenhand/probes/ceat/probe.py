@@ -19,7 +19,7 @@ from evenhand.probes.base import Asker, Measured, Preview
 from evenhand.probes.ceat.cards import CARDS
 from evenhand.probes.ceat.measure import SETS, CeatRow, find_contexts, read_lines, score_test
 from evenhand.probes.shared.estimates import claim
-from evenhand.probes.shared.word_effects import METHOD, OVER, Random, placebos, said
+from evenhand.probes.shared.word_effects import METHOD, OVER, placebos, said
 from evenhand.probes.shared.word_tests import WordTests, lexicons_of
 from evenhand.requests import Embed
 from evenhand.runs.finding import Finding
@@ -102,12 +102,12 @@ class Ceat(WordTests):
         )
         absent = sorted(w for w, row in there.items() if not row)
         summary = {"tests": len(rows), "contexts": len(texts), "words_without_context": absent}
-        claims = [self._finding(r, t) for r, t in zip(rows, tests)]
-        drawn = [Random(row.percentile, row.n_random, row.random_alarms) for row in rows]
+        claims = [self.finding(r, t) for r, t in zip(rows, tests)]
         tables = {"tests": pa.Table.from_pylist(flat)}
-        return Measured(claims, items, tables, summary, placebos(drawn))
+        return Measured(claims, items, tables, summary, placebos(rows))
 
-    def _finding(self, row: CeatRow, test: WordSets) -> Finding:
+    def finding(self, row: CeatRow, test: WordSets) -> Finding:
+        """What is said of one test."""
         published = self.as_published
         found = Estimate(
             row.value, row.error, row.freedom, row.low, row.high, row.p, row.detectable, row.n,

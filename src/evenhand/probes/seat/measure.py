@@ -240,7 +240,6 @@ def with_placebos(
         if not math.isnan(row.p) and other:
             x, y, a, b = (by_words(test, key, vectors) for key in SETS)
             found = among_random(x, y, np.stack(other), (len(a), len(b)), row.value, seed=seed)
-            row = replace(row, percentile=found.percentile, n_random=found.tests,
-                          random_alarms=found.alarms)  # fmt: skip
+            row = replace(row, **vars(found))
         out.append(row)
     return out

@@ -19,7 +19,7 @@ from evenhand.probes.seat.measure import (
     with_placebos,
 )
 from evenhand.probes.shared.estimates import claim
-from evenhand.probes.shared.word_effects import METHOD, OVER, Random, placebos, said
+from evenhand.probes.shared.word_effects import METHOD, OVER, placebos, said
 from evenhand.probes.shared.word_tests import WordTests
 from evenhand.requests import Embed
 from evenhand.runs.finding import Finding
@@ -75,11 +75,11 @@ class Seat(WordTests):
         flat = [{k: v for k, v in r.items() if not isinstance(v, dict)} for r in record(rows)]
         items = pa.table({"text": texts, "known": known})
         summary = {"tests": len(rows), "texts": len(texts), "texts_known": int(known.sum())}
-        drawn = [Random(row.percentile, row.n_random, row.random_alarms) for row in rows]
-        claims, tables = [self._finding(r) for r in rows], {"tests": pa.Table.from_pylist(flat)}
-        return Measured(claims, items, tables, summary, placebos(drawn))
+        claims, tables = [self.finding(r) for r in rows], {"tests": pa.Table.from_pylist(flat)}
+        return Measured(claims, items, tables, summary, placebos(rows))
 
-    def _finding(self, row: SeatRow) -> Finding:
+    def finding(self, row: SeatRow) -> Finding:
+        """What is said of one test."""
         words = not self.as_published and row.by_word
         n = sum((row.n_units or {}).values()) if words else row.n
         found = Estimate(

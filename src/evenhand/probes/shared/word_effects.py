@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -93,12 +93,12 @@ class Random:
 
     Attributes:
         percentile: of 100 random sets, how many have a smaller effect size (without its sign).
-        tests, alarms: random sets, and those with p <= 0.05.
+        n_random, random_alarms: random sets, and those with p <= 0.05.
     """
 
     percentile: float = math.nan
-    tests: int = 0
-    alarms: int = 0
+    n_random: int = 0
+    random_alarms: int = 0
 
 
 def among_random(
@@ -126,9 +126,19 @@ def among_random(
     return Random(100 * below, draws, sum(e.p <= ALARM for e in found))
 
 
-def placebos(found: Sequence[Random]) -> tuple[Placebo, ...]:
+class Placed(Protocol):
+    """A measured test that was set among random attribute words."""
+
+    @property
+    def n_random(self) -> int: ...
+
+    @property
+    def random_alarms(self) -> int: ...
+
+
+def placebos(rows: Sequence[Placed]) -> tuple[Placebo, ...]:
     """The random attribute words of all tests as placebos of a run."""
-    tests, alarms = sum(r.tests for r in found), sum(r.alarms for r in found)
+    tests, alarms = sum(r.n_random for r in rows), sum(r.random_alarms for r in rows)
     return (Placebo("random attribute words", tests, alarms),) if tests else ()
 
 

@@ -1,0 +1,57 @@
+"""Words in context: a word's vector differs from context to context."""
+
+from __future__ import annotations
+
+import numpy as np
+from benchmarks.calibrated import Outcome, Path, outcome
+from benchmarks.calibrated.association import DIMENSIONS, SETS, STEPS, Floats, words
+
+from evenhand.probes.ceat.measure import score_test
+from evenhand.probes.ceat.probe import Ceat
+from evenhand.stats.multiple import benjamini_hochberg
+from evenhand.words.lexicons import WordSets
+
+SIZES, CONTEXTS, TESTS = (8, 8, 8, 8), 6, 4
+
+
+def vectors_of(
+    rng: np.random.Generator, number: int, made: dict[str, Floats]
+) -> tuple[WordSets, dict[str, list[Floats]]]:
+    """Vectors of the words in their contexts."""
+    lists = {k: tuple(f"{number}{k}{i}" for i in range(len(v))) for k, v in made.items()}
+    shape = (CONTEXTS, DIMENSIONS)
+    rows = {
+        word: list(row + rng.normal(0, 0.7, shape))
+        for k in SETS
+        for word, row in zip(lists[k], made[k], strict=True)
+    }
+    return WordSets(f"t{number}", **lists), rows
+
+
+def sizes_of(rng: np.random.Generator) -> Floats:
+    """Combined effect sizes of pushes of `STEPS`, on average."""
+    out = [
+        np.mean([score_test(*vectors_of(rng, 0, words(rng, SIZES, push)), draws=10).value
+                 for _ in range(40)])
+        for push in STEPS[:13]
+    ]  # fmt: skip
+    return np.maximum.accumulate(out)
+
+
+KNOWN: list[Floats] = []
+
+
+def draw(rng: np.random.Generator, effect: float) -> Outcome:
+    push = 0.0
+    if effect:
+        if not KNOWN:
+            KNOWN.append(sizes_of(np.random.default_rng(1)))
+        push = float(np.interp(effect, KNOWN[0], STEPS[:13]))
+    sets = [words(rng, SIZES, push), *(words(rng, SIZES) for _ in range(TESTS - 1))]
+    made = [vectors_of(rng, number, one) for number, one in enumerate(sets)]
+    rows = [score_test(test, vectors, draws=40, family=TESTS) for test, vectors in made]
+    found = [Ceat().finding(row, test) for row, (test, _) in zip(rows, made, strict=True)]
+    return outcome(found, np.zeros(TESTS), benjamini_hochberg([row.p for row in rows]))
+
+
+PATHS = [Path(f"CEAT, 8 v 8 by 8 v 8 words in {CONTEXTS} contexts", draw)]

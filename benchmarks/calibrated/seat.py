@@ -1,0 +1,42 @@
+"""Sentence associations, words known: the sentences of a word are alike, templates have effects."""
+
+from __future__ import annotations
+
+import numpy as np
+from benchmarks.calibrated import Outcome, Path, outcome
+from benchmarks.calibrated.association import DIMENSIONS, SETS, TESTS, Floats, needed, words
+
+from evenhand.probes.seat.measure import SeatTest, score_test
+from evenhand.probes.seat.probe import Seat
+from evenhand.stats.multiple import benjamini_hochberg
+
+SIZES, SENTENCES = (8, 8, 8, 8), 4
+
+
+def test_of(
+    rng: np.random.Generator, number: int, made: dict[str, Floats]
+) -> tuple[SeatTest, dict[str, Floats]]:
+    """Sentences of the words, each near its word and its template."""
+    templates = rng.normal(0, 0.5, (SENTENCES, DIMENSIONS))
+    texts, units, vectors = {}, {}, {}
+    for key in SETS:
+        names = [f"{number}{key}{i}" for i in range(len(made[key]))]
+        texts[key] = tuple(f"{n} {k}." for n in names for k in range(SENTENCES))
+        units[key] = tuple(n for n in names for _ in range(SENTENCES))
+        rows = made[key][:, None] + templates + rng.normal(0, 0.3, (len(names), *templates.shape))
+        vectors |= dict(zip(texts[key], rows.reshape(-1, DIMENSIONS), strict=True))
+    return SeatTest(f"t{number}", texts, units, {k: k for k in SETS}, True), vectors
+
+
+def draw(rng: np.random.Generator, effect: float) -> Outcome:
+    sets = [words(rng, SIZES, needed(SIZES, effect))]
+    sets += [words(rng, SIZES) for _ in range(TESTS - 1)]
+    rows = [
+        score_test(*test_of(rng, number, made), samples=99, family=TESTS)
+        for number, made in enumerate(sets)
+    ]
+    found = [Seat().finding(row) for row in rows]
+    return outcome(found, np.zeros(TESTS), benjamini_hochberg([row.p for row in rows]))
+
+
+PATHS = [Path(f"SEAT, 8 v 8 by 8 v 8 words of {SENTENCES} sentences", draw)]
