@@ -164,6 +164,27 @@ def test_the_interval_is_about_the_effect_size() -> None:
     assert row["effect_size_low"] > 0  # type: ignore[operator]
 
 
+def test_the_interval_leaves_0_out_exactly_when_p_is_small() -> None:
+    verdicts = set()
+    for seed in range(12):
+        row = one(made(seed, lean=0.2 * seed), made_test())
+        outside = row["effect_size_low"] > 0 or row["effect_size_high"] < 0  # type: ignore[operator]
+        assert (row["p"] <= 0.05) == outside  # type: ignore[operator]
+        assert row["percentile"] is None  # no words of the packaged lists among these
+        verdicts.add(outside)
+    assert verdicts == {True, False}
+
+
+@pytest.mark.shared
+def test_the_effect_is_set_among_random_attribute_words(shared: Path) -> None:
+    path = shared / "data" / "embeddings" / "glove_6B_50d_subset.txt.gz"
+    rows = told("association", vectors=path, tests="weat1,weat6,weat9")["tests"]
+    assert [row["n_random"] for row in rows] == [200] * 3
+    assert sum(row["random_alarms"] for row in rows) <= 0.07 * 600
+    assert rows[1]["percentile"] > 85 > rows[2]["percentile"]
+    assert rows[1]["q"] < 0.01 < 0.05 < rows[2]["q"]  # career and family; mental and physical
+
+
 def test_raw_norms_change_rnsb_only() -> None:
     unit, raw = one(made(), made_test()), one(made(), made_test(), raw_norms=True)
     differ = {key for key in unit if unit[key] != raw[key]}
@@ -174,7 +195,7 @@ def test_q_corrects_over_the_tests() -> None:
     tests = [made_test(), made_test(x=("gone",)), made_test(a=NAMES["b"], b=NAMES["a"])]
     rows = told("association", vectors=made(), tests=tests)["tests"]
     assert rows[1]["q"] is None
-    assert all(row["q"] >= row["p_two_sided"] for row in (rows[0], rows[2]))
+    assert all(row["q"] >= row["p"] for row in (rows[0], rows[2]))
 
 
 def test_tests_from_a_file(tmp_path: Path) -> None:
@@ -209,7 +230,7 @@ def test_files_of_sentence_tests_can_be_read(shared: Path) -> None:
     assert len(read) == 50
     # Word tests of these files agree with the published effect size on the Google News vectors.
     path = shared / "data" / "embeddings" / "googlenews_w2v_300d_subset.bin.gz"
-    row = associate(open_vectors(path), [found], Options(resamples=0))[0]
+    row = associate(open_vectors(path), [found], Options(placebos=0))[0]
     assert row.effect_size_ddof1 == pytest.approx(0.9664, abs=1e-4)
 
 

@@ -59,6 +59,28 @@ def test_strata_can_tell_another_story_than_the_pooled_number() -> None:
     assert row["spearman"] > 0.4
     assert [(part["stratum"], part["n"]) for part in row["strata"]] == [("m", 20), ("n", 20)]
     assert [part["spearman"] for part in row["strata"]] == pytest.approx([-1, -1])
+    assert row["p_families"] is None
+    assert row["reason_families"].startswith("families: 2 with a correlation, 5 are needed")
+    alone = told("correlation", table, x=["x"], y=["y"], **QUICK)["rows"][0]
+    assert "p_families" not in alone
+    assert [alone[k] for k in ("spearman", "p", "q")] == [row[k] for k in ("spearman", "p", "q")]
+
+
+def test_families_decide_where_a_pooled_p_is_fooled() -> None:
+    """Families lie at their own levels: pooled, columns that have nothing in common go together."""
+    rng = np.random.default_rng(0)
+    family = np.repeat(np.arange(6), 20)
+    pooled, over = 0, 0
+    for _ in range(60):
+        x, y = (rng.normal(0, 2, 6)[family] + rng.normal(size=120) for _ in range(2))
+        table = from_columns({"x": x, "y": y, "family": [f"f{k}" for k in family]}, "t")
+        row = told("correlation", table, x="x", y="y", strata="family", **QUICK)["rows"][0]
+        pooled += row["p"] <= 0.05
+        over += row["p_families"] <= 0.05
+        outside = row["low_families"] > 0 or row["high_families"] < 0
+        assert (row["p_families"] <= 0.05) == outside
+    assert pooled > 25
+    assert over <= 7
 
 
 def test_same_seed_same_result() -> None:

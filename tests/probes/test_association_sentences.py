@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,8 +12,9 @@ from pydantic import ValidationError
 
 from evenhand.metrics import association as metrics
 from evenhand.probes.association.probe import BLEACHED, Association
+from evenhand.probes.association.score import Options, associate, pool, table_of
 from evenhand.requests import Embed, Scores
-from evenhand.words.lexicons import weat
+from evenhand.words.lexicons import WordSets, weat
 
 TEST = weat("weat7")
 
@@ -70,7 +73,10 @@ def test_a_words_vector_is_the_mean_of_its_sentences() -> None:
     parts = by_hand(model, lambda w: [t.replace("{}", w) for t in BLEACHED])
     assert found.value == pytest.approx(metrics.weat(*parts).effect_size, abs=1e-6)
     assert found.id == "association/sentences/weat7"
-    assert found.method == "exact permutation of math and arts words in 4 sentences each, two-sided"
+    assert found.method == (
+        "t with the two-way variance of target words and attribute words (4 sentences each)"
+    )
+    assert found.details["p_words"] < 0.05
     assert measured.summary["sentences"] == 32 * 4
 
 
@@ -84,7 +90,9 @@ def test_published_rules_count_every_sentence() -> None:
     ]
     assert found.value == pytest.approx(metrics.weat(*rows).effect_size, abs=1e-6)
     assert found.n == 64
-    assert "sentences (2 sentences a word)" in found.method
+    assert "sentences (2 sentences a word), two-sided: for these words" in found.method
+    assert np.isnan([found.low, found.high]).all()
+    assert len(model.asked) == 64
 
 
 def test_counting_sentences_as_words_makes_p_too_small() -> None:
@@ -128,9 +136,60 @@ def test_wrong_settings() -> None:
         Association(missing="some")
 
 
-def test_preview_counts_sentences() -> None:
-    probe = Association(tests=("weat7",), templates=("bleached",))
-    assert len(probe.preview(frozenset({Embed.kind}), 0).requests) == 32 * 4
+def test_preview_counts_sentences_with_those_of_random_attribute_words() -> None:
+    asked = {}
+    for published in (True, False):
+        probe = Association(tests=("weat7",), templates=("bleached",), as_published=published)
+        asked[published] = len(probe.preview(frozenset({Embed.kind}), 0).requests)
+    assert asked[True] == 32 * 4
+    assert 100 * 4 < asked[False] < 200 * 4
+    whole = Association().preview(frozenset({Embed.kind}), 0)
+    assert len(whole.requests) == len(pool())  # all of them are asked anyway
+
+
+def test_a_set_of_one_word_is_told_before_and_gets_no_verdict(tmp_path: Path) -> None:
+    path = tmp_path / "sets.json"
+    lists = {"x": TEST.x, "y": TEST.y, "a": TEST.a[:1], "b": TEST.b}
+    path.write_text(json.dumps({"one": {k: list(v) for k, v in lists.items()}}))
+    probe = Association(tests=(str(path),))
+    notes = probe.preview(frozenset({Embed.kind}), 0).notes
+    assert notes == ("one: a set has one word, so there will be no verdict",)
+    found = probe.run(Made(), 0).findings[0]
+    assert np.isfinite(found.value)
+    assert np.isnan([found.p, found.q, found.low, found.high]).all()
+    assert found.sentence.startswith("Between words for x and words for y no verdict is possible")
+    assert found.reason.startswith("a set has one word")
+
+
+@pytest.mark.parametrize("lean", [0.0, 0.3, 1.0])
+def test_p_and_interval_agree_and_random_attribute_words_stand_beside(lean: float) -> None:
+    measured = Association().run(Made(lean=lean), 0)
+    for found in measured.findings:
+        assert (found.p <= 0.05) == (found.low > 0 or found.high < 0), found.id
+        assert found.low < found.value < found.high
+        assert 0 < found.detectable < 2
+        assert found.generalises_over == ("target words", "attribute words")
+        assert "no difference was detected" in found.otherwise
+        assert 0 <= found.details["percentile"] <= 100
+    (placebo,) = measured.placebos
+    assert placebo.tests == 10 * 200
+    assert placebo.alarms <= 0.07 * placebo.tests
+
+
+def test_random_attribute_words_that_lean_by_chance_are_no_finding() -> None:
+    """The targets differ, the attributes are random: permuting targets is fooled, words are not."""
+    rng = np.random.default_rng(0)
+    words = [f"w{k}" for k in range(32)]
+    test = WordSets("t", *(tuple(words[8 * k : 8 * k + 8]) for k in range(4)))
+    fooled, alarms = 0, 0
+    for _ in range(100):
+        rows = rng.normal(size=(32, 20))
+        rows[:16, :4] += np.repeat([2.0, -2.0], 8)[:, None]
+        (row,) = associate(table_of(words, rows), [test], Options(placebos=0))
+        fooled += row.p_two_sided <= 0.05
+        alarms += row.p <= 0.05
+    assert fooled > 25
+    assert alarms <= 9
 
 
 @pytest.mark.shared

@@ -52,7 +52,10 @@ def test_ceat_combines_contexts_and_names_words_without_any(tmp_path: Path) -> N
     found = probe.run(Ask(ScriptedModel({"embed": vector})), 0)
     first, second = found.findings
     assert first.value > 0.5
-    assert first.p == pytest.approx(0.1)
+    assert first.details["p_words"] == pytest.approx(0.1)
+    assert (first.p <= 0.05) == (first.low > 0)
+    assert first.low < first.value < first.high
+    assert first.generalises_over == ("target words", "attribute words")
     assert math.isnan(second.value)
     assert "set x: 2 of 2 words stand in no context" in second.reason
     assert found.summary["words_without_context"] == ["Amy", "Zoe"]

@@ -38,9 +38,33 @@ def test_seat_permutes_words_and_not_their_sentences(tmp_path: Path) -> None:
     published = Seat(data=str(folder), as_published=True).run(Ask(model), 0).findings[0]
     assert sound.details["n_units"] == {"x": 3, "y": 3, "a": 2, "b": 2}
     assert sound.value == pytest.approx(2.0, abs=0.05)
-    assert sound.p == pytest.approx(0.1)  # the smallest that 3 against 3 words can give
+    assert sound.details["p_words"] == pytest.approx(0.1)  # the least that 3 against 3 words give
+    assert sound.generalises_over == ("target words", "attribute words")
+    assert (sound.n, sound.units) == (10, "words")
+    assert (sound.p <= 0.05) == (sound.low > 0)
     assert published.p < 0.001  # nine sentences a side pretend to know more
     assert published.as_published
+    assert published.generalises_over == ()
+
+
+def test_without_word_lists_there_is_no_verdict(tmp_path: Path) -> None:
+    (seat_folder(tmp_path) / "t.jsonl").unlink()
+    model = ScriptedModel({"embed": lambda text: [1.0, (sum(map(ord, text)) % 97) / 50]})
+    (found,) = Seat(data=str(tmp_path)).run(Ask(model), 0).findings
+    assert np.isfinite(found.value)
+    assert np.isnan([found.p, found.q, found.low, found.high, found.detectable]).all()
+    assert "which sentences share a word is not known" in found.reason
+    assert "no verdict is possible" in found.sentence
+    assert found.otherwise == ""
+    published = Seat(data=str(tmp_path), as_published=True).run(Ask(model), 0).findings[0]
+    assert 0 < published.p <= 1
+
+
+def test_a_list_of_words_is_its_own_word_list(tmp_path: Path) -> None:
+    seat_folder(tmp_path)
+    (test,) = seat.read_tests(tmp_path, ("t",))
+    assert test.by_word
+    assert test.units == test.texts
 
 
 @pytest.mark.shared
@@ -48,6 +72,10 @@ def test_words_are_found_in_the_published_seat_sentences(shared: Path) -> None:
     tests = seat.read_tests(shared / "data" / "word_sets" / "seat", ("sent-weat6", "sent-weat3"))
     assert {k: len(set(v)) for k, v in tests[0].units.items()} == {"x": 8, "y": 8, "a": 8, "b": 8}
     assert all(t.by_word for t in tests)
+    every = seat.read_tests(shared / "data" / "word_sets" / "seat")
+    assert [t.name for t in every if not t.by_word] == [
+        "sent-religion1", "sent-religion1b", "sent-religion2", "sent-religion2b",
+    ]  # fmt: skip
     with pytest.raises(SpecError, match="unknown test 'sent-weat66'. Did you mean"):
         seat.read_tests(shared / "data" / "word_sets" / "seat", ("sent-weat66",))
 
@@ -64,5 +92,5 @@ def test_weat_words_as_seat_tests_give_the_published_effect_sizes(shared: Path) 
         words = [w for texts in test.texts.values() for w in texts]
         found = table.find(words, multiword=False)
         vectors = dict(zip(found.words, np.asarray(found.rows, np.float64)))
-        row = seat.score_test(test, vectors, as_published=True, samples=99, resamples=50)
+        row = seat.score_test(test, vectors, as_published=True, samples=99)
         assert row.value == pytest.approx(size, abs=5e-5)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -11,39 +12,48 @@ import pytest
 from scipy.stats import spearmanr
 
 from evenhand.study.analysis import PAIR, analyse, as_table
-from evenhand.study.claims import findings
+from evenhand.study.claims import findings, judged
 from evenhand.study.correlation import Row, Trust
 from evenhand.study.points import columns_of, points_table
-from evenhand.study.recipe import parse_recipe
+from evenhand.study.recipe import Correlating, Recipe, parse_recipe
+from evenhand.study.story import answer
 
 RECIPE = parse_recipe(
     {"corpus": {"files": ["a"]}, "correlation": {"resamples": 999}}, "here", "tiny"
 )
 
 
-def made_runs(noise: float = 0.01, seed: int = 0) -> pa.Table:
-    """3 originals and two families of 8; the gap follows the metric inside each family."""
+TWO = ("balancing", "attract_repel")
+SIX = (*TWO, "one", "two", "three", "four")
+
+
+def made_runs(
+    noise: float = 0.01, seed: int = 0, families: Sequence[str] = TWO, slope: float = 0.1
+) -> pa.Table:
+    """3 originals and families of 8; the gap follows the metric inside each family."""
     rng = np.random.default_rng(seed)
-    family = ["original"] * 3 + ["balancing"] * 8 + ["attract_repel"] * 8
-    strength = np.r_[np.zeros(3), np.linspace(-1, 1, 8), np.linspace(-1, 1, 8)]
+    family = ["original"] * 3 + [name for name in families for _ in range(8)]
+    strength = np.r_[np.zeros(3), np.tile(np.linspace(-1, 1, 8), len(families))]
     n = len(family)
     return pa.table({
         "cell": [f"c{i}" for i in range(n)],
-        "point": ["o"] * 3 + [f"p{i}" for i in range(16)],
+        "point": ["o"] * 3 + [f"p{i}" for i in range(n - 3)],
         "algorithm": ["word2vec"] * n,
         "family": family,
         "direction": [""] * n, "share": pa.nulls(n, pa.float64()),
         "regularisation": pa.nulls(n, pa.float64()),
         "attract_margin": pa.nulls(n, pa.float64()), "repel_margin": pa.nulls(n, pa.float64()),
         "intrinsic:weat kato_weat7": strength + noise * rng.standard_normal(n),
-        "hate_speech:gender f1 gap": 0.1 * strength + 0.1 * noise * rng.standard_normal(n),
+        "hate_speech:gender f1 gap": slope * strength + 0.1 * noise * rng.standard_normal(n),
     })  # fmt: skip
 
 
-def analysed(tmp_path: Path, runs: pa.Table) -> tuple[list[Row], list[Trust]]:
+def analysed(
+    tmp_path: Path, runs: pa.Table, recipe: Recipe = RECIPE
+) -> tuple[list[Row], list[Trust]]:
     path = tmp_path / "runs.parquet"
     pq.write_table(runs, path)
-    return analyse(path, columns_of(runs), RECIPE)
+    return analyse(path, columns_of(runs), recipe)
 
 
 def test_replicates_become_one_point_at_their_mean_with_their_deviation() -> None:
@@ -70,6 +80,38 @@ def test_a_planted_relation_is_found_with_scipys_coefficient(tmp_path: Path) -> 
     assert {s.stratum: s.n for s in pair.strata} == {"balancing": 8, "attract_repel": 8}
     assert all(s.spearman > 0.9 for s in pair.strata)
     assert pair.trust.ceiling > 0.99
+
+
+def test_the_verdict_is_over_families_of_changes(tmp_path: Path) -> None:
+    """A planted relation is found in six families; from two nothing can be told."""
+    for families, slope, verdict in ((SIX, 0.1, True), (SIX, 0.0, False), (TWO, 0.1, None)):
+        pairs, known = analysed(tmp_path, made_runs(0.3, families=families, slope=slope))
+        (claim,) = [f for f in judged(findings(pairs, known), 0.05) if f.metric == "spearman"]
+        assert claim.detected is verdict
+        assert (claim.n, claim.units) == (len(families), "families of embeddings")
+        assert claim.generalises_over == ("families of embeddings",)
+        assert claim.details["embeddings"] == 8 * len(families) + 1
+        assert claim.otherwise == ""
+        if verdict is None:
+            assert np.isnan([claim.p, claim.low, claim.high]).all()
+            assert "cannot be told from 2 families" in claim.sentence
+            assert claim.reason.startswith("families: 2 with a correlation, 5 are needed")
+            assert answer([claim]).startswith("No verdict (families: 2 with a correlation")
+        else:
+            assert (claim.p <= 0.05) == (claim.low > 0 or claim.high < 0)
+            assert ("rises with" in claim.sentence) == verdict
+            assert ("no relation" in claim.sentence) != verdict
+
+
+def test_as_published_the_verdict_is_over_embeddings(tmp_path: Path) -> None:
+    recipe = RECIPE.model_copy(
+        update={"correlation": Correlating(resamples=999, scipy_stream=True)}
+    )
+    (pair,) = analysed(tmp_path, made_runs(), recipe)[0]
+    (claim,) = findings([pair], [])
+    assert claim.as_published
+    assert (claim.value, claim.p, claim.q) == pytest.approx((pair.spearman, pair.p, pair.q))
+    assert "Over 17 word2vec embeddings WEAT (kato_weat7) rises with" in claim.sentence
 
 
 def test_reliability_is_one_minus_the_ratio_of_variances(tmp_path: Path) -> None:
@@ -100,11 +142,12 @@ def test_a_noisy_column_leaves_no_room_and_the_sentence_says_so(tmp_path: Path) 
 
 
 def test_the_sentence_holds_the_numbers_of_the_finding(tmp_path: Path) -> None:
-    runs = made_runs()
+    runs = made_runs(families=SIX)
     (pair,) = analysed(tmp_path, runs)[0]
     (claim,) = findings([pair], [])
     assert f"{claim.value:+.2f} [{claim.low:+.2f}, {claim.high:+.2f}]" in claim.sentence
-    assert "Over 17 word2vec embeddings WEAT (kato_weat7) rises with" in claim.sentence
+    assert "Inside 6 families of word2vec embeddings WEAT (kato_weat7) rises" in claim.sentence
+    assert f"over all 49 embeddings {pair.spearman:+.2f}" in claim.sentence
 
 
 def test_an_unfinished_task_leaves_no_pairs(tmp_path: Path) -> None:

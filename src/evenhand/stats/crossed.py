@@ -38,7 +38,8 @@ def crossed_contrasts(
         options: those of `estimate` (family, rate).
 
     Returns:
-        One estimate per table; undefined with a reason when a set has fewer than two draws.
+        One estimate per table, its units the draws of the smallest set; undefined with a reason
+        when that has fewer than two.
 
     >>> table = [[2.0, 1.8, 0.1, 0.0], [1.6, 1.9, 0.2, 0.3], [0.5, 0.4, 0.6, 0.3], [0, 0.2, 0, 0.1]]
     >>> found = crossed_contrasts([table], 2, 2)[0]
@@ -50,10 +51,9 @@ def crossed_contrasts(
     lean = y[..., left[0]].mean(axis=2) - y[..., left[1]].mean(axis=2)
     pull = y[:, top[0]].mean(axis=1) - y[:, top[1]].mean(axis=1)
     value = lean[:, top[0]].mean(axis=1) - lean[:, top[1]].mean(axis=1)
-    units = y.shape[1] + y.shape[2]
-    sizes = (rows, y.shape[1] - rows, columns, y.shape[2] - columns)
-    if min(sizes) < 2:
-        return [Estimate(float(v), units=units, reason="a set has one word") for v in value]
+    units = min(rows, y.shape[1] - rows, columns, y.shape[2] - columns)
+    if units < 2:
+        return [Estimate(float(v), units=units, reason="a set has one draw") for v in value]
     by_row, row_noise = _spread(lean, top)
     by_column, column_noise = _spread(pull, left)
     rest, rest_noise = _residual(y, top, left)

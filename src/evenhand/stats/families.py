@@ -81,7 +81,7 @@ def over_families(
     ranks = float((1.06 / (n - 3)).mean())
     spread = max(float(z.var(ddof=1)), SHARE * ranks)
     found = estimate(middle, math.sqrt(spread / k), k - 1, units=k, family=family, rate=rate)
-    # The spread of few families is too small on average (E sd = c4 sigma), and so what it would see.
+    # The spread of few families is too small on average (E sd = c4 sigma).
     seen_z = found.detectable / _c4(k - 1)
     value, low, high, seen = map(math.tanh, (found.value, found.low, found.high, seen_z))
     return FamilyCorrelation(value, low, high, found.p, seen, k)

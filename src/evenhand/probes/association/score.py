@@ -199,7 +199,7 @@ def _one(
     if math.isnan(result.effect_size):
         reason = "all target words have the same association: no effect size"
     elif effect.reason:
-        reason = f"{effect.reason}: no interval"
+        reason = effect.reason
     placed = Random()
     if around is not None:
         used = {word.lower() for key in SETS for word in found[key].words}

@@ -51,7 +51,7 @@ def word_effect(
     >>> x, y, a, b = (rng.normal(side, 1, (8, 3)) for side in (1, -1, 1, -1))
     >>> found = word_effect(x, y, a, b)
     >>> round(found.value, 2), found.p < 0.01, found.low > 0, found.units
-    (1.65, True, True, 32)
+    (1.65, True, True, 8)
     """
     cosines = np.concatenate([x, y]) @ np.concatenate([a, b]).T
     lean = cosines[:, : len(a)].mean(axis=1) - cosines[:, len(a) :].mean(axis=1)
@@ -79,7 +79,10 @@ def standardised(
     if math.isnan(size):
         return Estimate(size, units=theta.units, reason="all words have the same association")
     if theta.reason:
-        return Estimate(size, units=theta.units, reason=theta.reason)
+        why = "a set has one word: no interval" if theta.units < 2 else theta.reason
+        return Estimate(size, units=theta.units, reason=why)
+    if not theta.error:
+        return replace(theta, value=size, low=size, high=size)
     found = estimate(size, theta.error / spread, theta.freedom, units=theta.units, **options)
     mixed = share * (1 - share)
     within = math.sqrt(max(0.0, 1 - mixed * (theta.value / spread) ** 2))
