@@ -47,11 +47,11 @@ def discovered(folder: Path, gaps: dict[str, float], shown: int = 40, names: int
     """A discovery run in which group a's names win more often by a planted gap per word."""
     rng = np.random.default_rng(5)
     groups = ("a",) * names + ("b",) * names
-    rates = np.full((2 * names, 3, len(WORDS)), 0.3) + rng.normal(0, 0.01, (2 * names, 3, 1))
+    rates = np.full((2 * names, 8, len(WORDS)), 0.3) + rng.normal(0, 0.01, (2 * names, 8, 1))
     for i, word in enumerate(WORDS):
         rates[:names, :, i] += gaps[word]
     counts = WordCounts(
-        groups, tuple(f"n{i}" for i in range(2 * names)), ("c0", "c1", "c2"), WORDS,
+        groups, tuple(f"n{i}" for i in range(2 * names)), tuple(f"c{i}" for i in range(8)), WORDS,
         np.full(rates.shape, float(shown)), np.round(rates * shown, 1), len(WORDS),
     )  # fmt: skip
     found = measured("discovery", counts, [("a", "b")], Settings(999, 100), Kept([], [], {}))

@@ -85,7 +85,7 @@ def test_a_planted_relation_is_found_with_scipys_coefficient(tmp_path: Path) -> 
 def test_the_verdict_is_over_families_of_changes(tmp_path: Path) -> None:
     """A planted relation is found in six families; from two nothing can be told."""
     for families, slope, verdict in ((SIX, 0.1, True), (SIX, 0.0, False), (TWO, 0.1, None)):
-        pairs, known = analysed(tmp_path, made_runs(0.3, families=families, slope=slope))
+        pairs, known = analysed(tmp_path, made_runs(0.3, 1, families, slope))
         (claim,) = [f for f in judged(findings(pairs, known), 0.05) if f.metric == "spearman"]
         assert claim.detected is verdict
         assert (claim.n, claim.units) == (len(families), "families of embeddings")
