@@ -10,7 +10,7 @@ import pyarrow as pa
 from pydantic import Field
 
 from evenhand.errors import SpecError
-from evenhand.probes.base import Asker, Measured, Placebo, Preview, Probe
+from evenhand.probes.base import Asker, Measured, Preview, Probe
 from evenhand.probes.discovery.probe import GROUPS
 from evenhand.probes.name_study.cards import CARDS
 from evenhand.probes.shared.estimates import claim
@@ -22,7 +22,6 @@ from evenhand.stats.multiple import benjamini_hochberg
 from evenhand.words.lexicons import groups as find_groups
 from evenhand.words.lexicons.people import Group
 from evenhand.words.names.embedding import (
-    chance_of_halves,
     name_requests,
     name_vectors,
     on_a_plane,
@@ -153,18 +152,6 @@ class NameStudy(Probe):
                 "p_permuted": row["p_permuted"],
             },
         )
-
-    def _placebos(
-        self, vectors: np.ndarray, people: list[tuple[str, Group]], seed: int
-    ) -> tuple[Placebo, ...]:
-        """Random halves of the largest group's names: there is nothing to tell."""
-        sizes = Counter(g.name for _, g in people)
-        group, size = max(sizes.items(), key=lambda row: row[1])
-        if size < 2 * LEAST:
-            return ()
-        mine = vectors[[i for i, (_, g) in enumerate(people) if g.name == group]]
-        alarms, tests = chance_of_halves(mine, folds=self.folds, splits=SPLITS, seed=seed)
-        return (Placebo(f"random halves of the names of {group}", tests, alarms),)
 
     def _map(self, vectors: np.ndarray, people: list[tuple[str, Group]], seed: int) -> pa.Table:
         base = {"name": [n for n, _ in people], "group": [g.name for _, g in people]}
