@@ -16,8 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from evenhand.models.adapters.scripted import ScriptedModel
-from evenhand.requests import Divergence
-from evenhand.words.lexicons import groups, questions
+from evenhand.words.lexicons import groups, load, questions
 
 Rows = Sequence[Any]
 Answers = Mapping[str, Callable[..., Any]]
@@ -81,14 +80,17 @@ def _underspecified(folder: Path, rows: Rows) -> dict[str, Any]:
     return {"terms": 8, "attributes": tuple(rows), "templates": 2, "resamples": 200}
 
 
-# Next words: they move further when the group changes.
-def _divergences(lean: float) -> Answers:
-    def apart(one: str, two: str) -> dict[str, float]:
-        social = any(f" {w} " in f" {one} {two} " for w in ("man", "woman", "he", "she"))
-        far = 0.02 * (1 + 0.2 * noise("far", *sorted((one, two)))) * (1 + lean * social)
-        return dict.fromkeys(Divergence.outputs, far)
+# Next words: jobs usually held by women follow words for women.
+FEMALE = {row[0] for row in load("contexts").table("matched", "gender")["terms"]}
+WOMENS_JOBS = set(load("next_words").words("lists", "jobs", "first"))
 
-    return {"divergence": apart}
+
+def _next_words(lean: float) -> Answers:
+    def follows(text: str, word: str) -> float:
+        told = FEMALE & set(text.split()) and word.strip() in WOMENS_JOBS
+        return lean * bool(told) + 0.1 * noise(text, word) - 5
+
+    return {"continuation": follows}
 
 
 # Vectors: the x words lie near the a words, and so do sentences with them.
@@ -343,7 +345,7 @@ ENDS = [(job, end) for job in JOBS for end in ("was late", "had time")]
 CASES = {
     "underspecified": Case(("nurse", "hunter", "cook", "pilot"), _underspecified, _options),
     "divergence": Case(
-        ("gender", "religion"), lambda f, rows: {"axes": tuple(rows), "prompts": 8}, _divergences
+        ("gender", "religion"), lambda f, rows: {"axes": tuple(rows), "words": 4}, _next_words
     ),
     "association": Case(SETS, _association, _vectors),
     "discovery": Case(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
+import zlib
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -27,7 +28,6 @@ from evenhand.exports import export
 from evenhand.models.adapters.scripted import ScriptedModel
 from evenhand.probes.registry import probe_class
 from evenhand.report.build import render
-from evenhand.requests import TYPES
 from evenhand.runs.counting import counted
 from evenhand.runs.finding import Finding
 from evenhand.runs.kinds import kind_of
@@ -332,10 +332,11 @@ def test_verdicts_of_a_comparison_are_at_the_suite_s_rate(tmp_path: Path) -> Non
 def test_sentences_are_at_the_suite_s_rate(tmp_path: Path) -> None:
     """A probe words its findings at the rate that also sets the verdicts."""
 
-    def contexts(context_a: str, context_b: str) -> dict[str, float]:
-        return dict.fromkeys(TYPES["divergence"].outputs, 0.01 + 0.001 * (len(context_a) % 7))
+    def follows(text: str, word: str) -> float:
+        lean = ("man" in text.split()) - ("woman" in text.split())
+        return -5.0 + 0.1 * (zlib.crc32(f"{text}{word}".encode()) % 7) + lean * (word < " h")
 
-    model = ScriptedModel({"divergence": contexts}, name="m")
+    model = ScriptedModel({"continuation": follows}, name="m")
     told = {}
     for rate in (1e-9, 0.999):
         suite = {"name": "s", "false_discovery_rate": rate,

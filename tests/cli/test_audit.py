@@ -93,7 +93,7 @@ def test_a_second_run_in_the_folder_reuses_every_shard(audited: Path, tiny: Any)
 def test_the_json_of_an_audit_is_strict_and_complete(audited: Path) -> None:
     result = json.loads((audited / "out.json").read_text(), parse_constant=pytest.fail)
     assert {f["probe"] for f in result["findings"]} == {"underspecified", "divergence"}
-    assert set(result["pairs"][0]) >= {"context_a", "context_b", "kl_ab", "kl_ba", "hellinger2"}
+    assert "pairs" not in result  # the contract of own pairs, which this suite has none of
 
 
 def test_show_prints_findings_and_the_report(audited: Path) -> None:

@@ -1,0 +1,78 @@
+"""Divergence: shifts of lists of next words with the group, over terms and words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from benchmarks.calibrated import Outcome, Path, outcome
+
+from evenhand.probes.divergence import findings, terms
+from evenhand.probes.divergence.probe import Divergence
+from evenhand.probes.divergence.shifts import comparisons
+
+ROW, TERM, TEXT, WORD, NOISE = 0.3, 0.3, 0.5, 0.25, 0.5
+"""Standard deviations in nats, about those of a small language model."""
+
+
+def fair(rng: np.random.Generator, block: terms.Block) -> np.ndarray:
+    """Scores of a model to which every row, term and word is its own, and groups are nothing.
+
+    A term likes either side of the list, a text makes all words more or less likely, and a word
+    goes better with some groups than with others (controls are one more group to it).
+    """
+    first, width = len(block.listed.first), len(block.listed.words)
+    frames = np.asarray([block.listed.frames.index(o) for o in block.listed.openings])
+    sign = np.repeat([0.5, -0.5], [first, width - first])
+    out = []
+    words = rng.normal(0, 1.5, width)
+    own = rng.normal(0, WORD / np.sqrt(2), (len(block.groups) or 1, width))
+    for row in block.terms:
+        together = rng.normal(0, ROW) * sign + rng.normal(0, NOISE, width)
+        apart = TERM * np.exp(rng.normal(0, 0.4))  # some rows lie further apart than others
+        for place in range(len(row)):
+            term = rng.normal(0, apart) * sign + rng.normal(0, TEXT, frames.max() + 1)[frames]
+            mine = own[place if block.groups else 0]
+            out.append(words + together + term + mine + rng.normal(0, NOISE, width))
+    return np.concatenate(out)
+
+
+def path(axis: str, only: str, name: str) -> Path:
+    probe = Divergence(axes=(axis,))
+    material = probe.material()
+    blocks = material.blocks()
+
+    def draw(rng: np.random.Generator, effect: float) -> Outcome:
+        parts = [fair(rng, block) for block in blocks]
+        for part, block in zip(parts, blocks):
+            if (block.axis, block.listed.name) == (axis, only):
+                shape = (len(block.terms), len(block.groups), len(block.listed.words))
+                part.reshape(shape)[:, 0, : len(block.listed.first)] += effect
+        asked = findings.gathered(material, blocks, np.concatenate(parts))
+        found = findings.judged(asked, 0.05)
+        truth = np.zeros(len(found))
+        at = [i for i, f in enumerate(found) if f.metric == f"{only}_shift"]
+        truth[at] = effect * comparisons(len(material.axes[0].groups))[:, 0]
+        return outcome(found, truth, np.asarray([f.q for f in found]), planted=at[0])
+
+    return Path(f"divergence, {name}", draw)
+
+
+def placebo(axis: str) -> Callable[[np.random.Generator], float]:
+    """Rate of alarms among the placebos of one fair model."""
+    material = Divergence(axes=(axis,)).material()
+    blocks = material.blocks()
+
+    def draw(rng: np.random.Generator) -> float:
+        scores = np.concatenate([fair(rng, block) for block in blocks])
+        made = findings.placebos(findings.gathered(material, blocks, scores), int(rng.integers(99)))
+        return sum(p.alarms for p in made) / sum(p.tests for p in made)
+
+    return draw
+
+
+PATHS = [
+    path("gender", "jobs", "two groups, ten rows of terms"),
+    path("religion", "danger", "four groups, five rows of terms"),
+    path("gender_identity", "valence", "three groups, three rows of terms"),
+]
