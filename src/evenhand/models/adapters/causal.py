@@ -211,9 +211,14 @@ class CausalModel(Transformer):
         return max(1, (DEVICE_HEAD_ELEMENTS if self.on_gpu else HEAD_ELEMENTS) // self.vocabulary)
 
     def _laid_out(self, wanted: Wanted) -> list[PackedBatch]:
-        """The sequences packed into batches (may be done ahead of the device)."""
-        row_nodes = max(ROW_NODES, max(map(len, wanted.sequences), default=0))
-        rows = pack(wanted.sequences, row_nodes) if self.packs else plain_rows(wanted.sequences)
+        """The sequences packed into batches (may be done ahead of the device).
+
+        What stands after the last asked position is not run: a continuation of one token costs
+        nothing beside its prefix.
+        """
+        read = [s[: max(1, p.stop)] for s, p in zip(wanted.sequences, wanted.positions)]
+        row_nodes = max(ROW_NODES, max(map(len, read), default=0))
+        rows = pack(read, row_nodes) if self.packs else plain_rows(read)
         return packed_batches(rows, wanted.positions, self.token_budget, self._head_limit)
 
     def _visit(self, wanted: Wanted, use: Callable[[Any, np.ndarray, np.ndarray], None]) -> None:

@@ -132,7 +132,7 @@ def packed_batches(
     batches: list[list[PackedRow]] = []
     width = asked = 0
     for row in sorted(rows, key=len, reverse=True):
-        here = sum(len(positions[n]) for n in row.paths)
+        here = len({path[step] for n, path in row.paths.items() for step in positions[n]})
         fits = batches and (len(batches[-1]) + 1) * width <= budget and asked + here <= limit
         if fits:
             batches[-1].append(row)
