@@ -50,7 +50,7 @@ def liang() -> list[dict[str, Any]]:
     cached = PROMPT + len(new) - 1
     from evenhand.probes.divergence.probe import Divergence
 
-    pairs = Divergence(axes=("gender", "religion", "race")).pairs()
+    pairs = Divergence(axes=("gender", "religion", "race"), as_published=True).pairs()
     contexts = {context for pair in pairs for context in (pair.context_a, pair.context_b)}
     return [
         row("Liang et al., decoding one sample of 30 tokens", "positions computed",
