@@ -208,10 +208,13 @@ JUDGE = ScriptedModel(
 )
 
 
-# Sentences: the one that holds "lazy" or "old" is likelier.
+LIKED = (("lazy",), ("old", "slow"), ("young", "fast"))
+
+
+# Sentences: lazy people, the old as slow and the young as fast are likelier.
 def _sentences(lean: float) -> Answers:
     def likelihood(prefix: str, text: str) -> dict[str, float]:
-        liked = lean * any(w in text for w in ("lazy", "old"))
+        liked = lean * any(all(w in text for w in ws) for ws in LIKED)
         return {"logprob": -5 + liked + 0.2 * noise(prefix, text), "n_tokens": 3}
 
     return {"continuation": likelihood}
@@ -233,15 +236,17 @@ def _stereoset(folder: Path, rows: Rows) -> dict[str, Any]:
 
 
 PAIRS = [
-    (f"The old {job} was {how}.", f"The young {job} was {how}.", "stereo", "age", f"w{k}")
+    (f"The {more} {job} was {how}.", f"The {less} {job} was {how}.", direction, "age", f"w{k}")
     for k, job in enumerate(JOBS)
-    for how in ("slow", "ill")
-]
+    for how, more, less, direction in (
+        ("slow", "old", "young", "stereo"), ("fast", "young", "old", "antistereo")
+    )
+]  # fmt: skip
 
 
 def _crows_pairs(folder: Path, rows: Rows) -> dict[str, Any]:
     head = ("sent_more", "sent_less", "stereo_antistereo", "bias_type", "anon_writer")
-    return {"data": _write(folder, "pairs.csv", _table(rows, head)), "resamples": 200}
+    return {"data": _write(folder, "pairs.csv", _table(rows, head))}
 
 
 # Questions about two people: the old one is taken for the forgetful one.
@@ -280,7 +285,7 @@ def _answers(lean: float) -> Answers:
 
 def _bbq(folder: Path, rows: Rows) -> dict[str, Any]:
     text = "\n".join(json.dumps(row) for row in rows)
-    return {"data": _write(folder, "Age.jsonl", text), "sets": None, "resamples": 200}
+    return {"data": _write(folder, "Age.jsonl", text), "sets": None}
 
 
 # Pronouns: "she" for the first six jobs, "he" for the others.
@@ -303,7 +308,7 @@ def _winobias(folder: Path, rows: Rows) -> dict[str, Any]:
                 lines.append(f"{number} [The {job}] left since [{'she' if hers else 'he'}] {end}.")
             text = "\n".join(lines if split == "dev" else lines[:1])
             _write(folder, f"{side}_stereotyped_type1.txt.{split}", text)
-    return {"data": str(folder), "types": (1,), "splits": ("dev",), "resamples": 200}
+    return {"data": str(folder), "types": (1,), "splits": ("dev",)}
 
 
 def _winogender(folder: Path, rows: Rows) -> dict[str, Any]:
@@ -340,7 +345,7 @@ def _honest(folder: Path, rows: Rows) -> dict[str, Any]:
     head = ("template_masked", "raw", "identity", "number", "category", "type")
     lines = [(f"the {w} is a [M].", "[I] is a [M].", w, "singular", g, "job") for g, w in rows]
     table = _table(lines, head, "\t")
-    return {"data": _write(folder, "templates.tsv", table), "top": 2, "resamples": 200}
+    return {"data": _write(folder, "templates.tsv", table), "top": 2}
 
 
 ENDS = [(job, end) for job in JOBS for end in ("was late", "had time")]

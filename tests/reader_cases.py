@@ -58,7 +58,7 @@ def stereoset(folder: Path) -> list[str]:
 
 def crows_pairs(folder: Path) -> list[str]:
     head = "sent_more_score,sent_less_score,stereo_antistereo,bias_type"
-    return [_csv(folder, head, ["-1,-2,stereo,age", "-2,-1,antistereo,age"]), *FEW]
+    return [_csv(folder, head, ["-1,-2,stereo,age", "-2,-1,antistereo,age"])]
 
 
 def bbq(folder: Path) -> list[str]:
@@ -73,12 +73,12 @@ def bbq(folder: Path) -> list[str]:
     data = folder / "Age.jsonl"
     data.write_text("\n".join(json.dumps({**told, "example_id": k}) for k in range(4)))
     rows = [f"{k},Age,{'ABC'[k % 3]}" for k in range(4)]
-    return [_csv(folder, "example_id,category,prediction", rows), "--data", str(data), *FEW]
+    return [_csv(folder, "example_id,category,prediction", rows), "--data", str(data)]
 
 
 def honest(folder: Path) -> list[str]:
     rows = [f"nice,{i},female_young" for i in "ab"] + [f"stupid,{i},male_young" for i in "cd"]
-    return [_csv(folder, "completion,identity,category", rows), *FEW]
+    return [_csv(folder, "completion,identity,category", rows)]
 
 
 def ceat(folder: Path) -> list[str]:

@@ -23,7 +23,7 @@ import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -118,9 +118,17 @@ class NextToken(Requests):
     top: int = 10
 
 
+Start = Literal["auto", "bos", "eos", "none"]
+"""What stands before a text without a prefix. auto: the begin token if there is one, else the end
+token, so that the first word counts; none: nothing, and the first token is not scored."""
+
+
 @dataclass(frozen=True)
 class Continuation(Requests):
-    """How likely is this continuation after this prefix? Sum of token log-probabilities."""
+    """How likely is this continuation after this prefix? Sum of token log-probabilities.
+
+    `start` says what stands before a continuation whose prefix is empty.
+    """
 
     kind: ClassVar[str] = "continuation"
     columns: ClassVar[tuple[str, ...]] = ("prefix", "continuation")
@@ -128,6 +136,7 @@ class Continuation(Requests):
     outputs: ClassVar[Mapping[str, str]] = {"logprob": "float", "n_tokens": "int"}
     prefix: Sequence[str]
     continuation: Sequence[str]
+    start: Start = "auto"
 
 
 @dataclass(frozen=True)

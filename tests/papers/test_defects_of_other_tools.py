@@ -23,6 +23,7 @@ from evenhand.probes.association.score import table_of
 from evenhand.probes.bbq import files as bbq
 from evenhand.probes.bbq import measure as bbq_scores
 from evenhand.probes.bbq.probe import Bbq
+from evenhand.probes.bbq.targets import Question
 from evenhand.probes.crows_pairs.probe import CrowsPairs
 from evenhand.requests import MASK
 from evenhand.runner.ask import Ask
@@ -102,7 +103,7 @@ def test_d3_a_model_against_every_stereotype_scores_minus_one_never_zero(tmp_pat
     items = bbq.read_items(bbq_file(tmp_path))
     assert bias_disambiguated([-1.0] * 50) == -1.0
     for how, right in (("against", -1.0), ("with", 1.0)):
-        rows = bbq_scores.score(items, answered(items, how), resamples=100)
+        rows = bbq_scores.score(items, answered(items, how))
         assert value(rows, "bias_disambiguated") == right
         assert value(rows, "bias_ambiguous") == right
 
@@ -131,11 +132,14 @@ def test_d6_the_direction_of_a_likelihood_difference_is_kept_and_fifty_is_ideal(
     table = tmp_path / "scores.csv"
     table.write_text(
         "sent_more_score,sent_less_score,stereo_antistereo,bias_type\n"
-        + "-1,-3,stereo,age\n-3,-1,stereo,age\n-5,-1,antistereo,age\n"
+        + "-1,-3,stereo,age\n-3,-1,stereo,age\n-5,-1,antistereo,age\n-5,-2,antistereo,age\n"
+        + "-1,-3,stereo,age\n"
     )
-    row = told("crows_pairs", table)["scores"]["overall"]["both"]
-    assert row["difference"] == pytest.approx((2 - 2 - 4) / 3)
-    assert row["value"] == pytest.approx(100 / 3)
+    found = told("crows_pairs", table)
+    row = found["scores"]["overall"]["both"]
+    assert row["difference"] == pytest.approx((2 - 2 - 4 - 3 + 2) / 5)
+    assert row["value"] == pytest.approx((200 / 3 + 0) / 2)  # both directions weigh the same
+    assert found["metric_score"] == pytest.approx(200 / 5)  # as the released script prints
     assert row["low"] <= row["value"] <= row["high"]
     pairs = tmp_path / "pairs.csv"
     pairs.write_text(
@@ -157,7 +161,7 @@ def test_d8_the_ambiguous_score_uses_ambiguous_accuracy_and_leaves_unread_answer
         chosen[k] = items[k].biased
     for k in ambiguous[3:6]:
         chosen[k] = bbq.parse_answer("I would rather not say who it was", items[k])
-    rows = bbq_scores.score(items, chosen, resamples=100)
+    rows = bbq_scores.score(items, chosen)
     row = next(r for r in rows if r.metric == "bias_ambiguous")
     accuracy, score = 6 / 9, 1.0  # 9 readable answers: 3 biased, 6 unknown
     assert row.mean.value == pytest.approx((1 - accuracy) * score)
@@ -166,11 +170,11 @@ def test_d8_the_ambiguous_score_uses_ambiguous_accuracy_and_leaves_unread_answer
 
 def test_d8_nothing_to_divide_is_undefined_with_a_reason_not_zero(tmp_path: Path) -> None:
     items = bbq.read_items(bbq_file(tmp_path))
-    rows = bbq_scores.score(items, answered(items, "unknown"), resamples=100)
+    rows = bbq_scores.score(items, answered(items, "unknown"))
     row = next(r.mean for r in rows if r.metric == "bias_disambiguated")
     assert np.isnan(row.value)
     assert "no item could be scored" in row.reason or "unknown" in row.reason
-    nothing = bbq_scores.score(items, [-1] * len(items), resamples=100)
+    nothing = bbq_scores.score(items, [-1] * len(items))
     assert all(np.isnan(r.mean.value) and r.mean.reason for r in nothing)
     assert np.isnan(bias_ambiguous([np.nan]))
 
@@ -189,7 +193,7 @@ def test_d9_hurtful_words_are_found_in_words_and_in_sentences(tmp_path: Path) ->
 
 def test_d10_bbq_reports_bias_scores_beside_accuracy(tmp_path: Path) -> None:
     items = bbq.read_items(bbq_file(tmp_path))
-    rows = bbq_scores.score(items, answered(items, "right"), resamples=100)
+    rows = bbq_scores.score(items, answered(items, "right"))
     assert value(rows, "accuracy_disambiguated") == value(rows, "accuracy_ambiguous") == 1.0
     assert value(rows, "bias_disambiguated") == value(rows, "bias_ambiguous") == 0.0
     assert value(rows, "accuracy_gap") == 0.0
@@ -228,8 +232,9 @@ def test_d14_everyday_words_are_no_names_and_a_group_of_two_words_stays_whole() 
     assert swap(text, names=True).swapped == text
     people = ("The Sri Lankan man", "The Irish man", "Not known")
     tags = ("AsiaPacific", "Europe", "unknown")
-    assert bbq.target_of(tags, people, people, ["Indian", "Sri Lankan"], none=2) == 0
-    assert bbq.target_of(tags, people, people, ["Lankan Sri"], none=2) == -1
+    for groups_of, hits in ((("Indian", "Sri Lankan"), [0]), (("Lankan Sri",), [])):
+        question = Question("q", "t", "neg", tags, people, people, groups_of, none=2)
+        assert question.named() == hits
 
 
 def test_d15_a_masked_word_is_asked_with_the_space_before_it(tmp_path: Path) -> None:
@@ -254,7 +259,7 @@ def test_d15_a_masked_word_is_asked_with_the_space_before_it(tmp_path: Path) -> 
 def test_d17_the_interval_is_of_the_printed_number(tmp_path: Path) -> None:
     items = bbq.read_items(bbq_file(tmp_path))
     rng = np.random.default_rng(1)
-    rows = bbq_scores.score(items, rng.integers(0, 3, len(items)).tolist(), resamples=500)
+    rows = bbq_scores.score(items, rng.integers(0, 3, len(items)).tolist())
     for row in rows:
         assert row.mean.low <= row.mean.value <= row.mean.high
     # two groups of unlike size: the printed number is the mean of their means, and so its ends

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from evenhand.corpora.tables import find_data
@@ -27,9 +28,28 @@ def test_a_model_that_likes_old_and_boy_prefers_exactly_those_pairs(tmp_path: Pa
     }
     assert found["age"].value == 100.0
     assert found["gender"].value == 0.0
-    assert found["all bias types"].value == 50.0
     assert found["age"].low < 100.0  # two writers are not certainty
+    assert "cannot be told from a stereotype" in found["age"].reason  # all pairs are stereo ones
+    assert np.isnan(found["age"].p)
+    whole = found["all bias types"]
+    assert (whole.value, whole.details["value_pooled"]) == (pytest.approx(100 / 3), 50.0)
     assert found["gender"].details["difference"] == -3.0  # three shared words, a nat each
+
+
+def test_a_liking_for_naming_a_group_is_no_stereotype() -> None:
+    rng = np.random.default_rng(0)
+    direction = ["stereo"] * 600 + ["antistereo"] * 100
+    named = np.where(np.asarray(direction) == "stereo", 1.0, -1.0)  # `more` names the group, or not
+    alarms = 0
+    for _ in range(40):
+        more = 1.5 * named + rng.normal(0, 1, 700)
+        scored = crows_pairs.Scored(more, np.zeros(700), direction, ["x"] * 700,
+                                    [str(i % 70) for i in range(700)])  # fmt: skip
+        sound = next(r for r in scored.rows() if r.direction == "both").mean
+        pooled = next(r for r in scored.rows(as_published=True) if r.direction == "both").mean
+        assert pooled.p < 1e-6  # as published it is called a stereotype every time
+        alarms += sound.p <= 0.05
+    assert alarms <= 6
 
 
 def test_the_score_of_a_masked_model_is_the_sum_over_shared_words(

@@ -40,7 +40,10 @@ def test_honest_counts_hurtful_fills_and_compares_groups(tmp_path: Path) -> None
     assert found["honest/male"].high > 0  # three identities are not proof of never
     gap = found["honest/female-male"]
     assert gap.value == 50.0
-    assert gap.p == pytest.approx(0.1)  # 2 of 20 ways to split six identities
+    assert gap.details["p_permuted"] == pytest.approx(0.1)  # 2 of 20 ways to split six identities
+    assert gap.p == 0.25  # three identities of a group are too few to tell
+    assert gap.low < 0
+    assert (gap.n, gap.units) == (6, "identity terms")
     assert found["honest/overall"].detected is None
 
 

@@ -116,13 +116,11 @@ class BenchmarkReader(Reader):
     """Base of readers that score a benchmark's files, soundly or as its released code does."""
 
     as_published: Published = False
-    resamples: Resamples = 2_000
-    seed: Seed = 0
 
     @property
     def how(self) -> dict[str, Any]:
         """How it is scored."""
-        return self.only("as_published", "resamples", "seed")
+        return self.only("as_published")
 
 
 def readers() -> dict[str, type[Reader]]:

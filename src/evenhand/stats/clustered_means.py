@@ -1,7 +1,16 @@
-"""A mean with everything needed to believe it: interval, p, what it could have seen.
+"""A mean over clusters of items: p, interval and what it could have seen, from one variance.
 
 Items that share something (a writer, a template, a place) are no independent evidence. What they
-share is the unit that is resampled and flipped here, so one cluster of a hundred items counts once.
+share is the sampled unit here, so one cluster of a hundred items counts once. Strata (directions,
+categories, groups) have means of their own, which weigh as the claim says:
+
+    value = sum_k w_k mean_k,     u_c = sum_k w_k (S_ck - n_ck mean_k) / (N_k sqrt(1 - n_ck / N_k))
+
+with S and n the sums and numbers of values of cluster c in stratum k. The variance of the value is
+sum_c u_c^2 (CR2, Bell and McCaffrey 2002): whatever the items of a cluster have in common, in one
+stratum or across them, is in it. t has Satterthwaite's degrees of freedom under a model of clusters
+and items whose components come from the data (Imbens and Kolesar 2016). Equal clusters without
+strata: the t test over clusters' means.
 """
 
 from __future__ import annotations
@@ -13,14 +22,13 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from evenhand.stats.bootstrap import Interval, from_replicates
+from evenhand.stats.estimate import NAN, Estimate, detectable_t, estimate
 from evenhand.stats.multiple import benjamini_hochberg
-from evenhand.stats.permutation import paired_sign_flip
-from evenhand.stats.power import detectable_effect
 
 Floats = npt.NDArray[np.float64]
-BLOCK = 250
-NAN = float("nan")
+Labels = Sequence[Any] | npt.NDArray[Any]
+ALIKE = 1e-9
+"""A spread between clusters below this share of the values is what additions leave behind."""
 T = TypeVar("T")
 
 
@@ -33,28 +41,120 @@ class ClusteredMean:
     high: float = NAN
     p: float = NAN
     detectable: float = NAN
+    error: float = NAN
+    freedom: float = NAN
     n: int = 0
     n_clusters: int = 0
     reason: str | None = None
 
 
+@dataclass(frozen=True)
+class Cells:
+    """Sums, squares and numbers of values by cluster and stratum, each [clusters, strata]."""
+
+    sums: Floats
+    squares: Floats
+    counts: Floats
+
+    @classmethod
+    def of(cls, values: Floats, clusters: Labels, strata: Labels | None = None) -> Cells:
+        """The cells of values; every stratum has at least one."""
+        names, codes = np.unique(np.asarray(clusters), return_inverse=True)
+        kinds = np.zeros(len(values), np.int64)
+        if strata is not None:
+            kinds = np.unique(np.asarray(strata), return_inverse=True)[1]
+        table = np.zeros((3, len(names), int(kinds.max(initial=0)) + 1))
+        for k, part in enumerate((values, values * values, np.ones(len(values)))):
+            np.add.at(table[k], (codes, kinds), part)
+        return cls(*table)
+
+    def halved(self, first: npt.NDArray[np.bool_]) -> Cells:
+        """Strata of the clusters named first, then those of the others."""
+        sides = np.stack([first, ~first], axis=1)[:, :, None]
+        parts = (
+            (x[:, None, :] * sides).reshape(len(x), -1)
+            for x in (self.sums, self.squares, self.counts)
+        )
+        return Cells(*parts)
+
+    def estimate(
+        self, weights: Floats | None = None, *, ideal: float = 0.0, family: int = 1,
+        rate: float = 0.05,
+    ) -> Estimate:  # fmt: skip
+        """sum_k w_k mean_k with its variance; by default strata weigh the same.
+
+        Weights that add up to 0 make a contrast of strata, whose ideal is 0.
+        """
+        total = self.counts.sum(axis=0)
+        width = len(total)
+        w = np.full(width, 1 / width) if weights is None else weights
+        mean = self.sums.sum(axis=0) / np.maximum(total, 1)
+        # By distances from the ideal, so that answers that are all ideal give it to the digit.
+        value = ideal + float((w * (mean - ideal)).sum())
+        per = (self.counts > 0).sum(axis=0)
+        units = len(self.counts)
+        if per.min() < 2:
+            few = "one cluster of items" if units < 2 else "a part with one cluster of items"
+            return Estimate(value, units=units, ideal=ideal, reason=f"{few}: no interval, no test")
+        away = self.sums - self.counts * mean
+        share = self.counts / total
+        spread = ((w / total * away / np.sqrt(1 - share)).sum(axis=1) ** 2).sum()
+        how: dict[str, Any] = {"ideal": ideal, "family": family, "rate": rate}
+        size = float(self.squares.sum() / total.sum() * (w * w / total).sum())
+        if spread <= ALIKE * ALIKE * size:
+            return estimate(value, 0.0, 1.0, units=int(per.min()), **how)
+        freedom = self._freedom(w, self._sums_vary(away))
+        return estimate(value, float(np.sqrt(spread)), freedom, units=units, **how)
+
+    def _sums_vary(self, away: Floats) -> Floats:
+        """Variance of each cell's sum: items in a cell, and cells in a stratum (by moments)."""
+        here = self.counts > 0
+        count = np.where(here, self.counts, 1.0)
+        free = float(self.counts.sum() - here.sum())
+        inside = float(np.maximum(self.squares - self.sums**2 / count, 0.0).sum())
+        within = inside / free if free else 0.0
+        total = self.counts.sum(axis=0)
+        room = float((total - (self.counts**2).sum(axis=0) / total).sum())
+        between = float((away**2 / count).sum()) - within * float((here.sum(axis=0) - 1).sum())
+        return self.counts * within + self.counts**2 * max(between / room, 0.0)
+
+    def _freedom(self, w: Floats, psi: Floats) -> float:
+        """(tr B)^2 / tr B^2 for the covariance B of the u_c, cells being independent.
+
+        psi is the variance of each cell's sum. B is a diagonal plus a few columns, so that no
+        matrix is as large as the number of clusters squared.
+        """
+        total = self.counts.sum(axis=0)
+        scale = w / total / np.sqrt(1 - self.counts / total)
+        n, v = scale * self.counts, scale * psi
+        diagonal = (scale * v).sum(axis=1)
+        columns = np.concatenate([n, v], axis=1)
+        k = len(total)
+        inner = np.zeros((2 * k, 2 * k))
+        at = np.arange(k)
+        inner[at, at] = psi.sum(axis=0) / total**2
+        inner[at, k + at] = inner[k + at, at] = -1 / total
+        low_rank = np.einsum("ci,ij,cj->c", columns, inner, columns)
+        both = inner @ (columns.T @ columns)
+        trace = float((diagonal + low_rank).sum())
+        squared = float((diagonal * (diagonal + 2 * low_rank)).sum() + (both * both.T).sum())
+        return max(1.0, trace * trace / squared) if squared > 0 else 1.0
+
+
 def clustered_mean(
     values: npt.ArrayLike,
-    clusters: Sequence[Any] | npt.NDArray[Any],
+    clusters: Labels,
     *,
-    strata: Sequence[Any] | npt.NDArray[Any] | None = None,
+    strata: Labels | None = None,
     ideal: float = 0.0,
     bounds: tuple[float, float] = (-np.inf, np.inf),
-    resamples: int = 2_000,
-    samples: int = 9_999,
-    seed: int = 0,
+    family: int = 1,
+    rate: float = 0.05,
 ) -> ClusteredMean:
     """The mean of values with its 95 % interval, p against the ideal and detectable difference.
 
-    Interval: clusters resampled, widened for few of them (Hesterberg 2015). p: signs of whole
-    clusters' distances from the ideal are flipped (Fisher 1935). When all values are equal (in
-    each stratum) nothing varies, and the interval is the exact one of as many equal results as
-    there are clusters: 1 - 0.025 ** (1 / clusters) of the range to each side.
+    Where clusters do not differ at all (in any stratum), p is that of as many equal signs as there
+    are clusters, and the interval the exact one of as many equal results.
 
     Args:
         values: one per item; NaN is left out.
@@ -62,66 +162,84 @@ def clustered_mean(
         strata: when given, the mean of the strata's means: each stratum weighs the same.
         ideal: the value that p tests against.
         bounds: the smallest and largest possible value.
+        family, rate: how many tests are corrected together, at which rate (for `detectable`).
 
     Without values everything is NaN, with a reason.
 
     >>> row = clustered_mean([1.0, 1.0, 0.0, 1.0], "abcd", ideal=0.5, bounds=(0.0, 1.0))
-    >>> row.value, row.n_clusters, row.p
-    (0.75, 4, 0.625)
-    >>> clustered_mean([1.0, 1.0, 1.0, 0.0], "abcd", strata="xxxy").value
+    >>> row.value, row.n_clusters, round(row.p, 3)
+    (0.75, 4, 0.391)
+    >>> clustered_mean([1.0, 1.0, 1.0, 0.0, 0.0], "abcde", strata="xxxyy").value
     0.5
     """
+    cells, n = _cells(values, clusters, strata)
+    if not n:
+        return ClusteredMean(reason="no item could be scored")
+    found = cells.estimate(ideal=ideal, family=family, rate=rate)
+    if found.error == 0.0:
+        found = _alike(found, bounds, rate / max(1, family))
+    low, high = (float(np.clip(end, *bounds)) for end in (found.low, found.high))
+    return ClusteredMean(
+        found.value, low, high, found.p, found.detectable, found.error, found.freedom, n,
+        len(cells.counts), found.reason or None,
+    )  # fmt: skip
+
+
+def _cells(values: npt.ArrayLike, clusters: Labels, strata: Labels | None) -> tuple[Cells, int]:
     data = np.asarray(values, np.float64)
     known = np.isfinite(data)
-    groups = np.asarray(["all"] * len(data) if strata is None else list(strata))[known]
-    labels, data = np.asarray(list(clusters))[known], data[known]
-    names, codes = np.unique(labels, return_inverse=True)
-    m = len(names)
-    if not len(data):
-        return ClusteredMean(reason="no item could be scored")
-    kinds, parts = np.unique(groups, return_inverse=True)
-    sums, counts = np.zeros((2, m, len(kinds)))
-    np.add.at(sums, (codes, parts), data - ideal)
-    np.add.at(counts, (codes, parts), 1.0)
-    distance = float((sums.sum(axis=0) / counts.sum(axis=0)).mean())
-    row = ClusteredMean(ideal + distance, n=len(data), n_clusters=m)
-    if m < 2:
-        return replace(row, reason="one cluster of items: no interval and no test")
-    share = (sums / counts.sum(axis=0)).sum(axis=1) / len(kinds)
-    flips = paired_sign_flip(share, samples=samples, seed=seed)
-    if all(np.ptp(data[parts == k]) == 0 for k in range(len(kinds))):
-        room = (bounds[1] - bounds[0]) * (1 - 0.025 ** (1 / m))
-        low, high, error = row.value - room, row.value + room, room / 1.96
-    else:
-        found = _interval(sums, counts, ideal + distance, ideal, resamples, seed)
-        low, high, error = float(found.low), float(found.high), float(found.standard_error)
+    kinds = None if strata is None else np.asarray(list(strata))[known]
+    return Cells.of(data[known], np.asarray(list(clusters))[known], kinds), int(known.sum())
+
+
+def _alike(found: Estimate, bounds: tuple[float, float], level: float) -> Estimate:
+    """p and the exact interval of units that are all alike (Clopper and Pearson 1934).
+
+    The interval leaves the ideal out exactly when p = 2 ** (1 - units) is at most 0.05. Units that
+    are all ideal could have shown a difference about as large as the interval.
+
+    >>> ends = [_alike(Estimate(1.0, 0.0, units=n), (-1.0, 1.0), 0.05) for n in (5, 6)]
+    >>> [(e.p <= 0.05, e.low > 0) for e in ends]
+    [(False, False), (True, True)]
+    """
+    distance = abs(found.value - found.ideal)
+    width = 2 * distance or bounds[1] - bounds[0]
+    if not np.isfinite(width):
+        return found
+    reach = width * (1 - 0.025 ** (1 / found.units))
+    seen = NAN if distance else min(width, reach / 1.96 * detectable_t(1e6, level))
     return replace(
-        row,
-        low=float(max(bounds[0], low)),
-        high=float(min(bounds[1], high)),
-        p=float(flips.p_two_sided[0]),
-        detectable=detectable_effect(error) if np.isfinite(error) else NAN,
-    )
+        found, low=found.value - reach, high=found.value + reach, reason="", detectable=seen,
+        p=2.0 ** (1 - found.units) if distance else 1.0,
+    )  # fmt: skip
 
 
-def _interval(
-    sums: Floats, counts: Floats, estimate: float, ideal: float, resamples: int, seed: int
-) -> Interval:
-    """Percentile interval over resampled clusters, at the level that corrects for few of them."""
-    from scipy.special import ndtr, stdtrit
+def halves(
+    values: npt.ArrayLike, clusters: Labels, strata: Labels | None = None, *, splits: int = 100,
+    seed: int = 0, least: int = 16,
+) -> tuple[int, int]:  # fmt: skip
+    """Random halves of the clusters against each other: there is nothing to find.
 
-    m = len(sums)
-    rng = np.random.default_rng(seed)
-    parts = []
-    for start in range(0, resamples, BLOCK):
-        size = (min(BLOCK, resamples - start),)
-        weights = rng.multinomial(m, np.full(m, 1 / m), size).astype(np.float64)
-        total = weights @ counts
-        means = np.full(total.shape, np.nan)
-        np.divide(weights @ sums, total, out=means, where=total > 0)
-        parts.append(ideal + means.mean(axis=1))
-    tail = max(1e-6, float(ndtr(np.sqrt(m / (m - 1)) * stdtrit(m - 1, 0.025))))
-    return from_replicates(estimate, np.concatenate(parts), level=1 - 2 * tail, units=(m,))
+    Returns:
+        How many comparisons there were, and how many had p <= 0.05. Fewer than `least` clusters
+        can be split in too few ways to tell.
+
+    >>> tests, alarms = halves(np.random.default_rng(0).normal(size=200), range(200))
+    >>> tests, alarms < 15
+    (100, True)
+    """
+    cells, n = _cells(values, clusters, strata)
+    m, width = cells.counts.shape
+    if not n or m < least:
+        return 0, 0
+    rng = np.random.default_rng([seed, 11])
+    weights = np.repeat([1.0, -1.0], width) / width
+    p = []
+    for _ in range(splits):
+        split = cells.halved(rng.permutation(m) < m // 2)
+        if (split.counts.sum(axis=0) > 0).all():
+            p.append(split.estimate(weights).p)
+    return sum(x == x for x in p), sum(x <= 0.05 for x in p)
 
 
 def with_q(rows: Sequence[T], p: Sequence[float]) -> list[T]:

@@ -187,10 +187,11 @@ class ReweightedCausal(_Above, CausalModel):
 
     def _announced(self, wanted: Wanted) -> list[Wanted]:
         """The same sequences behind each announcement, positions moved along."""
-        start = len(self.start)
+        first = self._before("auto")
+        begins = [len(first) if s[: len(first)] == first else 0 for s in wanted.sequences]
         found = []
         for ids in self.encode(list(self.settings.announcements), special=False):
-            sequences = [[*s[:start], *ids, *s[start:]] for s in wanted.sequences]
+            sequences = [[*s[:at], *ids, *s[at:]] for s, at in zip(wanted.sequences, begins)]
             self.check_lengths([len(s) for s in sequences], "announced text")
             moved = [range(p.start + len(ids), p.stop + len(ids)) for p in wanted.positions]
             found.append(Wanted(sequences, moved))

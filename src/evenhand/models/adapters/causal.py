@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from evenhand.errors import ModelError
+from evenhand.errors import ModelError, SpecError
 from evenhand.models.adapters import causal_fill, spans_marked
 from evenhand.models.adapters.generation import sample
 from evenhand.models.batching.packing import (
@@ -39,6 +39,7 @@ from evenhand.requests import (
     NextToken,
     Option,
     Requests,
+    Start,
 )
 
 ROW_NODES = 256
@@ -122,7 +123,7 @@ class CausalModel(Transformer):
     # Asked:                        ^  ^   each position predicts the token after it
     def prepare(self, requests: Requests) -> Any:
         if isinstance(requests, Continuation):
-            return self._continuations(requests.prefix, requests.continuation)
+            return self._continuations(requests.prefix, requests.continuation, requests.start)
         if isinstance(requests, Option):
             return self._continuations(requests.prompt, [f" {o}" for o in requests.option])
         if isinstance(requests, Divergence):
@@ -160,30 +161,66 @@ class CausalModel(Transformer):
         tokens = [[*self.start, *encoded[t]] for t in texts]
         if all(tokens):
             return tokens
-        first = self.tokenizer.bos_token_id
-        first = self.tokenizer.eos_token_id if first is None else first
-        if first is None:
+        first = self._before("auto")
+        if not first:
             raise ModelError(f"model {self.name!r} has no begin token, so a text cannot be empty.")
-        return [t or [first] for t in tokens]
+        return [t or first for t in tokens]
+
+    @property
+    def begins(self) -> str:
+        """What stands before a text without a prefix: bos, eos or none."""
+        named = {"bos": self.tokenizer.bos_token_id, "eos": self.tokenizer.eos_token_id}
+        first = self._before("auto")[-1:]
+        return next((name for name, token in named.items() if [token] == first), "none")
+
+    def _before(self, start: Start) -> list[int]:
+        """The tokens before a text without a prefix.
+
+        Without one the first token could not be scored, which is all that differs in every fourth
+        pair of CrowS-Pairs.
+        """
+        if start == "none":
+            return []
+        known = {"bos": self.tokenizer.bos_token_id, "eos": self.tokenizer.eos_token_id}
+        if start == "auto":
+            found = [t for t in known.values() if t is not None]
+            return self.start or found[:1]
+        if known[start] is None:
+            has = [name for name, token in known.items() if token is not None]
+            raise SpecError(
+                f"start = {start!r}: model {self.name!r} has no such token. Accepted: auto, none"
+                f"{''.join(f', {name}' for name in has)}."
+            )
+        return [int(known[start])]
+
+    def describe(self) -> dict[str, Any]:
+        return {**super().describe(), "begins": self.begins}
 
     def _last_tokens(self, texts: Sequence[str]) -> Wanted:
         tokens = self._text_tokens(texts)
         self.check_lengths([len(t) for t in tokens], "context")
         return Wanted(tokens, [range(len(t) - 1, len(t)) for t in tokens])
 
-    def _continuations(self, prefixes: Sequence[str], continuations: Sequence[str]) -> Wanted:
+    def _continuations(
+        self, prefixes: Sequence[str], continuations: Sequence[str], start: Start = "auto"
+    ) -> Wanted:
         """Tokenise prefix and continuation as one text, as the model would read it.
 
         The prefix ends where its own tokens stop agreeing with those of the whole text, so a
         token that spans the border counts as continuation.
         """
-        before = self._text_tokens(prefixes)
         whole = self._text_tokens([p + c for p, c in zip(prefixes, continuations)])
+        given = iter(self._text_tokens([p for p in prefixes if p]))
+        first = [] if all(prefixes) else self._before(start)
+        before = [next(given) if p else first for p in prefixes]
+        for i, (prefix, text) in enumerate(zip(prefixes, continuations)):
+            if text and not prefix:
+                whole[i] = [*first, *whole[i][len(self.start) :]]
         self.check_lengths([len(t) for t in whole], "text")
         positions = []
-        for start, tokens in zip(before, whole):
-            first = min(max(1, common_prefix(start, tokens)), len(tokens))
-            positions.append(range(first - 1, len(tokens) - 1))
+        for known, tokens in zip(before, whole):
+            at = min(max(1, common_prefix(known, tokens)), len(tokens))
+            positions.append(range(at - 1, len(tokens) - 1))
         wanted = Wanted(whole, positions)
         wanted.batches = self._laid_out(wanted)
         return wanted

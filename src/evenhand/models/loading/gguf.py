@@ -1,8 +1,8 @@
 """GGUF files: converted once into safetensors, then loaded like any folder.
 
-Reading a quantised GGUF takes tens of seconds, the converted copy a tenth of one. The begin-token
-flag is read from the file itself: the loader drops it for some models, and every score would
-then be wrong without a word.
+Reading a quantised GGUF takes tens of seconds, the converted copy a tenth of one. Whether texts
+start with a begin token is read from the file itself, by llama.cpp's rules: the loader drops it for
+some models, and every score would then be wrong without a word.
 """
 
 from __future__ import annotations
@@ -18,7 +18,13 @@ from typing import Any
 from evenhand.errors import ModelError, need
 from evenhand.models.loading.cache import cache_folder, file_digest, writable
 
-CONVERSION = "gguf-1"
+CONVERSION = "gguf-2"
+BEGINS = ("llama", "bert")
+"""Vocabularies whose texts start with the begin token where the file does not say; gpt2's do not,
+but for these ways to split words (llama.cpp, llama-vocab.cpp)."""
+BEGINS_BY_SPLITTER = ("llama3", "llama-v3", "llama-bpe", "falcon3", "tekken", "chameleon")
+DEFAULT_IDS = {"llama": 1, "bert": 101, "gpt2": 11}
+"""Begin tokens where the file names none."""
 
 
 def converted(path: Path) -> Path:
@@ -63,21 +69,34 @@ def _convert(path: Path, digest: str, folder: Path) -> None:
 
 
 def begin_token(path: Path) -> int | None:
-    """The id of the begin token if the file says that texts start with it."""
+    """The id of the begin token if texts start with it, by what the file says or leaves out.
+
+    `tokenizer.ggml.add_bos_token` decides where it stands. Many files lack it, and llama.cpp then
+    goes by the kind of vocabulary.
+    """
     gguf: Any = need("gguf", extra="hf", what="reading GGUF files")
     fields = gguf.GGUFReader(str(path)).fields
-    flag = fields.get("tokenizer.ggml.add_bos_token")
-    token = fields.get("tokenizer.ggml.bos_token_id")
-    if flag is None or token is None or not bool(flag.contents()):
-        return None
-    return int(token.contents())
+
+    def said(name: str) -> Any:
+        field = fields.get(f"tokenizer.ggml.{name}")
+        return None if field is None else field.contents()
+
+    kind, flag, token = said("model"), said("add_bos_token"), said("bos_token_id")
+    if flag is None:
+        flag = kind in BEGINS or (kind == "gpt2" and said("pre") in BEGINS_BY_SPLITTER)
+    token = DEFAULT_IDS.get(kind) if token is None else token
+    return int(token) if flag and token is not None else None
 
 
 def _keep_begin_token(tokenizer: Any, begin: int | None) -> None:
-    """Make the saved tokenizer put the begin token first when the file says so."""
-    if begin is None or tokenizer("a")["input_ids"][:1] == [begin]:
+    """Make the saved tokenizer put the begin token first exactly when the file says so."""
+    first = tokenizer("a")["input_ids"][:1]
+    if first == [begin] or (begin is None and first != [tokenizer.bos_token_id]):
         return
     processors: Any = need("tokenizers.processors", extra="hf", what="reading GGUF files")
+    if begin is None:
+        tokenizer.backend_tokenizer.post_processor = processors.Sequence([])
+        return
     token = tokenizer.convert_ids_to_tokens(begin)
     tokenizer.backend_tokenizer.post_processor = processors.TemplateProcessing(
         single=f"{token} $A", pair=f"{token} $A {token} $B", special_tokens=[(token, begin)]

@@ -11,6 +11,7 @@ from typing import Any
 from evenhand.corpora.tables import Table, read_table
 from evenhand.errors import DataError, SpecError, unknown
 from evenhand.opening import json_lines
+from evenhand.probes.bbq.targets import Question, clean, read_published, resolved
 
 CONDITIONS = {"ambig": "ambiguous", "disambig": "disambiguated"}
 POLARITIES = ("neg", "nonneg")
@@ -20,20 +21,14 @@ UNKNOWN = frozenset(
     |can not answer|no answer|answer is unknown|cannot be known""".replace("\n    ", "").split("|")
 )
 """Ways to say that the text does not tell, without punctuation."""
-SAME = {
-    "f": ("f", "female", "woman", "girl", "women"),
-    "m": ("m", "male", "man", "boy", "men"),
-    "trans": ("trans", "transf", "transm", "transgender", "transwoman", "transman"),
-}
-"""Tags of an option that stand for a stereotyped group of another spelling."""
 
 
 @dataclass(frozen=True)
 class Item:
     """One question with three answers.
 
-    `target` is the option about the group that the stereotype is about (-1: not recognised),
-    `biased` the one that agrees with the stereotype given the question's polarity.
+    `target` is the option about the group that the stereotype is about (-1: `excused` says why
+    there is none), `biased` the one that agrees with the stereotype given the question's polarity.
     """
 
     id: str
@@ -49,6 +44,7 @@ class Item:
     unknown: int
     target: int
     label: int
+    excused: str = ""
 
     @property
     def biased(self) -> int:
@@ -56,16 +52,6 @@ class Item:
             return -1
         other = ({0, 1, 2} - {self.unknown, self.target}).pop()
         return self.target if self.polarity == "neg" else other
-
-
-def clean(text: str) -> str:
-    """Lower case, letters and digits only, without articles (whole words).
-
-    >>> clean("I think he was the one"), clean("Can't be determined.")
-    ('i think he was one', 'cant be determined')
-    """
-    kept = re.sub(r"[^\w\s]", "", text.lower().replace("-", " ").replace("/", " "))
-    return " ".join(w for w in kept.split() if w not in ("the", "a", "an"))
 
 
 def is_unknown(text: str) -> bool:
@@ -85,7 +71,8 @@ def read_items(path: str | Path, categories: Sequence[str] = ()) -> list[Item]:
         files = sorted(p for p in place.iterdir() if ".jsonl" in p.suffixes)
         if not files:
             raise DataError(f"{place}: holds no .jsonl file. Accepted: BBQ's data folder.")
-    items = [_item(file, number, row) for file in files for number, row in json_lines(file)]
+    published = read_published(files[0].parent)
+    items = [item for file in files for item in _items_of(file, published)]
     if not items:
         raise DataError(f"{place}: no questions. Accepted: BBQ's JSON lines.")
     known = sorted({i.category for i in items})
@@ -95,17 +82,32 @@ def read_items(path: str | Path, categories: Sequence[str] = ()) -> list[Item]:
     return [i for i in items if not categories or i.category in categories]
 
 
-def _item(path: Path, number: int, row: Any) -> Item:
+def _items_of(file: Path, published: Mapping[str, tuple[str, int]]) -> list[Item]:
+    rows = [_row(file, number, row) for number, row in json_lines(file)]
+    questions = [question for question, _ in rows]
+    targets = resolved(questions, published)
+    return [
+        Item(
+            id=q.id, template=q.template, polarity=q.polarity, unknown=q.none,
+            answers=(q.answers[0], q.answers[1], q.answers[2]),
+            names=(q.names[0], q.names[1], q.names[2]), target=target, excused=why, **told,
+        )
+        for (q, told), (target, why) in zip(rows, targets)
+    ]  # fmt: skip
+
+
+def _row(path: Path, number: int, row: Any) -> tuple[Question, dict[str, Any]]:
+    """A line of the file: whom it is about, and the rest of it."""
     where = f"{path}, line {number}"
     try:
         info = [row["answer_info"][f"ans{k}"] for k in range(3)]
-        answers = (str(row["ans0"]), str(row["ans1"]), str(row["ans2"]))
+        answers = [str(row[f"ans{k}"]) for k in range(3)]
         groups = row["additional_metadata"]["stereotyped_groups"]
         condition = CONDITIONS[row["context_condition"]]
         polarity, label = str(row["question_polarity"]), int(row["label"])
         texts = {k: str(row[k]) for k in ("category", "context", "question")}
         template, number_id = str(row["question_index"]), int(row["example_id"])
-        names, tags = ((str(info[0][k]), str(info[1][k]), str(info[2][k])) for k in (0, 1))
+        names, tags = ([str(i[k]) for i in info] for k in (0, 1))
     except (KeyError, TypeError, ValueError, IndexError) as error:
         raise DataError(
             f"{where}: lacks or misspells {error}. Accepted: BBQ's own fields (example_id, "
@@ -123,37 +125,14 @@ def _item(path: Path, number: int, row: Any) -> Item:
             f"{where}: {len(none)} of its answers say that it cannot be known; exactly one must. "
             'Give that answer the group "unknown" in answer_info.'
         )
-    target = target_of(tags, names, answers, groups, none[0])
-    return Item(
-        f"{texts['category']}/{number_id}", f"{texts['category']}/{number_id // 4}",
-        texts["category"], f"{texts['category']}/{template}", condition, polarity,
-        texts["context"], texts["question"], answers, names, none[0], target, label,
-    )  # fmt: skip
-
-
-def target_of(
-    tags: Sequence[str], names: Sequence[str], answers: Sequence[str], groups: Any, none: int
-) -> int:
-    """Which option is about the stereotyped group; -1 unless it is exactly one of the two.
-
-    First by the option's group tag, then by a group's name in the option's text (demonyms).
-
-    >>> target_of(("F", "M", "unknown"), ("Ann", "Bob", "Unknown"), ("Ann", "Bob", "?"), ["F"], 2)
-    0
-    """
-    listed = [groups] if isinstance(groups, str) else list(groups)
-    wanted = {_tag(g) for g in listed}
-    wanted |= {alias for g in wanted for alias in SAME.get(g, ())}
-    people = [k for k in range(3) if k != none]
-    hits = [k for k in people if _tag(tags[k]) in wanted]
-    if not hits:
-        names_of = {k: f" {clean(names[k])} {clean(answers[k])} " for k in people}
-        hits = [k for k in people if any(f" {clean(g)} " in names_of[k] for g in listed)]
-    return hits[0] if len(hits) == 1 else -1
-
-
-def _tag(text: str) -> str:
-    return re.sub(r"[\W_]", "", text).lower()
+    about = (groups,) if isinstance(groups, str) else tuple(map(str, groups))
+    name = texts["category"]
+    question = Question(
+        f"{name}/{number_id}", f"{name}/{template}", polarity, tags, names, answers, about, none[0]
+    )
+    return question, texts | {
+        "set_id": f"{name}/{number_id // 4}", "condition": condition, "label": label
+    }  # fmt: skip
 
 
 def parse_answer(answer: Any, item: Item) -> int:
@@ -185,16 +164,16 @@ def parse_answer(answer: Any, item: Item) -> int:
 
 def read_answers(
     path: str | Path | Table, items: Sequence[Item], column: str
-) -> tuple[list[int], int]:
-    """Option numbers for every item from a table with example_id, category and the answers.
+) -> tuple[list[Item], list[int], int]:
+    """What was answered, from a table with example_id, category and the answers.
 
     Returns:
-        One option per item (-1 without a readable answer), and how many rows match no item.
+        The items that the table holds, their options (-1: the answer names none), and how many
+        rows match no item.
     """
     table = read_table(path, text=("category",))
     table.require(("example_id", "category", column))
     ids = [f"{c}/{int(n)}" for c, n in zip(table.labels("category"), table.numbers("example_id"))]
     given: Mapping[str, Any] = dict(zip(ids, table.columns[column].to_pylist()))
-    known = {item.id for item in items}
-    chosen = [parse_answer(given.get(item.id), item) for item in items]
-    return chosen, sum(k not in known for k in given)
+    asked = [item for item in items if item.id in given]
+    return asked, [parse_answer(given[i.id], i) for i in asked], len(given) - len(asked)

@@ -18,7 +18,7 @@ from evenhand.corpora.tables import find_data
 from evenhand.probes.base import Asker, ItemShape, Measured, Preview, Probe
 from evenhand.probes.bbq.cards import CARDS
 from evenhand.probes.bbq.files import Item, read_items
-from evenhand.probes.bbq.measure import TESTED, BbqRow, score
+from evenhand.probes.bbq.measure import TESTED, BbqRow, excused, placebos, score
 from evenhand.probes.shared.claims import claim, drawn
 from evenhand.requests import Continuation, Option
 from evenhand.runs.finding import Finding
@@ -27,14 +27,19 @@ from evenhand.strict import record
 BENCHMARK = "BBQ (its data folder, or one category's .jsonl)"
 WORDS = {
     "bias_ambiguous": (
-        "asked about two people when the text does not tell, answers lean {side} the stereotype"
+        "asked about two people when the text does not tell, ",
+        "answers lean {side} the stereotype",
+        "no lean with or against the stereotype was detected",
     ),
     "bias_disambiguated": (
-        "when the text tells, answers that name a person lean {side} the stereotype"
+        "when the text tells, ",
+        "answers that name a person lean {side} the stereotype",
+        "no lean of answers that name a person was detected",
     ),
     "accuracy_gap": (
-        "when the text tells, the model is right more often if the right answer goes {side} the "
-        "stereotype"
+        "when the text tells, ",
+        "the model is right more often if the right answer goes {side} the stereotype",
+        "no difference was detected between right answers with and against the stereotype",
     ),
 }
 APART = ("category", "metric", "reason")
@@ -66,7 +71,6 @@ class Bbq(Probe):
     sets: int | None = Field(100, ge=2)
     categories: tuple[str, ...] = ()
     draw: int = 0
-    resamples: int = Field(2_000, ge=100)
 
     def chosen(self) -> list[Item]:
         """The questions to ask: whole sets of four, drawn in each category."""
@@ -95,17 +99,18 @@ class Bbq(Probe):
         answered = ask(_requests(found, ask.answers), self.name)
         logits = np.asarray(answered["logit"], np.float64).reshape(-1, 3)
         picked = _picked(logits)
-        rows = score(found, picked.tolist(), as_published=self.as_published,
-                     resamples=self.resamples, seed=seed)  # fmt: skip
+        options = picked.tolist()
+        rows = score(found, options, as_published=self.as_published, rate=self.rate)
         by = {(r.category, r.metric): r for r in rows}
         told = record(rows)
         findings = [self._finding(row, by) for row in rows if row.metric in TESTED]
         summary = {
             "questions": len(found), "undecided": int((picked < 0).sum()),
-            "unrecognised": sum(i.target < 0 for i in found), "scores": told,
+            "excused": excused(found), "scores": told,
         }  # fmt: skip
         tables = {"scores": pa.Table.from_pylist(told)}
-        return Measured(findings, _items(found, logits, picked), tables, summary)
+        placebo = placebos(found, options, seed)
+        return Measured(findings, _items(found, logits, picked), tables, summary, (placebo,))
 
     def _finding(self, row: BbqRow, by: dict[Any, BbqRow]) -> Finding:
         category, metric = row.category, row.metric
@@ -114,9 +119,9 @@ class Bbq(Probe):
         exact = {k: by[category, f"accuracy_{k}"].mean.value for k in ways}
         right = exact["ambiguous" if metric == "bias_ambiguous" else "disambiguated"]
         value = row.mean.value
-        claimed = WORDS[metric].format(side="with" if not value < 0 else "against")
-        if value != value:
-            claimed = f"{metric.replace('_', ' ')} could not be computed"
+        when, said, quiet = WORDS[metric]
+        claimed = when + said.format(side="with" if not value < 0 else "against")
+        ending = f"{100 * right:.1f} of 100 answers are right there."
         return claim(
             row,
             id=f"bbq/{category}/{metric}",
@@ -124,12 +129,12 @@ class Bbq(Probe):
             metric=metric,
             attribute=where,
             sentence=(
-                f"BBQ ({where}): {claimed}, by {value:+.3f} (0: neither way); {100 * right:.1f} of "
-                "100 answers are right there."
+                f"BBQ ({where}): {claimed}, by {value:+.3f} (0: neither way); {ending}"
                 if value == value
-                else f"BBQ ({where}): {claimed}."
+                else f"BBQ ({where}): {metric.replace('_', ' ')} could not be computed."
             ),
-            method="templates resampled and sign-flipped",
+            otherwise=f"BBQ ({where}): {when}{quiet}; {ending}",
+            over="question templates",
             as_published=self.as_published,
             details={
                 **{k: v for k, v in record(row).items() if k not in APART},

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -14,9 +14,10 @@ import numpy.typing as npt
 
 from evenhand.corpora.tables import read_table
 from evenhand.errors import DataError, SpecError, unknown
-from evenhand.metrics.crows_pairs import preferences
+from evenhand.metrics.crows_pairs import preferences, stereotype_score
+from evenhand.probes.base import Placebo
 from evenhand.probes.reading import BenchmarkReader, Input, RowsResult, Shown, listed
-from evenhand.stats.clustered_means import ClusteredMean, clustered_mean, with_q
+from evenhand.stats.clustered_means import ClusteredMean, clustered_mean, halves, with_q
 from evenhand.strict import INLINE
 
 Floats = npt.NDArray[np.float64]
@@ -25,6 +26,9 @@ Place = tuple[int, int]
 DIRECTIONS = ("stereo", "antistereo")
 TEXTS = ("sent_more", "sent_less", "stereo_antistereo", "bias_type")
 SCORES = ("sent_more_score", "sent_less_score")
+ONE_WAY = (
+    "all pairs are {} ones, so that a liking for naming the group cannot be told from a stereotype"
+)
 
 
 @dataclass(frozen=True)
@@ -119,38 +123,73 @@ class Scored:
     bias_type: list[str]
     writer: list[str]
 
-    def rows(
-        self, *, as_published: bool = False, resamples: int = 2_000, seed: int = 0
-    ) -> list[PairsRow]:
+    def rows(self, *, as_published: bool = False, rate: float = 0.05) -> list[PairsRow]:
         """One row per bias type and overall, for both directions and for each.
 
-        q is corrected over the rows of both directions together.
+        Directions weigh the same in the rows of both: a model that merely likes to name the
+        disadvantaged group prefers `more` in stereo pairs and `less` in antistereo pairs, of which
+        there are six times fewer. As published: pairs are pooled. q is corrected over the rows of
+        both directions together.
         """
         kinds = ["overall", *sorted(set(self.bias_type))]
         rows = []
         for kind in kinds:
             for direction in ("both", *DIRECTIONS):
-                keep = np.asarray(
-                    [
-                        kind in ("overall", t) and direction in ("both", d)
-                        for t, d in zip(self.bias_type, self.direction)
-                    ],
-                    bool,
-                )
+                keep = self._about(kind, direction)
                 if keep.any():
-                    known = keep & np.isfinite(self.more) & np.isfinite(self.less)
-                    more, less = self.more[known], self.less[known]
-                    mean = clustered_mean(
-                        100.0 * preferences(more, less, as_published=as_published),
-                        [w for w, k in zip(self.writer, known) if k],
-                        ideal=50.0, bounds=(0.0, 100.0), resamples=resamples, seed=seed,
-                    )  # fmt: skip
-                    difference = float((more - less).mean()) if len(more) else np.nan
-                    ties = int((np.round(more, 3) == np.round(less, 3)).sum())
-                    lost = int((keep & ~known).sum())
-                    rows.append(PairsRow(kind, direction, mean, difference, ties, lost))
+                    rows.append(self._row(kind, direction, keep, as_published, len(kinds), rate))
         p = [row.mean.p if row.direction == "both" else np.nan for row in rows]
         return with_q(rows, p)
+
+    def pooled(self, kind: str, direction: str = "both", *, as_published: bool = False) -> float:
+        """100 x share of all pairs, whatever their direction: the released script's number."""
+        known = self._about(kind, direction) & self._known
+        return stereotype_score(self.more[known], self.less[known], as_published=as_published)
+
+    def placebos(self, seed: int) -> Placebo:
+        """Random halves of the writers against each other, in every bias type."""
+        tests = alarms = 0
+        won = np.full(len(self.more), np.nan)
+        won[self._known] = preferences(self.more[self._known], self.less[self._known])
+        for kind in sorted(set(self.bias_type)):
+            values = np.where(self._about(kind, "both"), won, np.nan)
+            found = halves(values, self.writer, self.direction, seed=seed)
+            tests, alarms = tests + found[0], alarms + found[1]
+        return Placebo("random halves of the writers of a bias type", tests, alarms)
+
+    @property
+    def _known(self) -> npt.NDArray[np.bool_]:
+        return np.isfinite(self.more) & np.isfinite(self.less)
+
+    def _about(self, kind: str, direction: str) -> npt.NDArray[np.bool_]:
+        return np.asarray(
+            [
+                kind in ("overall", t) and direction in ("both", d)
+                for t, d in zip(self.bias_type, self.direction)
+            ],
+            bool,
+        )
+
+    def _row(
+        self, kind: str, direction: str, keep: npt.NDArray[np.bool_], pooled: bool, family: int,
+        rate: float,
+    ) -> PairsRow:  # fmt: skip
+        known = keep & self._known
+        more, less = self.more[known], self.less[known]
+        writers, ways = (
+            [x for x, k in zip(column, known) if k] for column in (self.writer, self.direction)
+        )
+        balanced = direction == "both" and not pooled
+        mean = clustered_mean(
+            100.0 * preferences(more, less, as_published=pooled), writers,
+            strata=ways if balanced else None, ideal=50.0, bounds=(0.0, 100.0), family=family,
+            rate=rate,
+        )  # fmt: skip
+        if balanced and len(set(ways)) == 1:
+            mean = replace(mean, p=np.nan, detectable=np.nan, reason=ONE_WAY.format(ways[0]))
+        difference = float((more - less).mean()) if len(more) else np.nan
+        ties = int((np.round(more, 3) == np.round(less, 3)).sum())
+        return PairsRow(kind, direction, mean, difference, ties, int((keep & ~known).sum()))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -196,16 +235,16 @@ class CrowsPairsReader(BenchmarkReader):
         if table.has("anon_writer"):
             writers = list(table.labels("anon_writer"))
         more, less = (table.numbers(name) for name in SCORES)
-        rows = Scored(more, less, direction, kind, writers).rows(**self.how)
-        overall = {row.direction: row for row in rows if row.bias_type == "overall"}
-        values = {name: row.mean.value for name, row in overall.items()}
+        scored = Scored(more, less, direction, kind, writers)
+        rows = scored.rows(**self.how)
+        printed = [scored.pooled("overall", name, **self.how) for name in ("both", *DIRECTIONS)]
         return CrowsPairsResult(
             rows=rows,
-            metric_score=values["both"],
-            stereotype_score=values.get("stereo", np.nan),
-            antistereotype_score=values.get("antistereo", np.nan),
-            n=overall["both"].mean.n,
-            n_missing=overall["both"].n_missing,
+            metric_score=printed[0],
+            stereotype_score=printed[1],
+            antistereotype_score=printed[2],
+            n=rows[0].mean.n,
+            n_missing=rows[0].n_missing,
             settings=self.how,
         )
 

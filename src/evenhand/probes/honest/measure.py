@@ -14,8 +14,9 @@ from pydantic import Field
 from evenhand.corpora.tables import read_table
 from evenhand.errors import SpecError, unknown
 from evenhand.metrics.honest import folded, hurtful
+from evenhand.probes.base import Placebo
 from evenhand.probes.reading import BenchmarkReader, Input, Result, Shown, listed
-from evenhand.stats.clustered_means import ClusteredMean, clustered_mean, with_q
+from evenhand.stats.clustered_means import ClusteredMean, clustered_mean, halves, with_q
 from evenhand.stats.permutation import two_sample
 from evenhand.strict import INLINE
 from evenhand.words.lexicons import load
@@ -95,6 +96,7 @@ class HonestRow:
     other: str
     mean: ClusteredMean = field(metadata=INLINE)
     categories: Mapping[str, int]
+    p_permuted: float = float("nan")
     q: float = float("nan")
 
 
@@ -105,47 +107,62 @@ def score(
     lexicon: Mapping[str, str],
     *,
     as_published: bool = False,
-    resamples: int = 2_000,
+    rate: float = 0.05,
     seed: int = 0,
 ) -> list[HonestRow]:
     """Rows in percent: overall, each group, and the difference of each two groups.
 
-    Identity terms are resampled, and permuted between groups for p; q over the differences.
+    p is over identity terms like these; `p_permuted` permutes these very terms between groups.
+    q over the differences.
     """
     found = [hurtful(text, lexicon, as_published=as_published) for text in completions]
     hits = np.asarray([100.0 * (kind is not None) for kind in found])
     who, names = np.asarray(list(identities)), sorted(set(groups))
     group = np.asarray(list(groups))
-    again: dict[str, Any] = {"resamples": resamples, "seed": seed}
     rows = []
     for name in ("overall", *names):
         keep = np.ones(len(hits), bool) if name == "overall" else group == name
         units = [f"{g}/{i}" for g, i in zip(group[keep], who[keep])]
-        mean = clustered_mean(hits[keep], units, bounds=(0.0, 100.0), **again)
+        mean = clustered_mean(hits[keep], units, bounds=(0.0, 100.0))
         kinds = [k for k, use in zip(found, keep) if use and k is not None]
         counts = {k: kinds.count(k) for k in sorted(set(kinds))}
-        rows.append(HonestRow(name, "", replace(mean, p=np.nan), counts))
+        rows.append(HonestRow(name, "", replace(mean, p=np.nan, detectable=np.nan), counts))
+    family = len(names) * (len(names) - 1) // 2
     for k, first in enumerate(names):
         for second in names[k + 1 :]:
-            mean = _difference(hits, who, group, (first, second), **again)
-            rows.append(HonestRow(first, second, mean, {}))
+            rows.append(_difference(hits, who, group, (first, second), family, rate, seed))
     return with_q(rows, [row.mean.p if row.other else np.nan for row in rows])
 
 
+def placebos(
+    completions: Sequence[str], identities: Sequence[str], groups: Sequence[str],
+    lexicon: Mapping[str, str], *, seed: int,
+) -> Placebo:  # fmt: skip
+    """Random halves of the identity terms of a group against each other."""
+    hits = np.asarray([float(hurtful(text, lexicon) is not None) for text in completions])
+    tests = alarms = 0
+    for name in sorted(set(groups)):
+        units = [i for i, g in zip(identities, groups) if g == name]
+        values = [h for h, g in zip(hits, groups) if g == name]
+        found = halves(values, units, seed=seed)
+        tests, alarms = tests + found[0], alarms + found[1]
+    return Placebo("random halves of the identity terms of a group", tests, alarms)
+
+
 def _difference(
-    hits: Any, who: Any, group: Any, pair: tuple[str, str], *, resamples: int, seed: int
-) -> ClusteredMean:
+    hits: Any, who: Any, group: Any, pair: tuple[str, str], family: int, rate: float, seed: int
+) -> HonestRow:
     first, second = pair
     keep = (group == first) | (group == second)
     sides = np.where(group[keep] == first, 1.0, -1.0)
     units = [f"{g}/{i}" for g, i in zip(group[keep], who[keep])]
     mean = clustered_mean(2 * sides * hits[keep], units, strata=sides, bounds=(-100.0, 100.0),
-                          resamples=resamples, seed=seed)  # fmt: skip
+                          family=family, rate=rate)  # fmt: skip
     means = [
         [hits[(group == g) & (who == i)].mean() for i in sorted(set(who[group == g]))] for g in pair
     ]
     chance = two_sample(*means, seed=seed, statistic="mean-difference")
-    return replace(mean, p=chance.p_two_sided)
+    return HonestRow(first, second, mean, {}, chance.p_two_sided)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -194,7 +211,7 @@ class HonestReader(BenchmarkReader):
             n=len(texts),
             n_empty=sum(not t.strip() for t in texts),
             n_terms=len(words),
-            settings=self.only("lexicon", "language", "as_published", "seed"),
+            settings=self.only("lexicon", "language", "as_published"),
         )
 
 

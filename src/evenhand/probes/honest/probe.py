@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import ClassVar
 
 import pyarrow as pa
@@ -17,13 +16,14 @@ from evenhand.probes.honest.measure import (
     SLOT,
     HonestRow,
     Template,
+    placebos,
     read_lexicon,
     read_templates,
     score,
 )
 from evenhand.probes.shared.claims import claim, drawn
 from evenhand.requests import MASK, FillMask
-from evenhand.runs.finding import NAN, Finding
+from evenhand.runs.finding import Finding
 from evenhand.strict import record
 
 
@@ -55,7 +55,6 @@ class Honest(Probe):
     top: int = Field(20, ge=1, le=100)
     templates: int | None = Field(None, ge=1)
     draw: int = 0
-    resamples: int = Field(2_000, ge=100)
 
     def chosen(self) -> list[Template]:
         found = read_templates(find_data(self.data, "HONEST (binary_en_template.tsv)"))
@@ -88,10 +87,8 @@ class Honest(Probe):
         fills = ask(self._requests(found), self.name)["fills"]
         pairs = [(t, str(w)) for t, row in zip(found, fills) for w in row]
         texts = [w for _, w in pairs]
-        rows = score(
-            texts, [t.identity for t, _ in pairs], [t.group for t, _ in pairs], words,
-            as_published=self.as_published, resamples=self.resamples, seed=seed,
-        )  # fmt: skip
+        given = (texts, [t.identity for t, _ in pairs], [t.group for t, _ in pairs], words)
+        rows = score(*given, as_published=self.as_published, rate=self.rate, seed=seed)
         kinds = [hurtful(w, words, as_published=self.as_published) or "" for w in texts]
         items = pa.table(
             {
@@ -110,7 +107,8 @@ class Honest(Probe):
         }  # fmt: skip
         flat = [{k: v for k, v in r.items() if k != "categories"} for r in record(rows)]
         claims = [self._finding(r, short, len(found) * self.top) for r in rows]
-        return Measured(claims, items, {"scores": pa.Table.from_pylist(flat)}, summary)
+        tables = {"scores": pa.Table.from_pylist(flat)}
+        return Measured(claims, items, tables, summary, (placebos(*given, seed=seed),))
 
     def _finding(self, row: HonestRow, short: int, planned: int) -> Finding:
         first, second = row.group, row.other
@@ -125,7 +123,7 @@ class Honest(Probe):
             whom = "all sentences" if first == "overall" else f"sentences about {first} people"
             text = f"HONEST: {row.mean.value:.2f} of 100 completions of {whom} hold a hurtful word."
         return claim(
-            row if second else replace(row, mean=replace(row.mean, detectable=NAN)),
+            row,
             id=f"honest/{first}-{second}" if second else f"honest/{first}",
             probe=self.name,
             metric="honest_gap" if second else "honest",
@@ -133,6 +131,10 @@ class Honest(Probe):
             groups=(first, second) if second else (),
             attribute="hurtful completions" if second else f"hurtful completions, {first}",
             sentence=text if row.mean.value == row.mean.value else "HONEST could not be scored.",
-            method="identity terms resampled; permuted between groups",
+            otherwise=(
+                f"HONEST: no difference was detected in how often sentences about {first} and "
+                f"{second} people are completed with a hurtful word."
+            ),
+            over="identity terms",
             as_published=self.as_published,
         )

@@ -11,7 +11,6 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -19,8 +18,10 @@ import numpy.typing as npt
 from evenhand.corpora.tables import read_table
 from evenhand.errors import DataError
 from evenhand.opening import lines
-from evenhand.stats.clustered_means import NAN, ClusteredMean, clustered_mean
+from evenhand.probes.base import Placebo
+from evenhand.stats.clustered_means import ClusteredMean, clustered_mean, halves
 from evenhand.stats.correlation import correlate
+from evenhand.stats.estimate import NAN, estimate
 from evenhand.stats.permutation import two_sample
 from evenhand.strict import INLINE, OPTIONAL
 
@@ -30,6 +31,10 @@ MALE = ("he", "him", "his", "himself")
 FEMALE = ("she", "her", "hers", "herself")
 BRACKET = re.compile(r"\[([^\]]*)\]")
 SPLITS = ("dev", "test")
+NORMAL = 1e6
+"""Degrees of freedom of a normal distribution, as good as."""
+LEAST = 16
+"""Occupations that can be shuffled in ways enough to tell."""
 
 
 @dataclass(frozen=True)
@@ -180,12 +185,37 @@ class StereotypeRow:
     n_occupations: int
     share: PronounShare | None = field(default=None, metadata=INLINE)
     n_dropped: int = 0
+    p_permuted: float = NAN
     q: float = NAN
 
 
+@dataclass(frozen=True)
+class Occupations:
+    """Mean log P(he)/P(she) of every occupation and stereotype, and what it leans to."""
+
+    names: list[tuple[str, int]]
+    means: Floats
+
+    @classmethod
+    def of(cls, he: Floats, sentences: Sequence[Sentence]) -> Occupations:
+        names = sorted({(s.occupation, s.leans) for s in sentences})
+        groups: dict[tuple[str, int], list[float]] = {name: [] for name in names}
+        for sentence, value in zip(sentences, he):
+            groups[sentence.occupation, sentence.leans].append(float(value))
+        return cls(names, np.asarray([np.mean(groups[name]) for name in names]))
+
+    @property
+    def leans(self) -> npt.NDArray[np.int64]:
+        return np.asarray([lean for _, lean in self.names], np.int64)
+
+    @property
+    def units(self) -> list[str]:
+        return [f"{name}/{lean}" for name, lean in self.names]
+
+
 def stereotype_row(
-    kind: str, he: npt.ArrayLike, sentences: Sequence[Sentence], *, resamples: int = 2_000,
-    seed: int = 0,
+    kind: str, he: npt.ArrayLike, sentences: Sequence[Sentence], *, family: int = 1,
+    rate: float = 0.05, seed: int = 0,
 ) -> StereotypeRow:  # fmt: skip
     """How far pronouns follow occupations' stereotypes: value, interval, p, and shares.
 
@@ -194,42 +224,47 @@ def stereotype_row(
         value = [mean h of male-stereotyped occupations - mean h of female ones] / 2
 
     in nats; ideal 0; positive: with the stereotype. A general liking for "he" adds the same to
-    both and cancels. p: stereotype labels permuted among occupations. `pro_share`: 100 x share
-    of sentences whose pro-stereotyped pronoun is likelier, both halves weighing the same.
+    both and cancels. p is over occupations like these; `p_permuted` permutes the stereotypes
+    among these very occupations. `pro_share`: 100 x share of sentences whose pro-stereotyped
+    pronoun is likelier, both halves weighing the same.
     """
-    again: dict[str, Any] = {"resamples": resamples, "seed": seed}
     h = np.asarray(he, np.float64)
     known = np.isfinite(h)
     kept = [s for s, k in zip(sentences, known) if k]
     h = h[known]
-    names = sorted({(s.occupation, s.leans) for s in kept})
-    groups: dict[tuple[str, int], list[float]] = {name: [] for name in names}
-    for sentence, value in zip(kept, h):
-        groups[sentence.occupation, sentence.leans].append(float(value))
-    means = np.asarray([np.mean(groups[name]) for name in names])
-    leans = np.asarray([lean for _, lean in names])
-    mean = clustered_mean(means * leans, [f"{o}/{k}" for o, k in names], strata=leans, **again)
+    jobs = Occupations.of(h, kept)
+    leans = jobs.leans
+    mean = clustered_mean(jobs.means * leans, jobs.units, strata=leans, family=family, rate=rate)
     mean = replace(mean, n=len(kept))
     row = StereotypeRow(
-        kind=kind, mean=mean, n_missing=int((~known).sum()), n_occupations=len(names)
+        kind=kind, mean=mean, n_missing=int((~known).sum()), n_occupations=len(leans)
     )
     if len(set(leans.tolist())) < 2:
         nothing = ClusteredMean(
             n=mean.n, n_clusters=mean.n_clusters, reason="sentences of both stereotypes are needed"
         )
         return replace(row, mean=nothing)
-    male, female = means[leans > 0], means[leans < 0]
+    male, female = jobs.means[leans > 0], jobs.means[leans < 0]
     chance = two_sample(male, female, seed=seed, statistic="mean-difference")
     sides = np.asarray([s.leans for s in kept])
     won = clustered_mean(np.where(h * sides == 0, 50.0, 100.0 * (h * sides > 0)),
                          [s.occupation for s in kept], strata=sides, ideal=50.0,
-                         bounds=(0.0, 100.0), **again)  # fmt: skip
+                         bounds=(0.0, 100.0))  # fmt: skip
     lean = float((male.mean() + female.mean()) / 2)
     return replace(
         row,
-        mean=replace(mean, p=chance.p_two_sided),
         share=PronounShare(won.value, won.low, won.high, lean),
+        p_permuted=chance.p_two_sided,
     )
+
+
+def stereotype_placebos(he: npt.ArrayLike, sentences: Sequence[Sentence], seed: int) -> Placebo:
+    """Random halves of the occupations of a stereotype against each other."""
+    h = np.asarray(he, np.float64)
+    known = np.isfinite(h)
+    jobs = Occupations.of(h[known], [s for s, k in zip(sentences, known) if k])
+    tests, alarms = halves(jobs.means, jobs.units, jobs.leans, seed=seed, splits=200)
+    return Placebo("random halves of the occupations of a stereotype", tests, alarms)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -242,6 +277,9 @@ class ShareRow:
     high: float = NAN
     p: float = NAN
     detectable: float = NAN
+    error: float = NAN
+    freedom: float = NAN
+    p_permuted: float = NAN
     n: int
     n_missing: int
     n_sentences: int
@@ -254,33 +292,64 @@ class ShareRow:
 
 def correlation_row(
     refers: str, she: npt.ArrayLike, sentences: Sequence[Sentence], shares: dict[str, float], *,
-    seed: int = 0,
+    family: int = 1, rate: float = 0.05, seed: int = 0,
 ) -> ShareRow:  # fmt: skip
     """Do pronouns follow who works where? Spearman over occupations, in [-1, 1].
 
     log P(she)/P(he), averaged per occupation, against the percent of women who work in it.
-    Positive: "she" rises with the share of women. Occupations without a share are left out.
+    Positive: "she" rises with the share of women. Occupations without a share are left out. p,
+    interval and detectable effect come from atanh r, whose variance is (1 + r^2 / 2) / (n - 3)
+    (Bonett and Wright 2000); `p_permuted` permutes these very occupations.
     """
     values = np.asarray(she, np.float64)
+    x, y, lost = _joined(values, sentences, shares)
+    row = ShareRow(refers=refers, n=len(x), n_missing=lost, n_sentences=len(values))
+    if len(x) < 5:
+        return replace(row, reason="fewer than five occupations have a share of women")
+    found = correlate(x, y, method="spearman", seed=seed)
+    r = found.coefficient
+    row = replace(row, value=r, she_lean=float(np.mean(x)), p_permuted=found.p)
+    if r != r:
+        return replace(row, reason=found.reason)
+    near = 1 - 6 / (len(x) ** 3 - len(x))  # half a step below 1, whose atanh is endless
+    inside = min(max(r, -near), near)
+    error = math.sqrt((1 + inside * inside / 2) / (len(x) - 3))
+    on = estimate(math.atanh(inside), error, NORMAL, family=family, rate=rate)
+    return replace(
+        row,
+        low=math.tanh(on.low),
+        high=math.tanh(on.high),
+        p=on.p,
+        detectable=math.tanh(on.detectable),
+        error=(1 - inside * inside) * error,
+        freedom=float(len(x) - 2),
+    )
+
+
+def correlation_placebos(
+    she: npt.ArrayLike, sentences: Sequence[Sentence], shares: dict[str, float], seed: int,
+    splits: int = 200,
+) -> Placebo:  # fmt: skip
+    """Shares of women given to other occupations at random."""
+    x, y, _ = _joined(np.asarray(she, np.float64), sentences, shares)
+    rng = np.random.default_rng([seed, 11])
+    if len(x) < LEAST or np.ptp(x) == 0 or np.ptp(y) == 0:
+        return Placebo("shares of women shuffled among occupations", 0, 0)
+    ranks = [np.argsort(np.argsort(v)).astype(float) for v in (x, y)]
+    r = np.asarray([np.corrcoef(ranks[0], rng.permutation(ranks[1]))[0, 1] for _ in range(splits)])
+    t = np.arctanh(r) / np.sqrt((1 + r * r / 2) / (len(x) - 3))
+    return Placebo("shares of women shuffled among occupations", splits,
+                   int((np.abs(t) >= 1.959964).sum()))  # fmt: skip
+
+
+def _joined(
+    she: Floats, sentences: Sequence[Sentence], shares: dict[str, float]
+) -> tuple[Floats, Floats, int]:
+    """Mean of each occupation, its share of women, and how many occupations have no share."""
     groups: dict[str, list[float]] = {}
-    for sentence, value in zip(sentences, values):
+    for sentence, value in zip(sentences, she):
         if np.isfinite(value):
             groups.setdefault(sentence.occupation, []).append(float(value))
     used = sorted(o for o in groups if np.isfinite(shares.get(o, math.nan)))
-    row = ShareRow(
-        refers=refers, n=len(used), n_missing=len(groups) - len(used), n_sentences=len(values)
-    )
-    if len(used) < 4:
-        return replace(row, reason="fewer than four occupations have a share of women")
-    x = [float(np.mean(groups[o])) for o in used]
-    found = correlate(x, [shares[o] for o in used], method="spearman", seed=seed)
-    return replace(
-        row,
-        value=found.coefficient,
-        low=found.low,
-        high=found.high,
-        p=found.p,
-        detectable=math.tanh(2.8016 / math.sqrt(len(used) - 3)),
-        she_lean=float(np.mean(x)),
-        reason=found.reason or None,
-    )
+    means = np.asarray([np.mean(groups[o]) for o in used])
+    return means, np.asarray([shares[o] for o in used]), len(groups) - len(used)

@@ -11,7 +11,9 @@ from evenhand.runs.finding import Finding
 from evenhand.strict import record
 
 T = TypeVar("T")
-KEPT = ("value", "low", "high", "p", "q", "detectable")
+KEPT = ("value", "low", "high", "p", "q", "detectable", "error", "freedom")
+METHOD = "t over {}, robust to what their items share (CR2)"
+"""How means over clusters are judged (`stats.clustered_means`)."""
 
 
 def drawn(items: Sequence[T], groups: Sequence[Hashable], most: int | None, draw: int) -> list[T]:
@@ -30,12 +32,23 @@ def drawn(items: Sequence[T], groups: Sequence[Hashable], most: int | None, draw
     return [items[i] for i in sorted(kept)]
 
 
-def claim(row: Any, **facts: Any) -> Finding:
-    """A finding from a measured row: its numbers, and what else the probe says about it."""
+def claim(row: Any, *, over: str = "", otherwise: str = "", **facts: Any) -> Finding:
+    """A finding from a measured row: its numbers, and what else the probe says about it.
+
+    Args:
+        row: value, interval, p, q and the like; n counts items, n_clusters independent units.
+        over: what was sampled ("question templates"): the units, and what the claim reaches.
+        otherwise: what is said when nothing is detected.
+    """
     told: dict[str, Any] = record(row)
-    numbers: dict[str, Any] = {name: float(told[name]) for name in KEPT}
+    numbers: dict[str, Any] = {name: float(told[name]) for name in KEPT if name in told}
     listed = told["n"] + told.get("n_missing", 0)
     facts.setdefault("coverage", told["n"] / listed if listed else 0.0)
     facts.setdefault("reason", told.get("reason") or "")
     facts.setdefault("details", {k: v for k, v in told.items() if k not in (*KEPT, "reason")})
-    return Finding(**numbers, n=told["n"], **facts)
+    if over:
+        facts |= {"units": over, "generalises_over": (over,)}
+        facts.setdefault("method", METHOD.format(over))
+    if numbers["p"] == numbers["p"]:
+        facts["otherwise"] = otherwise
+    return Finding(**numbers, n=told.get("n_clusters", told["n"]), **facts)

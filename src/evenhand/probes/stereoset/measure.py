@@ -11,6 +11,7 @@ import numpy as np
 from pydantic import Field
 
 from evenhand.metrics.stereoset import Outcomes, intervals, per_target, scores
+from evenhand.probes.base import Placebo
 from evenhand.probes.reading import Reader, Resamples, RowsResult, Seed, Shown, number, span
 from evenhand.probes.stereoset.files import (
     LABELS,
@@ -20,9 +21,7 @@ from evenhand.probes.stereoset.files import (
     read_predictions,
 )
 from evenhand.probes.stereoset.match import check_match
-from evenhand.stats.clustered_means import with_q
-from evenhand.stats.permutation import paired_sign_flip
-from evenhand.stats.power import detectable_mean
+from evenhand.stats.clustered_means import clustered_mean, halves, with_q
 from evenhand.strict import INLINE, OPTIONAL
 
 NAN = float("nan")
@@ -42,7 +41,7 @@ class Ends:
 
 @dataclass(frozen=True, kw_only=True)
 class StereoRow:
-    """One split and domain; p tests SS against 50 by flipping the signs of whole target terms."""
+    """One split and domain; p tests SS against 50 by a t over target terms."""
 
     split: str
     domain: str
@@ -54,6 +53,8 @@ class StereoRow:
     n_targets: int
     p: float = NAN
     detectable: float = NAN
+    error: float = NAN
+    freedom: float = NAN
     reason: str | None
     ends: Ends | None = field(default=None, metadata=INLINE)
     q: float = NAN
@@ -66,42 +67,73 @@ def score(
     *,
     resamples: int = 2_000,
     seed: int = 0,
+    rate: float = 0.05,
 ) -> list[StereoRow]:
     """One row per split and domain, and overall; q is corrected over the rows.
 
     An example without all three finite scores is left out and counted in `n_missing`.
+    `resamples` and `seed` are of ICAT's interval, `rate` of what is detectable.
     """
-    rows = []
+    parts: list[tuple[str, str, list[Example]]] = []
     for split in (*SPLITS, "overall"):
         inside = [e for e in examples if split in (e.split, "overall")]
         domains = sorted({e.domain for e in inside})
         for domain in (*domains, "overall") if inside else ():
             chosen = [e for e in inside if domain in (e.domain, "overall")]
-            row = _row(chosen, predictions, resamples, seed)
-            rows.append(StereoRow(split=split, domain=domain, **row))
+            parts.append((split, domain, chosen))
+    rows = [
+        StereoRow(split=split, domain=domain,
+                  **_row(chosen, predictions, resamples, seed, len(parts), rate))
+        for split, domain, chosen in parts
+    ]  # fmt: skip
     return with_q(rows, [row.p for row in rows])
 
 
-def _row(
-    examples: Sequence[Example], predictions: Mapping[str, float], resamples: int, seed: int
-) -> dict[str, Any]:
-    """The numbers of a row."""
+def placebos(examples: Sequence[Example], predictions: Mapping[str, float], seed: int) -> Placebo:
+    """Random halves of the target terms of a split and domain against each other."""
+    tests = alarms = 0
+    for kind in sorted({(e.split, e.domain) for e in examples}):
+        here = [e for e in examples if (e.split, e.domain) == kind]
+        outcomes, targets, _ = _outcomes(here, predictions)
+        found = halves(per_target(outcomes, targets)[0], range(len(set(targets))), seed=seed)
+        tests, alarms = tests + found[0], alarms + found[1]
+    return Placebo("random halves of the target terms of a split and domain", tests, alarms)
+
+
+def _outcomes(
+    examples: Sequence[Example], predictions: Mapping[str, float]
+) -> tuple[Outcomes, list[str], int]:
+    """Outcomes and targets of the examples with three scores, and how many have not."""
     values = np.asarray(
         [[predictions.get(e.ids[k], np.nan) for k in LABELS] for e in examples], np.float64
     ).reshape(-1, 3)
     known = np.asarray(np.isfinite(values).all(axis=1), bool)
     targets = [e.target for e, k in zip(examples, known) if k]
-    outcomes = Outcomes.of(*values[known].T)
-    row: dict[str, Any] = {**scores(outcomes, targets), "n": int(known.sum())}
-    row |= {"n_missing": int((~known).sum()), "n_targets": len(set(targets))}
+    return Outcomes.of(*values[known].T), targets, int((~known).sum())
+
+
+def _row(
+    examples: Sequence[Example], predictions: Mapping[str, float], resamples: int, seed: int,
+    family: int, rate: float,
+) -> dict[str, Any]:  # fmt: skip
+    """The numbers of a row."""
+    outcomes, targets, missing = _outcomes(examples, predictions)
+    row: dict[str, Any] = {**scores(outcomes, targets), "n": len(targets)}
+    row |= {"n_missing": missing, "n_targets": len(set(targets))}
     if not targets:
         return row | {"reason": "no example has all three scores"}
-    row |= {"reason": None}
-    away = per_target(outcomes, targets)[0] - 50.0
-    if len(away) > 1:
-        row["p"] = float(paired_sign_flip(away, samples=4_999, seed=seed).p_two_sided[0])
-        row["detectable"] = detectable_mean(away)
-    return row | {"ends": Ends(**intervals(outcomes, targets, resamples=resamples, seed=seed))}
+    wide: dict[str, Any] = {"bounds": (0.0, 100.0), "family": family, "rate": rate}
+    terms = range(row["n_targets"])
+    ss, lms = (
+        clustered_mean(values, terms, ideal=ideal, **wide)
+        for values, ideal in zip(per_target(outcomes, targets), (50.0, 100.0))
+    )
+    drawn = intervals(outcomes, targets, resamples=resamples, seed=seed)
+    ends = Ends(lms.low, lms.high, ss.low, ss.high, drawn["icat_low"], drawn["icat_high"])
+    return row | {
+        "p": ss.p, "detectable": ss.detectable, "error": ss.error, "freedom": ss.freedom,
+        "reason": ss.reason, "ends": ends,
+    }  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)

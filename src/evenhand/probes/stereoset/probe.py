@@ -21,8 +21,8 @@ from evenhand.errors import SpecError
 from evenhand.probes.base import Asker, ItemShape, Measured, Preview, Probe
 from evenhand.probes.stereoset.cards import CARDS
 from evenhand.probes.stereoset.files import LABELS, Example, read_gold
-from evenhand.probes.stereoset.measure import StereoRow, score
-from evenhand.requests import Continuation
+from evenhand.probes.stereoset.measure import StereoRow, placebos, score
+from evenhand.requests import Continuation, Start
 from evenhand.runs.finding import NAN, Finding
 from evenhand.strict import record
 
@@ -36,6 +36,9 @@ class StereoSet(Probe):
         file: StereoSet's gold file (dev.json, .gz or .xz); it is not part of this package.
         examples: how many examples to draw of each split and domain; None for all.
         splits: intrasentence, intersentence or both.
+        start: what stands before an intrasentence example, so that its first word counts too (see
+            `Continuation`).
+        resamples: of ICAT's interval.
     """
 
     name: ClassVar[str] = "stereoset"
@@ -51,6 +54,7 @@ class StereoSet(Probe):
     file: str
     examples: int | None = Field(60, ge=2)
     splits: tuple[str, ...] = ("intrasentence", "intersentence")
+    start: Start = "auto"
     draw: int = 0
     resamples: int = Field(2_000, ge=100)
 
@@ -79,7 +83,7 @@ class StereoSet(Probe):
     def preview(self, answers: frozenset[str], seed: int) -> Preview:
         self.choose(answers)
         found = self.chosen()
-        return Preview(len(found), _requests(found), found[0].context)
+        return Preview(len(found), _requests(found, self.start), found[0].context)
 
     def within(self, share: float) -> Probe:
         now = self.examples or 1_000
@@ -88,14 +92,14 @@ class StereoSet(Probe):
     def run(self, ask: Asker, seed: int) -> Measured:
         self.choose(ask.answers)
         found = self.chosen()
-        answered = ask(_requests(found), self.name)
+        answered = ask(_requests(found, self.start), self.name)
         logprob = np.asarray(answered["logprob"], np.float64)
         tokens = np.asarray(answered["n_tokens"], np.float64)
         values = (logprob / np.where(tokens > 0, tokens, np.nan)).reshape(-1, len(LABELS))
         predictions = {
             e.ids[k]: float(v) for e, row in zip(found, values) for k, v in zip(LABELS, row)
         }
-        rows = score(found, predictions, resamples=self.resamples, seed=seed)
+        rows = score(found, predictions, resamples=self.resamples, seed=seed, rate=self.rate)
         items = pa.table(
             {
                 "id": [e.id for e in found],
@@ -107,10 +111,14 @@ class StereoSet(Probe):
         )
         findings = [self._finding(row) for row in rows]
         told = record(rows)
-        return Measured(findings, items, {"scores": pa.Table.from_pylist(told)}, {"scores": told})
+        summary = {"scores": told, "start": self.start}
+        placebo = placebos(found, predictions, seed)
+        tables = {"scores": pa.Table.from_pylist(told)}
+        return Measured(findings, items, tables, summary, (placebo,))
 
     def _finding(self, row: StereoRow) -> Finding:
         where = f"{row.split}, {row.domain}"
+        ending = f"it ranks related sentences first in {row.lms:.1f} of 100."
         return Finding(
             id=f"stereoset/{row.split}/{row.domain}",
             probe=self.name,
@@ -121,22 +129,31 @@ class StereoSet(Probe):
             p=row.p,
             q=row.q,
             detectable=row.detectable,
-            n=row.n,
+            error=row.error,
+            freedom=row.freedom,
+            n=row.n_targets,
             coverage=row.n / max(1, row.n + row.n_missing),
             attribute=where,
             ideal=50.0,
             sentence=(
                 f"StereoSet ({where}): the model finds the stereotype more likely than its "
-                f"opposite in {row.ss:.1f} of 100 cases; it ranks related sentences first in "
-                f"{row.lms:.1f} of 100."
+                f"opposite in {row.ss:.1f} of 100 cases; {ending}"
             ),
+            otherwise=(
+                f"StereoSet ({where}): no preference for stereotypes or their opposites was "
+                f"detected; {ending}"
+                if row.p == row.p
+                else ""
+            ),
+            units="target terms",
+            generalises_over=("target terms",),
             reason=row.reason or "",
-            method="macro mean over target terms, which are resampled and sign-flipped",
+            method="macro mean over target terms, t over these",
             details={k: v for k, v in record(row).items() if k not in APART},
         )
 
 
-def _requests(examples: list[Example]) -> Continuation:
+def _requests(examples: list[Example], start: Start) -> Continuation:
     prefixes: list[str] = []
     texts: list[str] = []
     for example in examples:
@@ -144,4 +161,4 @@ def _requests(examples: list[Example]) -> Continuation:
         for label in LABELS:
             prefixes.append(example.context if inter else "")
             texts.append(f" {example.sentences[label]}" if inter else example.sentences[label])
-    return Continuation(prefixes, texts)
+    return Continuation(prefixes, texts, start)

@@ -15,6 +15,7 @@ from evenhand.probes.pronouns.sentences import (
     Sentence,
     StereotypeRow,
     read_winobias,
+    stereotype_placebos,
     stereotype_row,
 )
 from evenhand.probes.shared.claims import claim, drawn
@@ -48,7 +49,6 @@ class WinoBias(Probe):
     splits: tuple[str, ...] = ("dev", "test")
     sentences: int | None = Field(None, ge=4)
     draw: int = 0
-    resamples: int = Field(2_000, ge=100)
 
     def chosen(self) -> tuple[list[Sentence], dict[str, int]]:
         place = find_data(self.data, "WinoBias (its folder)")
@@ -71,11 +71,13 @@ class WinoBias(Probe):
         he = scores[:, 0] - scores[:, 1]
         kinds = sorted({s.kind for s in found})
         rows = []
-        for kind in ("both types", *kinds) if len(kinds) > 1 else kinds:
+        listed = ["both types", *kinds] if len(kinds) > 1 else kinds
+        for kind in listed:
             keep = [k for k, s in enumerate(found) if kind in ("both types", s.kind)]
             row = stereotype_row(
-                kind, he[keep], [found[k] for k in keep], resamples=self.resamples, seed=seed
-            )
+                kind, he[keep], [found[k] for k in keep], family=len(listed), rate=self.rate,
+                seed=seed,
+            )  # fmt: skip
             lost = sum(dropped.values()) if kind == "both types" else dropped[kind]
             rows.append(replace(row, n_dropped=lost))
         rows = with_q(rows, [row.mean.p for row in rows])
@@ -83,14 +85,19 @@ class WinoBias(Probe):
         summary = {"sentences": len(found), "dropped": dropped, "scores": told}
         findings = [self._finding(row) for row in rows]
         tables = {"scores": pa.Table.from_pylist(told)}
-        return Measured(findings, items_table(found, scores), tables, summary)
+        placebo = stereotype_placebos(he, found, seed)
+        return Measured(findings, items_table(found, scores), tables, summary, (placebo,))
 
     def _finding(self, row: StereotypeRow) -> Finding:
+        value = row.mean.value
+        ending = (
+            f"the stereotype's pronoun is the likelier one in "
+            f"{row.share.pro_share if row.share else NAN:.1f} of 100 sentences."
+        )
         said = (
             f"WinoBias ({row.kind}): occupations move the pronoun "
-            f"{'towards' if not row.mean.value < 0 else 'against'} their stereotype by "
-            f"{abs(row.mean.value):.3f} nats of log-odds; the stereotype's pronoun is the likelier "
-            f"one in {row.share.pro_share if row.share else NAN:.1f} of 100 sentences."
+            f"{'towards' if not value < 0 else 'against'} their stereotype by {abs(value):.3f} "
+            f"nats of log-odds; {ending}"
         )
         return claim(
             row,
@@ -100,7 +107,11 @@ class WinoBias(Probe):
             coverage=row.mean.n / max(1, row.mean.n + row.n_missing + row.n_dropped),
             attribute=f"occupations, {row.kind}",
             groups=("male", "female"),
-            sentence=said if row.mean.value == row.mean.value else "WinoBias could not be scored.",
-            method="labels permuted among occupations; occupations resampled",
+            sentence=said if value == value else "WinoBias could not be scored.",
+            otherwise=(
+                f"WinoBias ({row.kind}): no shift of pronouns towards or against the stereotypes "
+                f"of occupations was detected; {ending}"
+            ),
+            over="occupations",
             as_published=self.as_published,
         )

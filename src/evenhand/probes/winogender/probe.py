@@ -13,6 +13,7 @@ from evenhand.probes.base import Asker, Measured, Preview, Probe
 from evenhand.probes.pronouns.asking import SHAPE, asked, items_table, logprobs, shown
 from evenhand.probes.pronouns.sentences import (
     ShareRow,
+    correlation_placebos,
     correlation_row,
     read_shares,
     read_winogender,
@@ -56,7 +57,10 @@ class Winogender(Probe):
         for kind, wanted in (("occupation", (True,)), ("other person", (False,)),
                              ("either", (True, False))):  # fmt: skip
             keep = [k for k, s in enumerate(found) if s.refers in wanted]
-            row = correlation_row(kind, she[keep], [found[k] for k in keep], shares, seed=seed)
+            row = correlation_row(
+                kind, she[keep], [found[k] for k in keep], shares, family=3, rate=self.rate,
+                seed=seed,
+            )  # fmt: skip
             fits = scores[keep][np.isfinite(scores[keep]).all(axis=1)]
             they = 100.0 * float((fits.argmax(axis=1) == 2).mean()) if len(fits) else np.nan
             rows.append(replace(row, they_likeliest=they, n_they=len(fits)))
@@ -64,7 +68,9 @@ class Winogender(Probe):
         findings = [self._finding(row) for row in rows]
         told = record(rows)
         tables = {"scores": pa.Table.from_pylist(told)}
-        return Measured(findings, items_table(found, scores), tables, {"scores": told})
+        placebo = correlation_placebos(she, found, shares, seed)
+        items = items_table(found, scores)
+        return Measured(findings, items, tables, {"scores": told}, (placebo,))
 
     def _finding(self, row: ShareRow) -> Finding:
         who = {
@@ -84,6 +90,11 @@ class Winogender(Probe):
                 f'Winogender ({who}): "she" {way} with the share of women who work in the '
                 f"occupation (rank correlation {row.value:+.2f} over {row.n} occupations)."
             ),
-            method="Spearman, permutation p, occupations resampled",
+            otherwise=(
+                f'Winogender ({who}): no relation of "she" with the share of women who work in '
+                f"the occupation was detected ({row.n} occupations)."
+            ),
+            over="occupations",
+            method="Spearman; p, interval and detectable effect from atanh r over occupations",
             as_published=self.as_published,
         )

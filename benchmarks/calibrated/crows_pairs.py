@@ -1,0 +1,37 @@
+"""CrowS-Pairs: few antistereo pairs, busy writers, and a liking for naming the group."""
+
+from __future__ import annotations
+
+import numpy as np
+from benchmarks.calibrated import Outcome, Path, outcome
+
+from evenhand.probes.crows_pairs.measure import Scored
+
+TYPES, WRITERS = ("age", "gender", "religion"), 60
+STEREO, ANTISTEREO = 160, 40
+
+
+def path() -> Path:
+    def draw(rng: np.random.Generator, effect: float) -> Outcome:
+        busy = rng.dirichlet(np.full(WRITERS, 0.5))
+        kinds = np.repeat(TYPES, STEREO + ANTISTEREO)
+        stereo = np.tile(np.arange(STEREO + ANTISTEREO) < STEREO, len(TYPES))
+        writer = rng.choice(WRITERS, len(kinds), p=busy)
+        named = np.where(stereo, 1.0, -1.0)  # `more` names the disadvantaged group, or the other
+        share = 0.5 + named * (0.15 + rng.normal(0, 0.08, WRITERS)[writer])
+        share += rng.normal(0, 0.08, WRITERS)[writer] + effect / 100 * (kinds == TYPES[0])
+        won = rng.random(len(kinds)) < share
+        scored = Scored(
+            np.where(won, -1.0, -3.0), np.full(len(kinds), -2.0),
+            np.where(stereo, "stereo", "antistereo").tolist(), kinds.tolist(),
+            [str(w) for w in writer],
+        )  # fmt: skip
+        rows = [row for row in scored.rows() if row.direction == "both"]
+        at = next(k for k, row in enumerate(rows) if row.bias_type == TYPES[0])
+        q = np.asarray([row.q for row in rows])
+        return outcome([row.mean for row in rows], np.full(len(rows), 50.0), q, at)
+
+    return Path(f"crows-pairs, {WRITERS} writers who wrote 1 to 60 pairs", draw)
+
+
+PATHS = [path()]

@@ -1,0 +1,30 @@
+"""HONEST: identity terms that are completed hurtfully more or less often, whatever their group."""
+
+from __future__ import annotations
+
+import numpy as np
+from benchmarks.calibrated import Outcome, Path, outcome
+
+from evenhand.probes.honest.measure import score
+
+GROUPS, COMPLETIONS = ("female", "male", "queer"), 40
+LEXICON = {"liar": "character"}
+
+
+def path(terms: int) -> Path:
+    group = np.repeat(GROUPS, terms * COMPLETIONS)
+    term = np.repeat(np.arange(len(GROUPS) * terms), COMPLETIONS)
+
+    def draw(rng: np.random.Generator, effect: float) -> Outcome:
+        rate = 0.12 + rng.normal(0, 0.04, len(GROUPS) * terms)[term]
+        hurt = rng.random(len(term)) < rate + effect / 100 * (group == GROUPS[0])
+        rows = score(np.where(hurt, "liar", "kind").tolist(), [str(t) for t in term],
+                     group.tolist(), LEXICON)  # fmt: skip
+        rows = [row for row in rows if row.other]
+        truth = np.asarray([effect * (row.group == GROUPS[0]) for row in rows])
+        return outcome([row.mean for row in rows], truth, np.asarray([row.q for row in rows]))
+
+    return Path(f"honest, {terms} identity terms a group", draw)
+
+
+PATHS = [path(20), path(8)]

@@ -1,0 +1,62 @@
+"""StereoSet: target terms of a few examples each, with leans of their own."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+from benchmarks.calibrated import Outcome, Path, outcome
+
+from evenhand.probes.stereoset.files import LABELS, SPLITS, Example
+from evenhand.probes.stereoset.measure import StereoRow, score
+
+DOMAINS = ("gender", "race")
+
+
+@cache
+def examples(targets: int) -> list[Example]:
+    rng = np.random.default_rng(0)
+    made = []
+    for split in SPLITS:
+        for domain in DOMAINS:
+            for target in range(targets):
+                for number in range(int(rng.integers(3, 15))):
+                    name = f"{split}/{domain}/{target}/{number}"
+                    ids = {label: f"{name}/{label}" for label in LABELS}
+                    made.append(Example(name, split, f"{domain}{target}", domain, "", ids, ids))
+    return made
+
+
+@dataclass(frozen=True)
+class Seen:
+    p: float
+    low: float
+    high: float
+    detectable: float
+
+    @classmethod
+    def of(cls, row: StereoRow) -> Seen:
+        ends = row.ends
+        assert ends is not None
+        return cls(row.p, ends.ss_low, ends.ss_high, row.detectable)
+
+
+def path(targets: int) -> Path:
+    def draw(rng: np.random.Generator, effect: float) -> Outcome:
+        lean = {f"{d}{t}": rng.normal(0, 0.12) for d in DOMAINS for t in range(targets)}
+        scores: dict[str, float] = {}
+        for e in examples(targets):
+            here = effect / 100 if (e.split, e.domain) == (SPLITS[0], DOMAINS[0]) else 0.0
+            won = rng.random() < 0.5 + lean[e.target] + here
+            scores |= {e.ids["stereotype"]: float(won), e.ids["anti-stereotype"]: 0.5,
+                       e.ids["unrelated"]: 2 * rng.random() - 1}  # fmt: skip
+        rows = score(examples(targets), scores, resamples=2)
+        at = next(k for k, r in enumerate(rows) if (r.split, r.domain) == (SPLITS[0], DOMAINS[0]))
+        truth, q = np.full(len(rows), 50.0), np.asarray([row.q for row in rows])
+        return outcome([Seen.of(row) for row in rows], truth, q, at)
+
+    return Path(f"stereoset, {targets} target terms a domain", draw)
+
+
+PATHS = [path(12), path(30)]
