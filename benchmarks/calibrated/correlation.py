@@ -22,7 +22,7 @@ from evenhand.study.correlation import CorrelationReader
 
 Floats = npt.NDArray[np.float64]
 X, Y = ("weat", "rnsb"), ("f1", "recall", "rate")
-STEPS = np.linspace(0.0, 4.0, 17)
+STEPS = np.linspace(0.0, 4.0, 11)
 
 
 def table(rng: np.random.Generator, points: tuple[int, ...], push: float) -> Table:
@@ -45,7 +45,7 @@ def measured(made: Table) -> CorrelationReader:
 def pushes(points: tuple[int, ...]) -> Floats:
     """Mean correlations inside families that pushes of `STEPS` make."""
     rng = np.random.default_rng(1)
-    many = points * (600 // len(points))
+    many = points * (360 // len(points))
     out = []
     for push in STEPS:
         made = table(rng, many, push)

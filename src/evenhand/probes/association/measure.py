@@ -43,22 +43,21 @@ class AssociationResult(Result):
     def shown(self) -> Iterator[Shown]:
         read = self.vectors
         rows = [
-            [row.test, number(row.effect_size, "+.4f"),
+            [row.test, number(row.effect_size, "+.3f"),
              span(row.effect_size_low, row.effect_size_high, "+.2f"),
-             number(row.p, ".4g"), number(row.q, ".4g"), number(row.percentile, ".0f"),
-             number(row.p_two_sided, ".4g"), row.p_method or "-", number(row.rnsb, "+.4f"),
+             number(row.p, ".2g"), number(row.q, ".2g"), number(row.percentile, ".0f"),
+             number(row.p_two_sided, ".2g"), number(row.rnsb, "+.3f"),
              f"{len(row.words_used)}/{sum(part.listed for part in row.coverage.values())}"]
             for row in self.tests
         ]  # fmt: skip
         yield Shown(
             f"{read.source}: {read.n_words} words, {read.dimensions} dimensions",
-            ["test", "effect size", "95 % interval", "p", "q", "percentile", "p (these words)",
-             "by", "RNSB", "words"],
+            ["test", "d", "95 % interval", "p", "q", "rank", "p here", "RNSB", "words"],
             rows,
         )  # fmt: skip
         yield Shown(
-            "p and interval hold for target and attribute words like these; percentile: among "
-            "random attribute words; p (these words): targets permuted."
+            "d: effect size; p and interval hold for target and attribute words like these. rank: "
+            "percentile of d among random attribute words. p here: for these words, by permutation."
         )
         for row in self.tests:
             if row.reason:
