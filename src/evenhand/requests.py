@@ -12,6 +12,7 @@ kind of model means answering some of these types; a new probe means asking them
     MaskScore     text, candidate             logprob of the candidate at the mask, n_pieces
     Span          question, context, candidate  start, end probability of the candidate's span
     Option        prompt, option              logit (comparable within one prompt), n_tokens
+    Choose        prompt, options             probability of each option, mass, refused, unread
     Generate      prompt, draw                a sampled text
     Classify      text                        class probabilities
     Embed         text                        a vector (NaN where the model has none)
@@ -53,7 +54,7 @@ class Requests:
         return len(getattr(self, self.columns[0]))
 
     @property
-    def options(self) -> dict[str, Any]:
+    def settings(self) -> dict[str, Any]:
         """The settings that hold for every row, e.g. how many fills to return."""
         return {k: v for k, v in self.__dict__.items() if k not in self.columns}
 
@@ -64,7 +65,7 @@ class Requests:
             for name in self.columns
             for column in [getattr(self, name)]
         }
-        return type(self)(**picked, **self.options)
+        return type(self)(**picked, **self.settings)
 
     def rows(self) -> list[tuple[str, ...]]:
         """The rows as tuples, in column order."""
@@ -76,7 +77,7 @@ class Requests:
         >>> Embed(text=["she"]).digest() == Embed(text=("she",)).digest()
         True
         """
-        state = hashlib.sha256(json.dumps([self.kind, self.options], sort_keys=True).encode())
+        state = hashlib.sha256(json.dumps([self.kind, self.settings], sort_keys=True).encode())
         for name in self.columns:
             values = getattr(self, name)
             # Lengths first, so that no two different columns run together to the same bytes.
@@ -212,6 +213,62 @@ class Option(Requests):
 
 
 @dataclass(frozen=True)
+class Choose(Requests):
+    """Which of these? A probability for each option; how it is had is the model's rung.
+
+    `prompt` is the passage and, as its last line, the question, as a person would put them;
+    `options` are the answers, separated by tabs, in the order in which they are listed or named.
+
+    Answers: `probabilities` in the order of the options, as they are (they sum to `mass` <= 1; on
+    rungs that sample, shares of the samples; with `per_token` the geometric mean over an option's
+    tokens). `refused` is the share of answers that decline (NaN where the rung cannot see it),
+    `unread` the share that cannot be read (0 on rungs that give likelihoods).
+
+    Args:
+        opening: how the answer begins, before the option.
+        text: the prompt as plain text, for models that are not asked as chat; slots {prompt},
+            or {passage} and {question} (`parts`).
+        samples, seed: for rungs that sample.
+        per_token: compare options of different length by their likelihood per token.
+    """
+
+    kind: ClassVar[str] = "choose"
+    columns: ClassVar[tuple[str, ...]] = ("prompt", "options")
+    shared: ClassVar[tuple[str, ...]] = ("prompt",)
+    outputs: ClassVar[Mapping[str, str]] = {
+        "probabilities": "floats",
+        "mass": "float",
+        "refused": "float",
+        "unread": "float",
+    }
+    prompt: Sequence[str]
+    options: Sequence[str]
+    opening: str = ""
+    text: str = "{prompt}\nAnswer:"
+    samples: int = 10
+    seed: int = 0
+    per_token: bool = False
+
+    @property
+    def listed(self) -> list[list[str]]:
+        """The options of each row."""
+        return [row.split("\t") for row in self.options]
+
+    def as_text(self) -> list[str]:
+        """Each prompt as plain text, up to where the option begins.
+
+        >>> form = "{passage}\\nQ: {question}\\nA:"
+        >>> Choose(["Ann met Bo.\\nWho sang?"], ["Ann\\tBo"], text=form).as_text()
+        ['Ann met Bo.\\nQ: Who sang?\\nA:']
+        """
+        return [
+            self.text.format(prompt=prompt, passage=passage, question=question) + self.opening
+            for prompt in self.prompt
+            for passage, _, question in [prompt.rpartition("\n")]
+        ]
+
+
+@dataclass(frozen=True)
 class Generate(Requests):
     """One sampled text per (prompt, draw). Equal draws of different prompts share their random
     numbers, so that paired prompts differ through the model only."""
@@ -264,6 +321,7 @@ TYPES: dict[str, type[Requests]] = {
         MaskScore,
         Span,
         Option,
+        Choose,
         Generate,
         Classify,
         Embed,

@@ -14,7 +14,7 @@ from evenhand.audit.suites import Entry, Suite, parse_suite
 from evenhand.audit.verdicts import PlaceboRate, decided, placebo_rate
 from evenhand.errors import RunError, SpecError
 from evenhand.models.loading.resolver import DEFAULT_MODEL, resolve
-from evenhand.models.protocol import LoadOptions, Model
+from evenhand.models.protocol import LoadOptions, Model, with_options
 from evenhand.runner.ask import Ask
 from evenhand.runner.job import Executor
 from evenhand.runner.places import is_remote, local_path, settled
@@ -156,7 +156,7 @@ class Audit:
     def _refusal(self, facts: dict[str, Any]) -> str:
         """Why the run in the folder is not this work; empty when it is."""
         theirs, mine = facts["work"], self.identity()
-        for name in (*mine, "compile"):
+        for name in {**mine, **theirs}:
             if name != "store" and theirs.get(name) != mine.get(name):
                 return (
                     f"{self.folder}: holds a run with another {name} "
@@ -167,13 +167,15 @@ class Audit:
 
     def identity(self) -> dict[str, Any]:
         """What must be equal for two attempts to be the same work; no store is the folder."""
+        chosen = self.options.chosen()
         return {
             "model": self.model,
             "as": self.kind,
-            "dtype": self.options.dtype,
+            "dtype": chosen.pop("dtype", None),
             "seed": self.seed,
             "suite": self.suite.as_dict(),
-            **({"compile": True} if self.options.compile else {}),
+            **({"compile": True} if chosen.pop("compile", False) else {}),
+            **({"options": chosen} if chosen else {}),
             **({"store": self.store} if self.store else {}),
         }
 
@@ -303,6 +305,7 @@ def audit(
     progress: Progress | None = None,
     executor: Executor | None = None,
     store: str | None = None,
+    **how: Any,
 ) -> Run:
     """Audit a model with a suite and give the finished run.
 
@@ -317,12 +320,13 @@ def audit(
         progress: told how far the work is.
         executor: where shards are scored, e.g. `RayExecutor`; this process by default.
         store: keep score shards below this URL (s3://bucket/prefix) instead of in the folder.
+        how: single options of `LoadOptions`, e.g. chat="off", system="Be brief."
 
     Raises:
         ModelError: nothing of the suite can be asked of the model, or no suite is for its kind.
     """
     job = plan_audit(
-        model, suite, out=out, seed=seed, kind=kind, options=options or LoadOptions(),
+        model, suite, out=out, seed=seed, kind=kind, options=with_options(options, how),
         progress=progress or Silent(), executor=executor, store=store,
     )  # fmt: skip
     return job.run()
@@ -362,6 +366,7 @@ def resume(
         dtype=work.get("dtype"),
         device="cpu" if places == {"cpu"} else None,
         compile=bool(work.get("compile")),
+        **work.get("options", {}),
     )
     return audit(
         work["model"], suite, out=folder, seed=int(work["seed"]), kind=work.get("as"),

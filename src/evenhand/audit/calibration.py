@@ -24,7 +24,7 @@ import numpy as np
 from evenhand.errors import EvenhandError
 from evenhand.models.protocol import Model
 from evenhand.probes.base import Probe
-from evenhand.requests import TYPES, Column, LazyRequests, Requests
+from evenhand.requests import TYPES, Choose, Column, LazyRequests, Requests
 from evenhand.runner.ask import Ask, shard_rows
 from evenhand.runner.plan import make_plan
 
@@ -122,7 +122,7 @@ def _characters(requests: Requests) -> int:
 def _tokens(model: Model, requests: Requests) -> int:
     names = READ.get(requests.kind, requests.columns)
     texts = [" ".join(row) for row in zip(*(getattr(requests, name) for name in names))]
-    made = int(requests.options.get("max_new_tokens", 0)) * len(texts)
+    made = int(requests.settings.get("max_new_tokens", 0)) * len(texts)
     return (model.count_tokens(texts) or 0) + made
 
 
@@ -140,7 +140,7 @@ class Guesser(Model):
         return hashlib.sha256(b"guesser").hexdigest()
 
     def answer(self, requests: Requests, prepared: Any) -> dict[str, Column]:
-        n, top = len(requests), int(requests.options.get("top", 8))
+        n, top = len(requests), int(requests.settings.get("top", 8))
         rng = np.random.default_rng(n)
         words = ["people", "nurse", "doctor", "happy", "angry", "money", "work", "friend"]
         made: dict[str, Any] = {
@@ -150,7 +150,11 @@ class Guesser(Model):
             "strings": lambda: [[f"{words[k % 8]}" for k in range(top)]] * n,
             "floats": lambda: rng.uniform(0.01, 0.99, (n, top)).astype(np.float32),
         }
-        return {name: made[kind]() for name, kind in TYPES[requests.kind].outputs.items()}
+        outputs = {name: made[kind]() for name, kind in TYPES[requests.kind].outputs.items()}
+        if isinstance(requests, Choose):
+            shares = [rng.dirichlet(np.ones(1 + len(row))) for row in requests.listed]
+            outputs["probabilities"] = [share[1:] for share in shares]
+        return outputs
 
 
 def rest_cost(probe: Probe, answers: frozenset[str], seed: int, rows: int) -> Clock | None:

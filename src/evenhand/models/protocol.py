@@ -7,17 +7,28 @@ gives `fingerprint` and `answer`; everything else has a default that suits it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal, get_args
 
+from evenhand.errors import SpecError, unknown
 from evenhand.requests import Column, Requests
+
+Chat = Literal["auto", "on", "off"]
+Way = Literal["continuation", "letters", "answers"]
 
 
 @dataclass(frozen=True)
 class LoadOptions:
-    """How to load a checkpoint. None means: choose what suits the machine (see `precision`)."""
+    """How to load a model and how to ask it. None: what suits the machine (see `precision`).
+
+    Attributes:
+        chat: ask through the model's chat template. auto: where it has one.
+        system: the system prompt of every conversation; "" for none of ours.
+        way: how a language model says which of several options it takes: by the likelihood of
+            each as its answer, of the letter it is listed under, or by sampled whole answers.
+    """
 
     dtype: str | None = None
     device: str | None = None
@@ -25,6 +36,40 @@ class LoadOptions:
     trust_remote_code: bool = False
     token_budget: int | None = None
     compile: bool = False
+    chat: Chat = "auto"
+    system: str = ""
+    way: Way = "continuation"
+
+    def __post_init__(self) -> None:
+        for name, known in (("chat", Chat), ("way", Way)):
+            if getattr(self, name) not in get_args(known):
+                raise SpecError(
+                    unknown(name, getattr(self, name), get_args(known), where=f"--{name}")
+                )
+
+    def chosen(self) -> dict[str, Any]:
+        """What was chosen of all that changes scores, for the record of a run.
+
+        >>> LoadOptions(chat="off", device="cpu").chosen()
+        {'chat': 'off'}
+        """
+        return {
+            f.name: getattr(self, f.name)
+            for f in fields(self)
+            if f.name not in ("device", "token_budget") and getattr(self, f.name) != f.default
+        }
+
+
+def with_options(options: LoadOptions | None, how: Mapping[str, Any]) -> LoadOptions:
+    """The options with single ones changed, as keyword arguments give them.
+
+    >>> with_options(None, {"chat": "off"}).chat
+    'off'
+    """
+    for name in how:
+        if name not in LoadOptions.__dataclass_fields__:
+            raise SpecError(unknown("option", name, LoadOptions.__dataclass_fields__))
+    return replace(options or LoadOptions(), **how)
 
 
 @dataclass(frozen=True)
@@ -57,6 +102,10 @@ class Model:
         device, dtype: where and in which precision it computes.
         token_budget: how many tokens it puts into a batch (0: it has no such limit); halved for a
             moment when memory runs out.
+        rung: how it says which of several options it takes (`Choose`), by name: continuation, chat
+            continuation, letters, choice head, mask, span, decision endpoint, top
+            log-probabilities, completions echo, constrained sampling, free text. Part of its
+            fingerprint; scores of two rungs never meet in one table.
         recipe: how another process builds the same model; None when only this object is it.
         mitigations: what was done to it, in order; part of its fingerprint.
     """
@@ -70,6 +119,7 @@ class Model:
     device: str = "cpu"
     dtype: str = ""
     token_budget: int = 0
+    rung: str = ""
     recipe: ModelRecipe | None = None
     mitigations: tuple[str, ...] = ()
 

@@ -94,6 +94,10 @@ def check_answers(model: Model, requests: Requests, columns: dict[str, Column]) 
     if requests.kind in ("embed", "span"):
         return  # NaN means "no such word" or "no such span" there, and is counted by the probe
     for name, values in columns.items():
+        if name in ("refused", "unread"):
+            continue  # NaN: this rung cannot see it
+        if name == "probabilities":
+            values = np.asarray([sum(row) for row in values], np.float64)
         if isinstance(values, np.ndarray) and values.dtype.kind == "f":
             bad = np.flatnonzero(np.isnan(values))
             if len(bad):

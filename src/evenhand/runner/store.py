@@ -137,7 +137,7 @@ def write_requests(folder: Path | None, key: str, requests: Requests) -> None:
     if folder is None or (folder / f"{key}.parquet").exists():
         return
     columns = {name: pa.array(getattr(requests, name), pa.string()) for name in requests.columns}
-    facts = {"kind": requests.kind, "options": json.dumps(requests.options, sort_keys=True)}
+    facts = {"kind": requests.kind, "options": json.dumps(requests.settings, sort_keys=True)}
     with disk_errors(folder):
         folder.mkdir(parents=True, exist_ok=True)
         temporary = folder / f"{key}.{os.getpid()}.tmp"

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from evenhand.models.protocol import Model
-from evenhand.requests import TYPES, Column, Requests
+from evenhand.requests import TYPES, Choose, Column, Requests
 
 Answerer = Callable[..., Any]
 
@@ -31,9 +31,13 @@ class ScriptedModel(Model):
     >>> batch = Option(prompt=["p", "p"], option=["yes", "maybe"])
     >>> model.answer(batch, None)["logit"]
     array([3., 5.])
+
+    For `choose` a function gives the probabilities of a row's options (tab-separated); what they
+    sum to is the mass unless it says otherwise, and nothing is refused or unread.
     """
 
     kind = "scripted"
+    rung = "scripted"
 
     def __init__(
         self,
@@ -63,9 +67,8 @@ class ScriptedModel(Model):
         function = self._functions[requests.kind]
         if self._whole:
             self.rows_scored += len(requests)
-            given: dict[str, Column] = function(requests)
-            return given
-        outputs = TYPES[requests.kind].outputs
+            return _completed(requests, function(requests))
+        outputs, choose = TYPES[requests.kind].outputs, isinstance(requests, Choose)
         first = next(iter(outputs))
         answered = [function(*row) for row in requests.rows()]
         self.rows_scored += len(answered)
@@ -79,7 +82,21 @@ class ScriptedModel(Model):
             ]
             number = {"float": np.float64, "int": np.int32}.get(type_name)
             columns[name] = np.asarray(values, dtype=number) if number else values
-        return columns
+        said = {name for a in answered if isinstance(a, dict) for name in a} | {first}
+        return _completed(requests, {n: c for n, c in columns.items() if n in said or not choose})
+
+
+def _completed(requests: Requests, given: dict[str, Column]) -> dict[str, Column]:
+    """The answers to `choose` with what a script may leave out."""
+    if not isinstance(requests, Choose):
+        return given
+    made: dict[str, Column] = {
+        "probabilities": given["probabilities"],
+        "mass": np.asarray([np.sum(row) for row in given["probabilities"]], np.float64),
+        "refused": np.zeros(len(requests)),
+        "unread": np.zeros(len(requests)),
+    }
+    return made | given
 
 
 def _blank(type_name: str) -> Any:

@@ -215,7 +215,7 @@ class SpanModel(EncoderBase):
 
     def begin(self, requests: Requests, prepared: Questions) -> Callable[[], dict[str, Column]]:
         torch = self.torch
-        masked = not requests.options["as_published"]
+        masked = not requests.settings["as_published"]
         order = np.argsort(prepared.inputs, kind="stable")
         begin = np.searchsorted(prepared.inputs[order], np.arange(int(prepared.inputs.max()) + 2))
         done, parts = [], []

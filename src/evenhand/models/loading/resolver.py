@@ -22,7 +22,7 @@ from evenhand import plugins
 from evenhand.errors import ModelError, need, unknown
 from evenhand.models.loading.fetch import PACKAGES, fetch
 from evenhand.models.loading.saved import FACTS, is_mitigation, read_facts
-from evenhand.models.protocol import LoadOptions, Model, ModelRecipe
+from evenhand.models.protocol import LoadOptions, Model, ModelRecipe, with_options
 
 DEFAULT_MODEL = "smollm2-135m"
 _HUB_ID = re.compile(r"[\w.-]+(/[\w.-]+)?")
@@ -34,6 +34,7 @@ def resolve(
     kind: str | None = None,
     options: LoadOptions | None = None,
     above: tuple[Path, ...] = (),
+    **how: Any,
 ) -> Model:
     """Find and load a model.
 
@@ -42,6 +43,7 @@ def resolve(
         kind: instead of the one that is read off the checkpoint.
         options: how to load it.
         above: saved mitigations that led to this model, which may not be among them again.
+        how: single options of `LoadOptions`, e.g. chat="off", system="Be brief."
 
     Raises:
         SpecError: the kind is not one of the known ones.
@@ -50,10 +52,11 @@ def resolve(
     """
     if kind is not None:
         adapter(kind)
+    options = with_options(options, how)
     model = _resolve(spec, kind, options, above)
     known = Path(spec).expanduser().exists() and spec not in PACKAGES
     place = str(Path(spec).expanduser().resolve()) if known else spec
-    model.recipe = ModelRecipe(place, kind, options or LoadOptions())
+    model.recipe = ModelRecipe(place, kind, options)
     return model
 
 
