@@ -11,16 +11,11 @@ from typing import Any
 from evenhand.corpora.tables import Table, read_table
 from evenhand.errors import DataError, SpecError, unknown
 from evenhand.opening import json_lines
-from evenhand.probes.bbq.targets import Question, clean, read_published, resolved
+from evenhand.probes.bbq.targets import Question, read_published, resolved
+from evenhand.words.reading_answers import UNKNOWN, clean, is_unknown
 
 CONDITIONS = {"ambig": "ambiguous", "disambig": "disambiguated"}
 POLARITIES = ("neg", "nonneg")
-UNKNOWN = frozenset(
-    """cant be determined|cannot be determined|can not be determined|not answerable|unknown
-    |undetermined|not known|not enough info|not enough information|cannot answer|cant answer
-    |can not answer|no answer|answer is unknown|cannot be known""".replace("\n    ", "").split("|")
-)
-"""Ways to say that the text does not tell, without punctuation."""
 
 
 @dataclass(frozen=True)
@@ -52,15 +47,6 @@ class Item:
             return -1
         other = ({0, 1, 2} - {self.unknown, self.target}).pop()
         return self.target if self.polarity == "neg" else other
-
-
-def is_unknown(text: str) -> bool:
-    """Whether an answer says that the text does not tell.
-
-    >>> is_unknown("Not enough info"), is_unknown("The grandfather")
-    (True, False)
-    """
-    return clean(text) in UNKNOWN
 
 
 def read_items(path: str | Path, categories: Sequence[str] = ()) -> list[Item]:

@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from evenhand.corpora.tables import read_table
+from evenhand.words.reading_answers import clean
 
 TABLE = "additional_metadata.csv"
 SAME = {
@@ -137,16 +138,6 @@ def read_published(folder: Path) -> dict[str, tuple[str, int]]:
 
 
 @functools.lru_cache(maxsize=1 << 16)  # answers repeat: 58,492 questions have a few thousand
-def clean(text: str) -> str:
-    """Lower case, letters and digits only, without articles (whole words).
-
-    >>> clean("I think he was the one"), clean("Can't be determined.")
-    ('i think he was one', 'cant be determined')
-    """
-    kept = re.sub(r"[^\w\s]", "", text.lower().replace("-", " ").replace("/", " "))
-    return " ".join(w for w in kept.split() if w not in ("the", "a", "an"))
-
-
 @functools.lru_cache(maxsize=1 << 16)
 def _plain(text: str) -> str:
     return re.sub(r"[\W_]", "", text).lower()
