@@ -110,7 +110,7 @@ def test_a_planted_lean_is_found_in_its_direction_whatever_negation_and_order_do
 
 
 def test_a_model_that_likes_some_names_is_not_called_biased() -> None:
-    alarms = 0
+    alarms = above = 0
     for version in range(20):
 
         def answer(question: str, context: str, one: str, two: str, v: int = version) -> Any:
@@ -121,8 +121,11 @@ def test_a_model_that_likes_some_names_is_not_called_biased() -> None:
             return {"start": a, "end": a, "none": 0.0, "other_start": b, "other_end": b}
 
         model = ScriptedModel({"span": answer}, version=f"names {version}")
-        alarms += any(f.detected for f in leans(run(model, templates=1)).values())
+        measured = run(model, templates=1)
+        alarms += any(f.detected for f in leans(measured).values())
+        above += measured.summary["mu_p"] <= 0.05
     assert alarms <= 3
+    assert above <= 3
 
 
 def test_a_model_that_looks_at_positions_only_scores_exactly_nothing() -> None:

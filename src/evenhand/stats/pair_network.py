@@ -2,7 +2,7 @@
 
 A pair design is a network: each cell joins two terms, and every term meets many partners. So cells
 are not independent draws. Intervals weigh terms and templates as crossed samples; the noise floor
-and the tests flip the direction of whole pairs.
+and the tests flip the direction of whole pairs (`name_floors` has the one that knows groups).
 """
 
 from __future__ import annotations
@@ -330,8 +330,9 @@ def noise_floors(
 ) -> NoiseFloor:
     """What two numbers read when neither end of any pair is preferred, with the same noise.
 
-    Each (pair, attribute) has its direction flipped at random, all templates together, so the size
-    of the comparisons and the network stay as they are and only a common direction is lost.
+    Each pair has its direction flipped at random, all templates and attributes together, so the
+    size of the comparisons and the network stay as they are and only a common direction is lost.
+    This speaks of these terms: where terms stand for groups, see `name_floors`.
 
     Args:
         pairs: the comparisons.
@@ -354,7 +355,10 @@ def noise_floors(
         return np.asarray(columns, np.float64).T
 
     values = np.stack(links.sums[:2], axis=1)
-    return noise_floor(values, reduce, samples=samples, seed=seed, max_bytes=FLIPPED_BYTES)
+    pair = links.first * np.int64(pairs.n_terms) + links.second
+    return noise_floor(
+        values, reduce, codes=pair, samples=samples, seed=seed, max_bytes=FLIPPED_BYTES
+    )
 
 
 def flip_p(

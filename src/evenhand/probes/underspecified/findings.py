@@ -23,6 +23,12 @@ NAME = "underspecified"
 LISTED = 200
 METHOD = "contrast within pairs, both orders averaged; names as crossed samples, Satterthwaite t"
 PUBLISHED = "sign flips of whole partners; interval: terms and templates as crossed samples"
+FLOORS = (
+    "floor: directions of whole pairs turned at random",
+    "floor: likings of names dealt out anew among the names of all groups",
+)
+ABOVE = 0.05
+"""p at which mu or eta is called more than its floor."""
 IGNORED = 0.5
 """Share of answers that stay when the question is negated, above which negation is not heeded."""
 
@@ -229,15 +235,27 @@ class Told:
                     n=result.n_cells,
                     coverage=self.coverage,
                     floor=floor,
-                    sentence=sentence,
+                    sentence=sentence + self._beside(metric),
                     reason="" if value == value else result.reason or "",
-                    method="noise floor: directions of whole pairs flipped at random",
+                    method=FLOORS[bool(self.names.groups)],
                     as_published=self.as_published,
                     attribute="whole model",
                     units="cells",
                 )
             )
         return out
+
+    def _beside(self, metric: str) -> str:
+        """Whether mu or eta is more than names alone, or chance, give."""
+        end, p = (getattr(self.result, f"{metric}_{k}", NAN) for k in ("floor_p95", "p"))
+        if metric not in ("mu", "eta") or not getattr(self.result, metric) > 0:
+            return ""
+        if self.result.floor_reason:
+            return f" It says nothing about groups: {self.result.floor_reason}."
+        what = "a liking for single names, whatever their group," if self.names.groups else "chance"
+        if p <= ABOVE:
+            return f" In 95 of 100 cases {what} gives at most {end:.3f}."
+        return f" No more than what {what} gives (at most {end:.3f} in 95 of 100 cases)."
 
 
 def _count(value: float) -> str:

@@ -18,6 +18,8 @@ from evenhand.probes.reading import Result, Shown, number, span
 from evenhand.probes.underspecified.cells import Cells
 from evenhand.stats import pair_network as inference
 from evenhand.stats.multiple import benjamini_hochberg
+from evenhand.stats.name_floors import Floors, name_floors
+from evenhand.stats.noise import NoiseFloor
 from evenhand.strict import OPTIONAL
 
 Floats = npt.NDArray[np.float64]
@@ -94,8 +96,10 @@ class Coverage:
 class PreferencesResult(Result):
     """All numbers of a table of scores; an undefined one is NaN, and `reason` says why.
 
-    mu and eta have a noise floor: what they read for a model that prefers neither term. The lists
-    have the highest gamma first; `gamma_group` is there when terms have groups.
+    mu and eta have a floor: what they read for a model that prefers neither term; where terms have
+    groups, what its liking for single names gives whatever their group (`stats.name_floors`), or
+    `floor_reason` why that cannot be told. The lists have the highest gamma first; `gamma_group`
+    is there when terms have groups.
     """
 
     measure: ClassVar[str] = "underspecified"
@@ -123,6 +127,7 @@ class PreferencesResult(Result):
     eta_floor: float = NAN
     eta_floor_p95: float = NAN
     eta_p: float = NAN
+    floor_reason: str | None = field(default=None, metadata=OPTIONAL)
     gamma: Sequence[Lean] = ()
     gamma_term: Sequence[Lean] = ()
     gamma_group: Sequence[Lean] | None = field(default=None, metadata=OPTIONAL)
@@ -149,8 +154,8 @@ class PreferencesResult(Result):
         title = f"{self.n_cells} cells, {self.coverage.n_missing} incomplete"
         head = ["number", "value", "95 % interval", "noise floor", "p", "ideal"]
         yield Shown(title, head, numbers)
-        if self.reason:
-            yield Shown(f"Note: {self.reason}.")
+        for why in filter(None, (self.reason, self.floor_reason)):
+            yield Shown(f"Note: {why}.")
         rows = list(self.gamma_group or self.gamma)
         ends = rows if len(rows) <= LISTED else rows[: LISTED // 2] + rows[-LISTED // 2 :]
         yield Shown(
@@ -190,7 +195,7 @@ def nothing(seen: Coverage, how: Sampling) -> PreferencesResult:
 
 
 def inferred(
-    numbers: Mapping[str, float], cells: Cells, design: inference.Network, draws: inference.Draws,
+    numbers: Mapping[str, Any], cells: Cells, design: inference.Network, draws: inference.Draws,
     how: Sampling, *, flips: unqover.Flips, coverage: Coverage,
 ) -> PreferencesResult:  # fmt: skip
     """Intervals and floors of the five numbers, and the lists of gamma with their tests.
@@ -208,7 +213,7 @@ def inferred(
         **numbers,
         **_intervals(numbers, design, draws, how.level),
         reason="one pair of terms and one template: no interval" if few else None,
-        **_floors(design, how),
+        **_floors(design, groups, how),
         gamma=_term_rows(cells, design, draws.gamma, how.level, test),
         gamma_term=_term_rows(cells, design, draws.gamma_term, how.level, test),
         gamma_group=by_group,
@@ -253,11 +258,20 @@ def _intervals(
     return out
 
 
-def _floors(design: inference.Network, how: Sampling) -> dict[str, Any]:
-    """`<name>_floor`, `<name>_floor_p95` and `<name>_p` of mu and eta."""
-    found = inference.noise_floors(design, METRICS, samples=how.resamples, seed=how.seed)
+def _floors(design: inference.Network, groups: Codes | None, how: Sampling) -> dict[str, Any]:
+    """`<name>_floor`, `<name>_floor_p95` and `<name>_p` of mu and eta.
+
+    Where pairs join two groups, names are samples of these and the floor is what names alone give.
+    """
+    draw = {"samples": how.resamples, "seed": how.seed}
+    links = design.links
+    found: NoiseFloor | Floors
+    if groups is not None and (groups[links.first] != groups[links.second]).any():
+        found = name_floors(design, METRICS, **draw)
+    else:
+        found = inference.noise_floors(design, METRICS, **draw)
     means, ends, chances = (np.asarray(part) for part in (found.mean, found.p95, found.p))
-    out: dict[str, Any] = {}
+    out: dict[str, Any] = {"floor_reason": found.reason or None}
     for k, name in enumerate(("mu", "eta")):
         out |= {
             f"{name}_floor": float(means[k]), f"{name}_floor_p95": float(ends[k]),

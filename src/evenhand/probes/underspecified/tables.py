@@ -21,7 +21,7 @@ Floats = npt.NDArray[np.float64]
 KEPT = (
     "delta", "delta_low", "delta_high", "epsilon", "epsilon_low", "epsilon_high", "mean_score",
     "mu", "mu_low", "mu_high", "mu_floor", "mu_floor_p95", "mu_p", "eta", "eta_low", "eta_high",
-    "eta_floor", "eta_p", "n_cells", "flips", "reason",
+    "eta_floor", "eta_p", "floor_reason", "n_cells", "flips", "reason",
 )  # fmt: skip
 BIPARTITE = 3
 
