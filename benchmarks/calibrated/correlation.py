@@ -15,7 +15,7 @@ import numpy.typing as npt
 from benchmarks.calibrated import Outcome, Path, outcome
 
 from evenhand.corpora.tables import Table, from_columns
-from evenhand.stats.correlation import correlate
+from evenhand.stats.correlation import correlate_table
 from evenhand.stats.families import over_families
 from evenhand.study.claims import findings
 from evenhand.study.correlation import CorrelationReader
@@ -50,9 +50,11 @@ def pushes(points: tuple[int, ...]) -> Floats:
     for push in STEPS:
         made = table(rng, many, push)
         x, y, codes = made.numbers(X[0]), made.numbers(Y[0]), made.labels("family").codes
-        rho = [correlate(x[codes == k], y[codes == k], resamples=1, max_exact=1, bootstrap=0)
+        rho = [correlate_table(x[codes == k], y[codes == k], resamples=1, max_exact=1, bootstrap=0)
                for k in range(len(many))]  # fmt: skip
-        out.append(over_families([r.coefficient for r in rho], [r.n for r in rho]).value)
+        out.append(
+            over_families([float(r.coefficient[0, 0]) for r in rho], [r.n for r in rho]).value
+        )
     return np.asarray(out)
 
 

@@ -26,7 +26,7 @@ def test_kmeans_finds_the_best_of_200_restarts(shared):
         best = case["expected"]["best_of_200_restarts"]
         assert made.inertia <= best["inertia"] + 1e-9
         if abs(made.inertia - best["inertia"]) < 1e-9:
-            assert made.kmeans_accuracy == pytest.approx(best["accuracy"])
+            assert made.accuracy == pytest.approx(best["accuracy"])
 
 
 @pytest.mark.shared

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,10 +12,18 @@ from hypothesis import strategies as st
 from scipy import stats as sps
 
 from evenhand.errors import DataError, SpecError
-from evenhand.stats.correlation import correlate, correlate_table
+from evenhand.stats.correlation import correlate_table
 
 ORACLES = {"spearman": sps.spearmanr, "pearson": sps.pearsonr, "kendall": sps.kendalltau}
 METHODS = list(ORACLES)
+
+
+def correlate(x, y, **options):
+    """The one cell of a table of one pair."""
+    found = correlate_table(x, y, **options)
+    cell = {name: getattr(found, name)[0, 0] for name in ("coefficient", "p", "low", "high")}
+    return SimpleNamespace(**cell, reason=found.reasons[0][0], method=found.p_method,
+                           n_permutations=found.n_permutations)  # fmt: skip
 
 
 def tied_pair(seed, n=24):
@@ -31,7 +40,7 @@ def test_coefficient_and_p_against_scipy_with_ties(method):
         result = correlate(x, y, method=method, bootstrap=0)
         assert result.coefficient == pytest.approx(oracle.statistic, abs=1e-12)
         assert result.p == pytest.approx(oracle.pvalue, abs=0.03)
-        assert len(result.null) == result.n_permutations == 9_999
+        assert result.n_permutations == 9_999
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -46,7 +55,6 @@ def test_scipy_stream_gives_scipys_p_exactly(method):
     )
     ours = correlate(x, y, method=method, resamples=200, seed=5, scipy_stream=True)
     assert ours.p == oracle.pvalue
-    assert ours.null == pytest.approx(oracle.null_distribution)
 
 
 def test_scipy_stream_lists_all_permutations_when_scipy_does():
@@ -55,7 +63,7 @@ def test_scipy_stream_lists_all_permutations_when_scipy_does():
         (x,), lambda a: sps.pearsonr(a, y).statistic, permutation_type="pairings", n_resamples=99
     )
     ours = correlate(x, y, method="pearson", resamples=99, scipy_stream=True)
-    assert (ours.p, ours.p_method, ours.n_permutations) == (oracle.pvalue, "exact", 24)
+    assert (ours.p, ours.method, ours.n_permutations) == (oracle.pvalue, "exact", 24)
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -63,7 +71,7 @@ def test_exact_p_against_sampled(method):
     x, y = tied_pair(6, 7)
     exact = correlate(x, y, method=method, bootstrap=0)
     sampled = correlate(x, y, method=method, bootstrap=0, max_exact=0, resamples=20_000)
-    assert (exact.p_method, exact.n_permutations, sampled.p_method) == ("exact", 5_040, "sampled")
+    assert (exact.method, exact.n_permutations, sampled.method) == ("exact", 5_040, "sampled")
     assert sampled.p == pytest.approx(exact.p, abs=0.015)
 
 
@@ -90,8 +98,6 @@ def test_table_equals_the_single_pairs():
                 assert table.coefficient[i, j] == pytest.approx(one.coefficient)
                 assert (table.p[i, j], table.n) == (one.p, 20)
                 assert (table.low[i, j], table.high[i, j]) == pytest.approx((one.low, one.high))
-        assert (table.p_max_t >= table.p).all()
-        assert len(table.max_null) == 300
 
 
 @given(st.integers(0, 2**32 - 1))

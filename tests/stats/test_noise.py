@@ -7,7 +7,6 @@ import itertools
 import numpy as np
 import pytest
 
-from evenhand.errors import DataError
 from evenhand.stats.noise import noise_floor
 
 
@@ -22,7 +21,7 @@ def test_floor_against_full_enumeration():
     null = mean_size(signs[:, :, None] * values)
     result = noise_floor(values, mean_size)
     assert (result.method, result.n_flips) == ("exact", 64)
-    assert np.sort(result.null) == pytest.approx(np.sort(null))
+    assert result.p95 == pytest.approx(np.quantile(null, 0.95))
     assert result.observed == pytest.approx(mean_size(values[None])[0])
     assert result.mean == pytest.approx(null.mean())
     assert result.p == pytest.approx(np.mean(null >= result.observed - 1e-9))
@@ -45,20 +44,10 @@ def test_the_floor_of_a_mean_size_against_theory():
     assert result.observed == pytest.approx(result.mean, rel=0.3)
 
 
-def test_codes_say_which_cells_flip_together():
-    values = np.random.default_rng(3).normal(size=(4, 5))
-    codes = np.indices((4, 5))[1]
-    by_column = noise_floor(values, lambda v: np.abs(v.mean(axis=(1, 2))), codes=codes)
-    assert by_column.n_flips == 32
-    one_unit = noise_floor(values, lambda v: np.abs(v.mean(axis=(1, 2))), codes=np.zeros(4))
-    assert (one_unit.p, one_unit.mean) == (1.0, pytest.approx(one_unit.observed))
-
-
 def test_several_statistics_at_once():
     values = np.random.default_rng(4).normal(size=(30, 3))
     result = noise_floor(values, lambda v: np.abs(v.mean(axis=1)), samples=99)
     assert result.observed.shape == result.p.shape == result.p95.shape == (3,)
-    assert result.null.shape == (99, 3)
     assert (result.p > 0).all()
 
 
@@ -78,12 +67,10 @@ def test_nothing_measured_is_nan_with_a_reason():
     assert noise_floor(np.empty((0, 2)), mean_size).reason == "no finite values"
 
 
-def test_same_seed_same_result_and_wrong_codes_are_refused():
+def test_same_seed_same_result():
     values = np.random.default_rng(6).normal(size=(40, 2))
     one, two = (noise_floor(values, mean_size, samples=50, seed=9) for _ in range(2))
-    assert (one.null == two.null).all()
-    with pytest.raises(DataError, match="codes: shape"):
-        noise_floor(values, mean_size, codes=np.zeros(3))
+    assert one == two
 
 
 def test_false_positive_rate_against_theory():

@@ -13,7 +13,7 @@ from scipy import stats as sps
 from evenhand.errors import DataError, SpecError
 from evenhand.stats import permutation
 from evenhand.stats._draws import Plan, combination_rows, sign_blocks, split_blocks
-from evenhand.stats.permutation import paired_sign_flip, shared, two_sample
+from evenhand.stats.permutation import shared, two_sample
 
 numbers = st.floats(-100, 100, allow_nan=False, width=32)
 small_samples = st.lists(numbers, min_size=1, max_size=5)
@@ -157,8 +157,6 @@ def test_wrong_options_name_what_is_accepted():
         shared(np.zeros((3, 2)), [True, False])
     with pytest.raises(DataError, match="neither True nor False"):
         shared(np.zeros((3, 2)), [0, 1, 2])
-    with pytest.raises(DataError, match="clusters: shape"):
-        paired_sign_flip([1.0, 2.0], clusters=[1])
 
 
 def test_listed_subsets_are_all_different_and_complete():

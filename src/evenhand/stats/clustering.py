@@ -11,45 +11,30 @@ from evenhand.errors import SpecError
 from evenhand.stats._checks import not_finite, table, two_groups
 from evenhand.stats._draws import TIE, Floats, Ints
 
-__all__ = ["ClusteringResult", "SeparabilityResult", "kmeans_separation", "linear_separability"]
+__all__ = ["Separation", "kmeans_separation", "linear_separability"]
+
+NAN = float("nan")
 
 
 @dataclass(frozen=True, slots=True)
-class ClusteringResult:
-    """K-means accuracy with its exact null under permuted labels.
+class Separation:
+    """How well two groups are told apart, with what permuted labels give.
 
-    `null_values` and `null_probabilities` are the whole null distribution. `assignment` is the
-    cluster of each unit; `reason` says why the numbers are NaN, else it is empty.
+    `accuracy` of k-means clusters, or the balanced one of a linear classifier that did not see the
+    units; `inertia` of the clusters; `reason` says why the numbers are NaN, else it is empty.
     """
 
-    kmeans_accuracy: float
-    null_mean: float
-    null_p95: float
-    p: float
-    inertia: float
-    restarts: int
-    assignment: Ints
-    null_values: Floats
-    null_probabilities: Floats
-    reason: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class SeparabilityResult:
-    """Cross-validated balanced accuracy of a linear classifier, with its permuted-label null."""
-
-    accuracy: float
-    null_mean: float
-    null_p95: float
-    p: float
-    folds: int
-    null: Floats
+    accuracy: float = NAN
+    null_mean: float = NAN
+    null_p95: float = NAN
+    p: float = NAN
+    inertia: float = NAN
     reason: str = ""
 
 
 def kmeans_separation(
     values: ArrayLike, labels: ArrayLike, *, restarts: int = 200, seed: int = 0
-) -> ClusteringResult:
+) -> Separation:
     """Accuracy with which two k-means clusters recover two groups (An et al. 2023, Sec. 4).
 
     accuracy = max(a, 1 - a), a the share of units whose cluster equals their label. It lies in
@@ -68,16 +53,14 @@ def kmeans_separation(
         Accuracy, null and p; NaN with a reason for non-finite or constant features or an
         empty group. 50 units x 443 features x 200 restarts take about 0.1 s.
 
-    >>> kmeans_separation([[0.0], [0.1], [5.0], [5.1]], [0, 0, 1, 1]).kmeans_accuracy
+    >>> kmeans_separation([[0.0], [0.1], [5.0], [5.1]], [0, 0, 1, 1]).accuracy
     1.0
     """
     data = table(values)
     chosen = two_groups(labels, len(data))
     reason = _problem(data, chosen)
     if reason:
-        nan, none = float("nan"), np.empty(0)
-        blank = np.zeros(0, dtype=np.intp)
-        return ClusteringResult(nan, nan, nan, nan, nan, restarts, blank, none, none, reason)
+        return Separation(reason=reason)
     from sklearn.cluster import KMeans
     from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
@@ -89,32 +72,22 @@ def kmeans_separation(
     accuracy = max(agree, len(data) - agree) / len(data)
     support, mass = _overlap_null(len(data), int(chosen.sum()), int(assigned.sum()))
     total = np.cumsum(mass)
-    return ClusteringResult(
+    return Separation(
         accuracy,
         float(support @ mass),
         float(support[np.searchsorted(total, 0.95 - TIE)]),
         min(1.0, float(mass[support >= accuracy - TIE].sum())),
         float(fit.inertia_),
-        restarts,
-        assigned,
-        support,
-        mass,
     )
 
 
 def linear_separability(
-    values: ArrayLike,
-    labels: ArrayLike,
-    *,
-    folds: int = 5,
-    permutations: int = 999,
-    seed: int = 0,
-    ridge: float = 1.0,
-) -> SeparabilityResult:
+    values: ArrayLike, labels: ArrayLike, *, folds: int = 5, permutations: int = 999, seed: int = 0
+) -> Separation:
     """Balanced accuracy of a held-out linear classifier for two groups, with a permuted null.
 
     A ridge discriminant with permuted labels (Ojala & Garriga 2010): features are centred and
-    scaled on the training folds, targets are +1/n_a and -1/n_b, penalty = ridge x mean
+    scaled on the training folds, targets are +1/n_a and -1/n_b, penalty = mean
     eigenvalue of the kernel. Balanced accuracy is the mean of the two groups' recalls: 0.5 by
     chance, 1 when a hyperplane separates them. Predictions are linear in the targets, so all
     permuted labellings are one product per fold; labels are permuted inside folds, which keeps
@@ -126,7 +99,6 @@ def linear_separability(
         folds: parts of the cross-validation, at most the size of the smaller group.
         permutations: permuted labellings.
         seed: seed of folds and permutations.
-        ridge: strength of the penalty.
 
     Returns:
         Accuracy, null and p; NaN with a reason as in `kmeans_separation`.
@@ -139,10 +111,9 @@ def linear_separability(
     smaller = int(min(chosen.sum(), (~chosen).sum()))
     reason = _problem(data, chosen) or ("a group has one unit" if smaller < 2 else "")
     if reason:
-        nan = float("nan")
-        return SeparabilityResult(nan, nan, nan, nan, folds, np.empty(0), reason)
-    if folds < 2 or ridge <= 0:
-        raise SpecError(f"folds: {folds!r}, ridge: {ridge!r}. Accepted: 2 or more, above 0.")
+        return Separation(reason=reason)
+    if folds < 2:
+        raise SpecError(f"folds: {folds!r}. Accepted: 2 or more.")
     folds = min(folds, smaller)
     rng = np.random.default_rng(seed)
     fold = _stratified(chosen, folds, rng)
@@ -154,19 +125,17 @@ def linear_separability(
     for f in range(folds):
         test = fold == f
         signed = np.where(marks[:, ~test], 1 / chosen[~test].sum(), -1 / (~chosen[~test]).sum())
-        scores[:, test] = signed @ _ridge_map(data[~test], data[test], ridge)
+        scores[:, test] = signed @ _ridge_map(data[~test], data[test])
     right = (scores > 0) == marks
     recalls = [(right & (marks == side)).sum(axis=1) / (chosen == side).sum() for side in (1, 0)]
     accuracy = (recalls[0] + recalls[1]) / 2
     null = accuracy[1:]
     reached = np.count_nonzero(null >= accuracy[0] - TIE)
-    return SeparabilityResult(
+    return Separation(
         float(accuracy[0]),
-        float(null.mean()) if permutations else float("nan"),
-        float(np.quantile(null, 0.95)) if permutations else float("nan"),
+        float(null.mean()) if permutations else NAN,
+        float(np.quantile(null, 0.95)) if permutations else NAN,
         (reached + 1) / (permutations + 1),
-        folds,
-        null,
     )
 
 
@@ -200,11 +169,11 @@ def _stratified(chosen: NDArray[np.bool], folds: int, rng: np.random.Generator) 
     return fold
 
 
-def _ridge_map(train: Floats, test: Floats, ridge: float) -> Floats:
+def _ridge_map(train: Floats, test: Floats) -> Floats:
     """Matrix [train, test] that turns training targets into test scores."""
     center, spread = train.mean(axis=0), train.std(axis=0)
     spread = np.where(spread > 0, spread, 1.0)
     fitted, asked = (train - center) / spread, (test - center) / spread
     kernel = fitted @ fitted.T
-    penalty = ridge * max(float(np.trace(kernel)) / len(train), 1e-12)
+    penalty = max(float(np.trace(kernel)) / len(train), 1e-12)
     return np.linalg.solve(kernel + penalty * np.eye(len(train)), fitted @ asked.T)

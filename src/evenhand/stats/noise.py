@@ -9,17 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from evenhand.errors import DataError
-from evenhand.stats._draws import (
-    TIE,
-    Floats,
-    Method,
-    Plan,
-    codes_of,
-    plan,
-    rows_per_block,
-    sign_blocks,
-)
+from evenhand.stats._draws import TIE, Floats, Method, plan, rows_per_block, sign_blocks
 from evenhand.stats._resample import Value, plain
 
 __all__ = ["NoiseFloor", "noise_floor"]
@@ -37,22 +27,15 @@ class NoiseFloor:
     mean: Value
     p95: Value
     p: Value
-    method: Method
-    n_flips: int
-    null: Floats
+    method: Method = "exact"
+    n_flips: int = 0
     reason: str = ""
 
 
 def noise_floor(
-    values: ArrayLike,
-    reducer: Callable[[Floats], Any],
-    *,
-    codes: ArrayLike | None = None,
-    samples: int = 999,
-    seed: int = 0,
-    max_exact: int = 1_024,
-    max_bytes: int = 64 * 2**20,
-) -> NoiseFloor:
+    values: ArrayLike, reducer: Callable[[Floats], Any], *, samples: int = 999, seed: int = 0,
+    max_exact: int = 1_024, max_bytes: int = 64 * 2**20,
+) -> NoiseFloor:  # fmt: skip
     """Distribution of a maximum or absolute statistic when signs are random.
 
     Under "no association" a signed cell is as likely as its negative (Fisher 1935).
@@ -60,13 +43,11 @@ def noise_floor(
     (b + 1)/(samples + 1). The statistic must grow with the effect, like mean |gamma| or max |d|.
 
     Args:
-        values: signed cell values, any shape; NaN is passed on to the reducer.
+        values: signed values, any shape; each entry of the first axis flips as one. NaN is passed
+            on to the reducer.
         reducer: takes [resamples, *values.shape] and gives [resamples] or [resamples, k].
-        codes: which cells flip together: labels of the shape of the first axes of `values`.
-            None flips each entry of the first axis as one.
-        samples: random sign patterns.
-        seed: seed of the signs.
-        max_exact: list all 2**units patterns when there are at most this many.
+        samples, seed: random sign patterns.
+        max_exact: list all 2**n patterns when there are at most this many.
         max_bytes: memory of one block.
 
     Returns:
@@ -77,49 +58,22 @@ def noise_floor(
     (0.6667, 1.0, 0.75)
     """
     data = np.asarray(values, dtype=np.float64)
-    labels = np.arange(len(data)) if codes is None else np.asarray(codes)
-    if labels.shape != data.shape[: labels.ndim]:
-        raise DataError(
-            f"codes: shape {labels.shape!r} does not fit values of shape {data.shape!r}. "
-            "Accepted: the shape of the first axes."
-        )
+    m = len(data)
     if not np.isfinite(data).any():
         nan = float("nan")
-        return NoiseFloor(nan, nan, nan, nan, "exact", 0, np.empty(0), "no finite values")
-    flat, m = codes_of(labels.ravel())
+        return NoiseFloor(nan, nan, nan, nan, reason="no finite values")
     observed = np.asarray(reducer(data[None]), dtype=np.float64)[0]
     made = plan(2 ** min(m, 62), samples, max_exact)
-    null = _null(data, flat.reshape(labels.shape), m, reducer, made, seed, max_bytes)
+    rows = rows_per_block(made.total, 24 * data.size, max_bytes)
+    parts = (
+        reducer(signs.reshape(len(signs), m, *[1] * (data.ndim - 1)) * data)
+        for signs in sign_blocks(m, made, seed=seed, rows=rows)
+    )
+    null = np.concatenate([np.asarray(part, dtype=np.float64) for part in parts])
     tie = TIE * np.maximum(np.abs(observed), np.abs(null).max(axis=0))
     undefined = np.isnan(observed) | np.isnan(null).any(axis=0)
     p = np.where(undefined, np.nan, made.p(np.count_nonzero(null >= observed - tie, axis=0)))
     reason = "the reducer gave NaN" if undefined.any() else ""
-    return NoiseFloor(
-        plain(observed),
-        plain(null.mean(axis=0)),
-        plain(np.quantile(null, 0.95, axis=0)),
-        plain(p),
-        made.method,
-        made.total,
-        null,
-        reason,
-    )
-
-
-def _null(
-    data: Floats,
-    codes: Any,
-    m: int,
-    reducer: Callable[[Floats], Any],
-    made: Plan,
-    seed: int,
-    max_bytes: int,
-) -> Floats:
-    """The reducer over sign-flipped copies, block by block."""
-    rows = rows_per_block(made.total, 24 * data.size, max_bytes)
-    parts = []
-    for signs in sign_blocks(m, made, seed=seed, rows=rows):
-        flips = signs[:, codes]
-        flips = flips.reshape(*flips.shape, *[1] * (data.ndim - codes.ndim))
-        parts.append(np.asarray(reducer(flips * data), dtype=np.float64))
-    return np.concatenate(parts)
+    numbers = (observed, null.mean(axis=0), np.quantile(null, 0.95, axis=0), p)
+    seen, mean, p95, p = map(plain, numbers)
+    return NoiseFloor(seen, mean, p95, p, made.method, made.total, reason)

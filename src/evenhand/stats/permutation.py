@@ -19,7 +19,6 @@ from evenhand.stats._checks import (
     choice,
     column_reasons,
     not_finite,
-    same_length,
     table,
     two_groups,
     vector,
@@ -28,14 +27,12 @@ from evenhand.stats._draws import (
     TIE,
     Floats,
     Method,
-    codes_of,
     plan,
     rows_per_block,
     sign_blocks,
     split_blocks,
 )
 from evenhand.stats._sodapop import PublishedResult, as_published_sodapop
-from evenhand.stats._tally import Tally, tie_width
 
 __all__ = [
     "PermutationResult",
@@ -73,8 +70,7 @@ class SharedPermutationResult:
     """One test per column, all under the same permutations.
 
     `p` is two-sided for each test alone; `p_max_t` is adjusted for all tests together (it
-    controls the family-wise error). `max_null` is the null of the largest statistic. `reasons`
-    has one string per test, empty where p is defined.
+    controls the family-wise error). `reasons` has one string per test, empty where p is defined.
     """
 
     difference: Floats
@@ -82,22 +78,17 @@ class SharedPermutationResult:
     p_max_t: Floats
     method: Method
     n_partitions: int
-    max_null: Floats
     reasons: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class SignFlipResult:
-    """Paired tests, one per column: mean difference and p under random signs."""
+    """Paired tests, one per column: mean difference and two-sided p under random signs."""
 
     mean: Floats
-    p_right: Floats
-    p_left: Floats
     p_two_sided: Floats
-    p_max_t: Floats
     method: Method
     n_flips: int
-    max_null: Floats
     reasons: tuple[str, ...]
 
 
@@ -161,32 +152,22 @@ def two_sample(
 
 
 def shared(
-    values: ArrayLike,
-    labels: ArrayLike,
-    *,
-    samples: int = 9_999,
-    seed: int = 0,
+    values: ArrayLike, labels: ArrayLike, *, samples: int = 9_999, seed: int = 0,
     max_exact: int = 200_000,
-    max_bytes: int = BLOCK,
-    max_t: Literal["studentised", "raw"] = "studentised",
-) -> SharedPermutationResult:
+) -> SharedPermutationResult:  # fmt: skip
     """Test every column of `values` for a difference of two groups, under shared permutations.
 
     d_j = mean(values[labels, j]) - mean(values[~labels, j]); p_j = P(|d*_j| >= |d_j|), where
     all columns see the same re-labelling: one 0/1 matrix times the value matrix. The adjusted
     p_max_t_j = P(max_k |t*_k| >= |t_j|) (Westfall & Young 1993, single step), where t = d / s
     and s is the standard deviation of d over all re-labellings, known in closed form:
-    s_j^2 = (1/n_a + 1/n_b) * sum((v - mean v)^2) / (n - 1). With max_t="raw", t = d: then a
-    column with large spread sets the threshold for all. Positive d: the True group is larger.
+    s_j^2 = (1/n_a + 1/n_b) * sum((v - mean v)^2) / (n - 1). Positive d: the True group is larger.
 
     Args:
         values: [n_units, n_tests], for example success rates of names by words.
         labels: one boolean per unit; group sizes may differ.
-        samples: random re-labellings when there are more than `max_exact`.
-        seed: seed of the random re-labellings.
+        samples, seed: random re-labellings when there are more than `max_exact`.
         max_exact: list all re-labellings when there are at most this many.
-        max_bytes: memory of one block of the null.
-        max_t: how the tests are put on one scale for the maximum.
 
     Returns:
         Differences, p, adjusted p. A column with NaN, or with an empty group, has NaN p and a
@@ -197,7 +178,6 @@ def shared(
     >>> result.difference.tolist(), result.p.round(4).tolist()
     ([4.0, 0.0], [0.3333, 1.0])
     """
-    choice(max_t, ("studentised", "raw"), "max_t")
     data = table(values)
     chosen = two_groups(labels, len(data))
     n, n_a = len(data), int(chosen.sum())
@@ -205,74 +185,69 @@ def shared(
     usable = np.array([not r for r in reasons], dtype=bool)
     difference, p, p_max_t = (np.full(data.shape[1], np.nan) for _ in range(3))
     if not usable.any():
-        return SharedPermutationResult(difference, p, p_max_t, "exact", 0, np.empty(0), reasons)
+        return SharedPermutationResult(difference, p, p_max_t, "exact", 0, reasons)
     data = data[:, usable]
     per_sum = 1 / n_a + 1 / (n - n_a)
     # Centred sums times per_sum are differences of means; ptp makes constant columns exact.
     z = np.where(np.ptp(data, axis=0) > 0, data - data.mean(axis=0), 0.0) * per_sum
     unit = np.sqrt((z**2).sum(axis=0) / (per_sum * (n - 1)))
-    if max_t == "raw":
-        unit = (unit > 0).astype(np.float64)
+    live = unit > 0  # a constant column stays out of the maximum and has an adjusted p of 1
+    unit = np.where(live, unit, 1.0)
     made = plan(math.comb(n, n_a), samples, max_exact)
-    tally = Tally(z[chosen].sum(axis=0), tie_width(np.abs(z).sum(axis=0), data), unit, tails=False)
-    rows = rows_per_block(made.total, 8 * (2 * n + 3 * z.shape[1]), max_bytes)
+    least = np.abs(z[chosen].sum(axis=0)) - tie_width(np.abs(z).sum(axis=0), data)
+    reached, maxima = np.zeros(len(least), np.int64), []
+    rows = rows_per_block(made.total, 8 * (2 * n + 3 * z.shape[1]), BLOCK)
     for block in split_blocks(n, n_a, made, seed=seed, rows=rows):
-        tally.add(block @ z)
+        size = np.abs(block @ z)
+        reached += np.count_nonzero(size >= least, axis=0)
+        size /= unit
+        maxima.append(size[:, live].max(axis=1, initial=0.0))
+    scaled = least / unit
+    scaled = np.where(live, scaled - TIE * np.abs(scaled), 0.0)
+    below = np.searchsorted(np.sort(np.concatenate(maxima)), scaled, side="left")
     difference[usable] = data[chosen].mean(axis=0) - data[~chosen].mean(axis=0)
-    p[usable], p_max_t[usable] = made.p(tally.both), made.p(tally.reached())
-    return SharedPermutationResult(
-        difference, p, p_max_t, made.method, made.total, tally.maxima(), reasons
-    )
+    p[usable], p_max_t[usable] = made.p(reached), made.p(made.total - below)
+    return SharedPermutationResult(difference, p, p_max_t, made.method, made.total, reasons)
+
+
+def tie_width(largest: ArrayLike, raw: Floats) -> Floats:
+    """Distance under which two sums are a tie: TIE of the largest sum, plus input rounding."""
+    rounding = np.finfo(np.float64).eps * np.abs(raw).max(axis=0)
+    return np.asarray(TIE * np.asarray(largest) + rounding, dtype=np.float64)
 
 
 def paired_sign_flip(
-    differences: ArrayLike,
-    *,
-    clusters: ArrayLike | None = None,
-    samples: int = 9_999,
-    seed: int = 0,
-    max_exact: int = 200_000,
-    max_bytes: int = BLOCK,
+    differences: ArrayLike, *, samples: int = 9_999, seed: int = 0, max_exact: int = 200_000
 ) -> SignFlipResult:
     """Test paired differences against 0 by flipping their signs (Fisher 1935).
 
     Under the null a difference is as likely as its negative, so mean(s_i * d_i) over random
-    signs s is the null of mean(d). With `clusters`, all differences of one cluster flip
-    together. p_right = P(mean* >= mean), p_two_sided = P(|mean*| >= |mean|); p_max_t is adjusted
-    over the columns, each divided by its sign-flip standard deviation
-    sqrt(sum over clusters of (cluster sum)^2) / n. Positive mean: differences lean upwards.
+    signs s is the null of mean(d): p = P(|mean*| >= |mean|).
 
     Args:
         differences: [n] or [n, n_tests]; one row per pair.
-        clusters: one label per row, or None for independent rows.
-        samples: random sign patterns when there are more than `max_exact`.
-        seed: seed of the random signs.
-        max_exact: list all 2**clusters patterns when there are at most this many.
-        max_bytes: memory of one block of the null.
+        samples, seed: random sign patterns when there are more than `max_exact`.
+        max_exact: list all 2**n patterns when there are at most this many.
 
     Returns:
         One entry per column (length 1 for a vector). NaN columns keep NaN with a reason.
 
-    >>> paired_sign_flip([1.0, 2.0, 3.0, 4.0]).p_right.tolist()
-    [0.0625]
+    >>> paired_sign_flip([1.0, 2.0, 3.0, 4.0]).p_two_sided.tolist()
+    [0.125]
     """
     data = table(differences, "differences")
     n = len(data)
-    codes, m = codes_of(np.arange(n) if clusters is None else same_length(clusters, n, "clusters"))
     reasons = column_reasons(data, "" if n else "no differences")
     usable = np.array([not r for r in reasons], dtype=bool)
-    mean, right, left, both, max_t = (np.full(data.shape[1], np.nan) for _ in range(5))
-    made, maxima = plan(0, 1, 0), np.empty(0)
+    mean, p = (np.full(data.shape[1], np.nan) for _ in range(2))
+    made = plan(2**n, samples, max_exact) if usable.any() else plan(0, 1, 0)
     if usable.any():
-        sums = np.zeros((m, int(usable.sum())))
-        np.add.at(sums, codes, data[:, usable])
-        made = plan(2**m, samples, max_exact)
-        unit = np.sqrt((sums**2).sum(axis=0))
-        tally = Tally(sums.sum(axis=0), TIE * np.abs(sums).sum(axis=0), unit, tails=True)
-        rows = rows_per_block(made.total, 8 * (3 * m + 3 * sums.shape[1]), max_bytes)
-        for signs in sign_blocks(m, made, seed=seed, rows=rows):
-            tally.add(signs @ sums)
-        mean[usable], maxima = data[:, usable].mean(axis=0), tally.maxima()
-        right[usable], left[usable] = made.p(tally.right), made.p(tally.left)
-        both[usable], max_t[usable] = made.p(tally.both), made.p(tally.reached())
-    return SignFlipResult(mean, right, left, both, max_t, made.method, made.total, maxima, reasons)
+        known = data[:, usable]
+        least = np.abs(known.sum(axis=0)) - TIE * np.abs(known).sum(axis=0)
+        rows = rows_per_block(made.total, 8 * (3 * n + 3 * known.shape[1]), BLOCK)
+        reached = sum(
+            np.count_nonzero(np.abs(signs @ known) >= least, axis=0)
+            for signs in sign_blocks(n, made, seed=seed, rows=rows)
+        )
+        mean[usable], p[usable] = known.mean(axis=0), made.p(reached)
+    return SignFlipResult(mean, p, made.method, made.total, reasons)

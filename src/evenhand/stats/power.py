@@ -5,11 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from evenhand.stats._checks import not_finite, same_length, share, vector
-from evenhand.stats._draws import codes_of
+from evenhand.stats._checks import share
 from evenhand.stats._resample import Value, plain
 
-__all__ = ["detectable_difference", "detectable_effect", "detectable_mean"]
+__all__ = ["detectable_effect"]
 
 
 def detectable_effect(standard_error: ArrayLike, level: float = 0.05, power: float = 0.8) -> Value:
@@ -36,47 +35,3 @@ def detectable_effect(standard_error: ArrayLike, level: float = 0.05, power: flo
     share(power, "power")
     factor = max(0.0, float(ndtri(1 - level / 2) + ndtri(power)))
     return plain(factor * np.asarray(standard_error, dtype=np.float64))
-
-
-def detectable_difference(
-    x: ArrayLike, y: ArrayLike, level: float = 0.05, power: float = 0.8
-) -> float:
-    """Smallest difference of two means that samples like these would reveal.
-
-    `detectable_effect` of sqrt(var(x)/n_x + var(y)/n_y), variances with n - 1. NaN when a sample
-    has fewer than two values or a value that is not finite (Bloom 1995).
-
-    >>> round(detectable_difference([1.0, 2.0, 3.0], [1.0, 2.0, 3.0]), 4)
-    2.2875
-    """
-    first, second = vector(x, "x"), vector(y, "y")
-    if min(len(first), len(second)) < 2 or not_finite(first) or not_finite(second):
-        return float("nan")
-    variance = first.var(ddof=1) / len(first) + second.var(ddof=1) / len(second)
-    return float(detectable_effect(np.sqrt(variance), level, power))
-
-
-def detectable_mean(
-    values: ArrayLike,
-    clusters: ArrayLike | None = None,
-    level: float = 0.05,
-    power: float = 0.8,
-) -> float:
-    """Smallest mean, away from 0, that values like these would reveal.
-
-    `detectable_effect` of the standard error sd/sqrt(n); with clusters of
-    sqrt(m/(m - 1) * sum_c (S_c - N_c * mean)^2) / n (m clusters, sums S, sizes N;
-    Cameron & Miller 2015). NaN for fewer than two values or clusters, or a value that is not
-    finite.
-
-    >>> round(detectable_mean([1.0, 2.0, 3.0, 4.0]), 4)
-    1.8084
-    """
-    data = vector(values, "values")
-    n = len(data)
-    codes, m = codes_of(np.arange(n) if clusters is None else same_length(clusters, n, "clusters"))
-    if m < 2 or not_finite(data):
-        return float("nan")
-    sums = np.bincount(codes, weights=data - data.mean(), minlength=m)
-    error = np.sqrt(m / (m - 1) * (sums**2).sum()) / n
-    return float(detectable_effect(error, level, power))

@@ -230,7 +230,7 @@ def _clusters(values: Floats, in_a: np.ndarray, settings: Settings) -> Clusters:
         line = clustering.linear_separability(usable, in_a, seed=settings.seed)
         linear = Linear(line.accuracy, line.p, line.null_p95)
     return Clusters(
-        made.kmeans_accuracy, made.null_mean, made.null_p95, made.p, restarts, made.reason, linear
+        made.accuracy, made.null_mean, made.null_p95, made.p, restarts, made.reason, linear
     )
 
 

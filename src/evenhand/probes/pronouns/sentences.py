@@ -20,7 +20,7 @@ from evenhand.errors import DataError
 from evenhand.opening import lines
 from evenhand.probes.base import Placebo
 from evenhand.stats.clustered_means import ClusteredMean, clustered_mean, halves
-from evenhand.stats.correlation import correlate
+from evenhand.stats.correlation import correlate_table
 from evenhand.stats.estimate import NAN, estimate
 from evenhand.stats.permutation import two_sample
 from evenhand.strict import INLINE, OPTIONAL
@@ -306,11 +306,11 @@ def correlation_row(
     row = ShareRow(refers=refers, n=len(x), n_missing=lost, n_sentences=len(values))
     if len(x) < 5:
         return replace(row, reason="fewer than five occupations have a share of women")
-    found = correlate(x, y, method="spearman", seed=seed)
-    r = found.coefficient
-    row = replace(row, value=r, she_lean=float(np.mean(x)), p_permuted=found.p)
+    found = correlate_table(x, y, seed=seed, bootstrap=0)
+    r = float(found.coefficient[0, 0])
+    row = replace(row, value=r, she_lean=float(np.mean(x)), p_permuted=float(found.p[0, 0]))
     if r != r:
-        return replace(row, reason=found.reason)
+        return replace(row, reason=found.reasons[0][0])
     near = 1 - 6 / (len(x) ** 3 - len(x))  # half a step below 1, whose atanh is endless
     inside = min(max(r, -near), near)
     error = math.sqrt((1 + inside * inside / 2) / (len(x) - 3))
