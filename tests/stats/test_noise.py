@@ -44,6 +44,14 @@ def test_the_floor_of_a_mean_size_against_theory():
     assert result.observed == pytest.approx(result.mean, rel=0.3)
 
 
+def test_codes_say_which_rows_flip_together():
+    values = np.random.default_rng(3).normal(size=(4, 5))
+    two = noise_floor(values, mean_size, codes=[0, 0, 1, 1])
+    assert two.n_flips == 4
+    one = noise_floor(values, mean_size, codes=np.zeros(4))
+    assert (one.p, one.mean) == (1.0, pytest.approx(one.observed))
+
+
 def test_several_statistics_at_once():
     values = np.random.default_rng(4).normal(size=(30, 3))
     result = noise_floor(values, lambda v: np.abs(v.mean(axis=1)), samples=99)

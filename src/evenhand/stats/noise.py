@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from evenhand.stats._draws import TIE, Floats, Method, plan, rows_per_block, sign_blocks
+from evenhand.stats._draws import TIE, Floats, Method, codes_of, plan, rows_per_block, sign_blocks
 from evenhand.stats._resample import Value, plain
 
 __all__ = ["NoiseFloor", "noise_floor"]
@@ -33,8 +33,8 @@ class NoiseFloor:
 
 
 def noise_floor(
-    values: ArrayLike, reducer: Callable[[Floats], Any], *, samples: int = 999, seed: int = 0,
-    max_exact: int = 1_024, max_bytes: int = 64 * 2**20,
+    values: ArrayLike, reducer: Callable[[Floats], Any], *, codes: ArrayLike | None = None,
+    samples: int = 999, seed: int = 0, max_exact: int = 1_024, max_bytes: int = 64 * 2**20,
 ) -> NoiseFloor:  # fmt: skip
     """Distribution of a maximum or absolute statistic when signs are random.
 
@@ -43,9 +43,9 @@ def noise_floor(
     (b + 1)/(samples + 1). The statistic must grow with the effect, like mean |gamma| or max |d|.
 
     Args:
-        values: signed values, any shape; each entry of the first axis flips as one. NaN is passed
-            on to the reducer.
+        values: signed values, any shape; NaN is passed on to the reducer.
         reducer: takes [resamples, *values.shape] and gives [resamples] or [resamples, k].
+        codes: which entries of the first axis flip together; None: each for itself.
         samples, seed: random sign patterns.
         max_exact: list all 2**n patterns when there are at most this many.
         max_bytes: memory of one block.
@@ -58,7 +58,7 @@ def noise_floor(
     (0.6667, 1.0, 0.75)
     """
     data = np.asarray(values, dtype=np.float64)
-    m = len(data)
+    flip, m = codes_of(np.arange(len(data)) if codes is None else codes)
     if not np.isfinite(data).any():
         nan = float("nan")
         return NoiseFloor(nan, nan, nan, nan, reason="no finite values")
@@ -66,7 +66,7 @@ def noise_floor(
     made = plan(2 ** min(m, 62), samples, max_exact)
     rows = rows_per_block(made.total, 24 * data.size, max_bytes)
     parts = (
-        reducer(signs.reshape(len(signs), m, *[1] * (data.ndim - 1)) * data)
+        reducer(signs[:, flip].reshape(len(signs), -1, *[1] * (data.ndim - 1)) * data)
         for signs in sign_blocks(m, made, seed=seed, rows=rows)
     )
     null = np.concatenate([np.asarray(part, dtype=np.float64) for part in parts])
