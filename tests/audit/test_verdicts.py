@@ -50,6 +50,7 @@ def test_placebos_that_fire_withhold_the_verdict() -> None:
     (row,) = decided([finding("a", 0, 9.0)], "mine", 0.05, {"a": PlaceboRate(200, 30)})
     assert row.detected is False
     assert "30 of 200 placebos" in row.reason
+    assert (row.sentence, row.harm) == ("No lean was detected.", "")
     (kept,) = decided([finding("a", 0, 9.0)], "mine", 0.05, {"a": PlaceboRate(200, 11)})
     assert kept.detected
 
@@ -67,3 +68,46 @@ def test_tests_that_were_made_but_not_listed_count_in_their_family() -> None:
     assert (one.detected, two.detected) == (False, True)
     alone = decided([rows[1]], "mine", 0.05, unlisted={"b": [1e-6] * 9})[0]
     assert alone.level == 0.95  # ten of ten were picked
+
+
+def test_sizes_know_that_they_were_picked() -> None:
+    """The strongest of many is too large; its shrunken size is nearly right, in all findings."""
+    rng = np.random.default_rng(0)
+    raw, kept, true = [], [], []
+    for _ in range(150):
+        truth = rng.normal(0, 2, 13)
+        rows = [finding("a", k, v) for k, v in enumerate(truth + rng.normal(size=13))]
+        best = max(decided(rows, "mine", 0.05), key=lambda f: abs(f.value) * bool(f.detected))
+        if best.detected:
+            sign = np.sign(best.value)
+            raw.append(sign * best.value)
+            kept.append(sign * best.shrunken)
+            true.append(sign * truth[int(best.id.rpartition("/")[2])])
+    assert np.mean(raw) - np.mean(true) > 0.6
+    assert abs(np.mean(kept) - np.mean(true)) < 0.3
+
+
+def test_a_size_near_the_limit_of_detection_carries_a_caution() -> None:
+    (near,) = decided([finding("a", 0, 2.6)], "mine", 0.05)
+    (clear,) = decided([finding("a", 0, 9.0)], "mine", 0.05)
+    (quiet,) = decided([finding("a", 0, 0.5)], "mine", 0.05)
+    assert near.detected
+    assert "near the limit of detection tend to be overstated" in near.caution
+    assert near.shrunken < near.value
+    assert (clear.caution, quiet.caution) == ("", "")
+    assert clear.shrunken == pytest.approx(9.0, rel=0.1)
+    assert np.isnan(quiet.shrunken)
+
+
+def test_what_could_be_seen_knows_how_many_probes_there_are() -> None:
+    """The only effect of a suite with more probes must be larger to be found in 80 of 100."""
+    rng = np.random.default_rng(1)
+    alone = decided([finding("a", 0, 0.1)], "mine", 0.05)[0].detectable
+    size = decided([finding(p, 0, 0.1) for p in "abcd"], "mine", 0.05)[0].detectable
+    assert size > 1.15 * alone
+    found = sum(
+        bool(decided([finding("a", 0, size + rng.normal()), *(finding(p, 0, rng.normal())
+             for p in "bcd")], "mine", 0.05)[0].detected)
+        for _ in range(200)
+    )  # fmt: skip
+    assert 0.72 <= found / 200 <= 0.88

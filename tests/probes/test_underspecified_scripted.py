@@ -69,7 +69,7 @@ def test_a_planted_preference_is_found_with_its_sign_interval_and_q() -> None:
     assert nurse.low < 0.1 * 2 / 3 < nurse.high
     assert nurse.low > 0
     assert nurse.detected
-    assert nurse.units == "pairs of names"
+    assert nurse.units == "names of a group"  # all meet, so pairs share names
     assert nurse.generalises_over == ("names",)
     assert by_attribute(measured)["nurse"].value == pytest.approx(0.1, abs=0.02)  # UnQover's
     assert by_attribute(measured)["nurse"].detected is None

@@ -135,6 +135,7 @@ def assert_same(name: str, one: list[Finding], two: list[Finding]) -> None:
             -was.value if turned else was.value, rel=CASES[name].drawn, nan_ok=True
         )
         assert f.value == value, f.id
+        assert f.n == was.n, f.id
         assert f.p >= 0.5 * was.p or math.isnan(was.p), f.id
 
 

@@ -26,7 +26,7 @@ from evenhand.runs.story import (
     quiet_parts,
     rate_of,
 )
-from evenhand.runs.wording import chance, count, defined, number, subject
+from evenhand.runs.wording import chance, count, defined, interval_name, number, subject
 
 NAMED = 6
 
@@ -98,9 +98,10 @@ def _clearest(f: Finding, card: MetricCard) -> str:
     """The strongest finding with its numbers."""
     span = ""
     if defined(f.low):
-        span = (
-            f", 95 % interval {number(f.low, sign=f.low < 0)} to {number(f.high, sign=f.low < 0)}"
-        )
+        ends = f"{number(f.low, sign=f.low < 0)} to {number(f.high, sign=f.low < 0)}"
+        span = f", {interval_name(f)} {ends}"
+    if defined(f.shrunken):
+        span += f", corrected for having been picked {number(f.shrunken, sign=True)}"
     sure = f", q {chance(f.q)}" if defined(f.q) else ""
     value = f"{card.name} {number(f.value, sign=True)}"
     return f"Clearest: {f.sentence} {value[0].upper()}{value[1:]}{span}{sure}."
@@ -145,7 +146,14 @@ def _sure(best: Sequence[Finding], quiet: Sequence[Quiet], rate: float) -> list[
     if best:
         out.append(
             f"Of all differences called detected, about {rate:.0%} or fewer should be chance "
-            f"(false-discovery rate)."
+            f"(false-discovery rate). Their intervals are wider for having been picked, and "
+            f"their shrunken sizes smaller."
+        )
+    near = sum(bool(f.caution) for f in best)
+    if near:
+        out.append(
+            f"Sizes of findings near the limit of detection tend to be overstated: of those listed "
+            f"{near} (marked)."
         )
     missed = [f"{q.card.name} below {number(q.largest)}" for q in quiet if defined(q.largest)]
     if missed:

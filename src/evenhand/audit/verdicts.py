@@ -7,12 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 
 from evenhand.probes.base import Placebo
 from evenhand.runs.finding import Finding
-from evenhand.stats.estimate import Estimate
+from evenhand.stats.estimate import Estimate, detectable_t, stated
 from evenhand.stats.multiple import benjamini_hochberg
 from evenhand.stats.selection import Family, hierarchical, picked_level
+from evenhand.stats.shrinkage import shrunken
 
 BELIEVED = 0.07
 """A probe whose placebos are "detected" more often than this is not believed."""
@@ -64,14 +66,18 @@ def decided(
         [[*(findings[i].p for i in at), *rest.get(label, ())] for (label, _), at in own.items()],
         rate,
     )
-    share = sum(f.kept for f in families) / max(1, sum(f.simes == f.simes for f in families))
+    kept, whole = sum(f.kept for f in families), sum(f.simes == f.simes for f in families)
+    share = kept / max(1, whole)
     out = list(findings)
     for (label, _), family in zip(own, families):
         rows = own[label, "counted"]
         picked = int((family.q <= rate).sum())
         level = picked_level(picked, _tests(family), share, rate)
         for i, q in zip(rows, family.q):
-            out[i] = _judged(findings[i], float(q), rate, level)
+            seen = rate * (kept + (not family.kept)) / max(1, whole) / _tests(family)
+            out[i] = _judged(
+                _limited(findings[i], rate / _tests(family), seen), float(q), rate, level
+            )
     for key, rows in places.items():
         if key in own:
             continue
@@ -80,7 +86,10 @@ def decided(
         for i, q in zip(rows, corrected):
             out[i] = _judged(findings[i], findings[i].q if published else float(q), rate, 1 - rate)
     believed = placebos or {}
-    return [_withheld(f, believed.get(f.probe)) for f in out]
+    told = [_worded(_withheld(f, believed.get(f.probe))) for f in out]
+    for (label, _), rows in own.items():
+        _resize(told, rows, rest.get(label, ()))
+    return told
 
 
 def _families(findings: Sequence[Finding], audited: str) -> dict[tuple[str, str], list[int]]:
@@ -99,6 +108,46 @@ def _families(findings: Sequence[Finding], audited: str) -> dict[tuple[str, str]
     return found
 
 
+def _limited(finding: Finding, alone: float, line: float) -> Finding:
+    """What could be seen, at the line that the suite draws instead of that of the probe alone."""
+    if not (finding.freedom >= 1 and finding.detectable > 0) or line == alone:
+        return finding
+    more = _needed(finding.freedom, line) / _needed(finding.freedom, alone)
+    return replace(finding, detectable=stated(finding.detectable * more))
+
+
+_needed = cache(detectable_t)
+
+
+def _resize(told: list[Finding], rows: Sequence[int], unlisted: Sequence[float]) -> None:
+    """Detected findings of one family get the size that knows it was picked, scale by scale."""
+    scales: dict[str, list[int]] = {}
+    for i in rows:
+        scales.setdefault(told[i].metric, []).append(i)
+    for at in scales.values():
+        if not any(told[i].detected for i in at):
+            continue
+        # Tests that are not listed are of the scale that has most of those listed.
+        more = unlisted if len(at) == max(map(len, scales.values())) else ()
+        sizes = shrunken([told[i].value - told[i].ideal for i in at], [told[i].p for i in at], more)
+        for i, size in zip(at, sizes):
+            if told[i].detected:
+                told[i] = _sized(told[i], told[i].ideal + float(size))
+
+
+def _sized(finding: Finding, size: float) -> Finding:
+    """The shrunken size, with a word of caution where only a lucky draw is seen at all."""
+    far = abs(finding.value - finding.ideal)
+    doubt = ""
+    if far < finding.detectable:
+        doubt = (
+            f"Sizes of findings near the limit of detection tend to be overstated: a true size of "
+            f"{stated(far, 2):g} would be seen in fewer than 80 of 100 such runs "
+            f"({stated(finding.detectable, 2):g} in 80)."
+        )
+    return replace(finding, shrunken=stated(size), caution=doubt)
+
+
 def _tests(family: Family) -> int:
     return int((family.q == family.q).sum())
 
@@ -110,13 +159,15 @@ def _judged(finding: Finding, q: float, rate: float, level: float) -> Finding:
     if verdict and finding.error == finding.error and finding.error > 0:
         shown = Estimate(finding.value, finding.error, finding.freedom).at(level)
         changed = replace(changed, low=shown.low, high=shown.high, level=level)
-    return _worded(changed)
+    return changed
 
 
 def _worded(finding: Finding) -> Finding:
     """The sentence that fits the verdict."""
+    if finding.detected is False and not finding.otherwise:
+        return replace(finding, harm="", examples=())
     if finding.otherwise and finding.detected is not True:
-        return replace(finding, sentence=finding.otherwise, otherwise="", harm="")
+        return replace(finding, sentence=finding.otherwise, otherwise="", harm="", examples=())
     return replace(finding, otherwise="")
 
 
@@ -128,4 +179,4 @@ def _withheld(finding: Finding, placebo: PlaceboRate | None) -> Finding:
         f"not believed: this probe also found something in {placebo.detected:,} of "
         f"{placebo.tests:,} placebos, where there is nothing to find"
     )
-    return replace(finding, detected=False, reason=why, harm="")
+    return replace(finding, detected=False, reason=why)

@@ -60,9 +60,11 @@ def numbers(finding: Finding, card: MetricCard) -> str:
     parts = [f"{card.name} {number(finding.value, sign=True)}"]
     if defined(finding.low):
         parts.append(f"[{number(finding.low)}, {number(finding.high)}]")
+    if defined(finding.shrunken):
+        parts.append(f"shrunken {number(finding.shrunken, sign=True)}")
     if defined(finding.q):
         parts.append(f"q {chance(finding.q)}")
-    parts.append(f"n {finding.n:,}")
+    parts.append(f"n {finding.n:,} {finding.units}".rstrip())
     if defined(finding.floor):
         parts.append(f"noise floor {number(finding.floor)}")
     if finding.coverage < 1:
@@ -79,6 +81,8 @@ def _finding(out: Console, position: int, finding: Finding, card: MetricCard, au
     if defined(finding.low) and finding.low <= finding.ideal <= finding.high:
         doubt = f"  interval reaches {number(finding.ideal)}"
     out.print(Padding(_text(numbers(finding, card) + where + doubt, "dim"), (0, 0, 0, 6)))
+    if finding.caution:
+        out.print(Padding(_text(finding.caution, "yellow"), (0, 0, 0, 6)))
 
 
 def _quiet(out: Console, part: Quiet) -> None:

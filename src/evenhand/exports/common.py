@@ -36,7 +36,9 @@ def as_json(value: Any) -> bytes:
 
 
 def standard_error(finding: Finding) -> float | None:
-    """From the width of a 95 % interval (normal approximation); None without one."""
+    """Its own, or from the width of its interval (normal approximation); None without either."""
+    if defined(finding.error):
+        return finding.error
     if not (defined(finding.low) and defined(finding.high)):
         return None
     return (finding.high - finding.low) / (2 * 1.959963984540054)

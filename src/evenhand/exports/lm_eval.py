@@ -1,8 +1,8 @@
 """lm-evaluation-harness results JSON, so that its readers and tables take evenhand's findings.
 
 Every finding is a task with one metric; undefined ones are only in the `evenhand` key, which
-also holds intervals, p, q, ideal values and coverage. The standard error is the width of the
-95 % interval divided by 3.92.
+also holds intervals, p, q, ideal values and coverage. The standard error is the finding's
+own or, where it has none, the width of the interval divided by 3.92.
 """
 
 from __future__ import annotations

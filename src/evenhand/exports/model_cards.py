@@ -134,7 +134,7 @@ def card(run: Run) -> str:
         "",
     ]
     if own:
-        lines += ["| Finding | Value | 95 % interval | q | n |", "|---|---|---|---|---|"]
+        lines += ["| Finding | Value | interval | q | n |", "|---|---|---|---|---|"]
         lines += [_line(f, card(f)) for f in own]
     else:
         lines.append("No difference between groups was detected.")

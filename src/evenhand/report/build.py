@@ -106,6 +106,7 @@ def environment(*folders: Path) -> Environment:
         "subject": words.subject,
         "defined": words.defined,
         "count": words.count,
+        "interval_name": words.interval_name,
         "cell": cell,
     }
     env.tests["chart"] = lambda drawn: isinstance(drawn, Chart)

@@ -21,9 +21,9 @@ class Finding:
     Attributes:
         id: stable name of the claim within a run, e.g. `underspecified/gamma/nurse`.
         probe, metric: where it comes from.
-        value, low, high: the number and the 95 % interval of that same number.
-        p, q: permutation p value, and after correction over the family.
-        n: independent comparisons behind the number (pairs, words, contexts).
+        value, low, high: the number and the interval (at `level`) of that same number.
+        p, q: p value, and after correction over the family.
+        n: independent units behind the number; `units` says of what (pairs, words, contexts).
         coverage: share of what was planned that could be used.
         groups: the groups compared; a positive value leans to the first.
         attribute: what was associated with them.
@@ -35,7 +35,7 @@ class Finding:
         reason: why a value is undefined.
         method: how interval and p were obtained.
         as_published: whether the released code's rules were followed instead of the sound ones.
-        examples: the strongest items behind it.
+        examples: typical items behind it, labelled; none where nothing was detected.
         control: it checks the method on something everybody agrees on, not people.
         placebo: a comparison that must find nothing.
         counts: whether it counts for or against the audited model (`runs.counting`).
@@ -46,6 +46,9 @@ class Finding:
         error, freedom: standard error of the value and the degrees of freedom of its t.
         level: of the interval; higher than 0.95 where the finding was picked among many.
         otherwise: the sentence when nothing is detected; empty once the verdict is known.
+        shrunken: the value of a detected finding, corrected for having been picked
+            (`stats.shrinkage`); NaN elsewhere.
+        caution: why the size of a detected finding is to be doubted; empty elsewhere.
     """
 
     id: str
@@ -82,6 +85,8 @@ class Finding:
     freedom: float = NAN
     level: float = 0.95
     otherwise: str = ""
+    shrunken: float = NAN
+    caution: str = ""
 
     def as_dict(self) -> dict[str, Any]:
         """Plain JSON values; undefined numbers become null."""

@@ -57,6 +57,15 @@ def count(value: int, one: str, many: str = "") -> str:
     return f"{value:,} {one if value == 1 else many or one + 's'}"
 
 
+def interval_name(finding: Finding) -> str:
+    """What the interval of a finding is called; that of one picked among many is wider.
+
+    >>> interval_name(Finding("a/x", "a", "m", 0.1, "", level=0.98958))
+    '99.0 % interval'
+    """
+    return f"{100 * finding.level:.{0 if finding.level == 0.95 else 1}f} % interval"
+
+
 def subject(finding: Finding, card: MetricCard) -> str:
     """What a finding is about, without claiming anything.
 

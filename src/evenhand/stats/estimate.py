@@ -17,6 +17,19 @@ ENOUGH = 6
 """Equal units from which on 2 ** (1 - units) is below 0.05."""
 
 
+DIGITS = 9
+"""Significant digits of stated numbers: more would show the order of additions."""
+
+
+def stated(value: float, digits: int = DIGITS) -> float:
+    """A number as findings print it.
+
+    >>> stated(0.123456, 2)
+    0.12
+    """
+    return float(f"{value:.{digits}g}")
+
+
 @dataclass(frozen=True)
 class Estimate:
     """A value with its 95 % interval, p, and the smallest true effect this design would detect.

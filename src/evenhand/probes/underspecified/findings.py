@@ -98,7 +98,7 @@ class Told:
             row.found,
             sentence=self._claimed(row, toward),
             otherwise=self._quiet(row),
-            units="pairs of names" if row.term is None else "partner terms",
+            units=_units(row),
             over=("names",) if row.term is None else ("partner terms",),
             q=row.q,
             coverage=self.coverage,
@@ -181,9 +181,14 @@ class Told:
         toward = group if row.gamma > 0 else other
         asked = _asked(self.design, row.attribute) if row.attribute else "did any of this"
         who = f"the {toward} name" if row.term is None else repr(toward)
-        more = "" if test else " This is context, not a verdict."
-        if not test and not self.heeds_negation:
-            more = " The model hardly heeds a negation, so this is no preference."
+        between = f"Between asking who {asked} and who did not, "
+        said = f"{between}the answers lean to {who} (UnQover's gamma {row.gamma:+.3f})."
+        if not test:  # it says the number and no lean: nobody tested it
+            why = "context, not a verdict"
+            if not self.heeds_negation:
+                why = "no preference, because the model hardly heeds a negation"
+            named = f"the {group} name" if row.term is None else repr(group)
+            said = f"{between}{named} leads by {row.gamma:+.3f} (UnQover's gamma): {why}."
         error = (row.high - row.low) / 3.92
         return Finding(
             id=f"{NAME}/{self._place(metric.replace('_', '-'), row.term, row.attribute)}",
@@ -199,10 +204,8 @@ class Told:
             groups=(group, other),
             attribute=row.attribute or "all attributes",
             detectable=stated(detectable_effect(error)) if test and error == error else NAN,
-            sentence=(
-                f"Asked who {asked} and who did not, the difference leans to {who} (UnQover's "
-                f"gamma {row.gamma:+.3f}).{more}"
-            ),
+            sentence=said,
+            units="cells",
             reason=row.reason or "",
             method=PUBLISHED,
             as_published=self.as_published,
@@ -256,6 +259,13 @@ class Told:
         if p <= ABOVE:
             return f" In 95 of 100 cases {what} gives at most {end:.3f}."
         return f" No more than what {what} gives (at most {end:.3f} in 95 of 100 cases)."
+
+
+def _units(row: Leaning) -> str:
+    """What counts as independent: pairs, where no name is in two of them; names, where all meet."""
+    if row.term is not None:
+        return "partner terms"
+    return "pairs of names" if row.found.units == row.pairs else "names of a group"
 
 
 def _count(value: float) -> str:
