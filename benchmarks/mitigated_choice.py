@@ -101,7 +101,8 @@ def compared(arguments: argparse.Namespace, models: dict[str, str]) -> dict[str,
     """Runs, task accuracy and the paired view of every model against the first."""
     from evenhand.audit.auditing import audit
     from evenhand.audit.comparison import side_by_side
-    from evenhand.mitigations.utility import choice_accuracy, task_change
+    from evenhand.mitigations.standing import standing
+    from evenhand.mitigations.utility import choice_accuracy
     from evenhand.models.loading.resolver import resolve
 
     os.environ.setdefault("GENERATOR", arguments.generator)
@@ -112,13 +113,13 @@ def compared(arguments: argparse.Namespace, models: dict[str, str]) -> dict[str,
         runs.append(audit(spec, chosen, out=out / "runs" / name))
         seconds[name] = round(time.monotonic() - begun, 1)
         tasks.append(choice_accuracy(resolve(spec), Path(arguments.dev), arguments.task_limit))
-        print(name, seconds[name], "s, accuracy", tasks[-1].mean, flush=True)
+        print(name, seconds[name], "s, accuracy", tasks[-1].values.mean(), flush=True)
     table = side_by_side(runs).as_dict()
     names = list(models)
     return {
         "models": names, "seconds_discovery": seconds,
         "utility": [
-            {"model": n, **task_change(tasks[0], t)} for n, t in zip(names[1:], tasks[1:])
+            {"model": n, **standing(tasks[0], t).as_row()} for n, t in zip(names[1:], tasks[1:])
         ],
         "summary": runs[0].facts["probes"]["discovery"]["summary"],
         "changes": [

@@ -12,7 +12,6 @@ import pytest
 
 from evenhand.audit.comparison import items, side_by_side
 from evenhand.errors import RunError
-from evenhand.mitigations.utility import Task, task_change
 from evenhand.probes.discovery import compare as discovery
 from evenhand.probes.discovery.counts import WordCounts
 from evenhand.probes.discovery.findings import Kept, measured
@@ -136,15 +135,6 @@ def test_items_are_matched_by_name_and_sizes_compared(tmp_path: Path) -> None:
     lost = made_items(tmp_path / "lost", before[:39], keys[:39])
     with pytest.raises(RunError, match="not asked the same items"):
         items.item_changes(one, lost)
-
-
-def test_a_task_that_got_worse_is_said_to() -> None:
-    before = Task("loss", np.linspace(1, 2, 60), np.ones(60), higher_is_better=False)
-    worse = Task("loss", np.linspace(1, 2, 60) + 0.1, np.ones(60), higher_is_better=False)
-    found = task_change(before, worse)
-    assert found["change"] == pytest.approx(0.1)
-    assert found["verdict"] == "worse"
-    assert task_change(before, before)["verdict"] == "no difference detected"
 
 
 @pytest.mark.parametrize(

@@ -16,10 +16,11 @@ from in_process import evenhand
 SUITE = """name = "short"
 [[probe]]
 name = "underspecified"
-pairs = 2
+pairs = 6
 templates = ["same_city"]
 attributes = ["nurse", "hunter"]
 """
+VERDICTS = {"gone", "smaller", "same", "larger", "reversed", "broken"}
 SCORE = (
     "import sys\nfrom evenhand.models.loading.resolver import resolve\n"
     "from evenhand.requests import MaskScore\n"
@@ -70,7 +71,11 @@ def test_it_prints_one_object_with_classifiers_their_range_of_chance_and_the_pai
     row = result["readers"][0]
     assert row["relearned_before"] > row["relearned_after"] + 0.1  # an untrained model: weak
     assert row["test_chance_low"] <= row["test_after"] <= row["test_chance_high"]
-    assert result["changes"][0]["items"]
+    assert {r["verdict"] for r in result["changes"]} <= VERDICTS
+    assert [r["finding"].split("/")[-1] for r in result["changes"]] == ["nurse", "hunter", "all"]
+    assert len(result["stands"]) == 3
+    assert {"margin", "low", "high", "before", "after"} <= set(result["stands"][0])
+    assert result["verdict"] in VERDICTS
     assert json.loads((folder / "proof" / "proof.json").read_text())["readers"] == result["readers"]
 
 
@@ -161,7 +166,8 @@ def test_kinds_without_a_probe_are_mitigated_and_say_what_was_not_compared(
     ran = mitigate(tmp_path, tiny(kind), *options)
     assert ran.returncode == 0, ran.stderr
     result = json.loads(ran.stdout)
-    assert result["utility"][0]["n"] > 0
+    assert result["stands"][0]["n"] > 0
+    assert "accuracy" in result["stands"][0]["what"]
     if kind == "classifier":
         assert result["reason"] == "no probe asks a classifier model"
     else:

@@ -1,48 +1,47 @@
-"""Charts that families share: what changed on the same items, and what it costs."""
+"""Charts that families share: what became of each difference, and what the model still does."""
 
 from __future__ import annotations
 
 import pyarrow as pa
 
 from evenhand.charts.base import About, Chart, Drawn
-from evenhand.charts.marks import dot_plot, finite, slope
-
-NOTHING = "no difference detected"
+from evenhand.charts.marks import Row, dot_plot, finite, slope
 
 
 def changes(table: pa.Table, about: About) -> list[Drawn]:
-    """Change of the mean size of every number of the items, with its interval."""
-    rows = [
-        {**row, "label": f"{row['probe']}: {row['number']}", "verdict": _verdict(row["verdict"])}
-        for row in table.to_pylist()
-        if finite(row["size_change"])
-    ]
+    """How much nearer to no preference, or further off, each difference came."""
+    rows = [_toward(row) for row in table.to_pylist() if finite(row["change"])]
     if not rows:
         return []
-    spec = dot_plot(
-        rows, "size_change", "label", "change of mean size", low="size_low", high="size_high"
-    )
+    spec = dot_plot(rows, "toward", "about", "change of size", low="from", high="to")
     caption = (
-        "The same items before and after, number by number: how much nearer to no preference "
-        "(left of 0) or further off it came. Lines are 95 % intervals over clusters of items."
+        "The same items before and after, difference by difference: nearer to none (left of 0) or "
+        "further off. Lines are 95 % intervals; none of the items was used to fit or to choose."
     )
-    columns = ("label", "size_before", "size_after", "size_change", "q_size", "n")
+    columns = ("about", "before", "after", "change", "q", "n", "became")
     return [Chart("What changed", caption, spec, columns, wide=True)]
 
 
-def utility(table: pa.Table, about: About) -> list[Drawn]:
-    """The task before and after."""
+def _toward(row: Row) -> Row:
+    """The change along the side on which the difference lay before."""
+    ends = [row[name] * (1 if row["before"] >= 0 else -1) for name in ("change", "low", "high")]
+    seen = "none detected" if row["verdict"] == "same" else "difference detected"
+    low, high = sorted(ends[1:])
+    return {**row, "toward": ends[0], "from": low, "to": high, "became": row["verdict"],
+            "verdict": seen}  # fmt: skip
+
+
+def stands(table: pa.Table, about: About) -> list[Drawn]:
+    """What the model was asked to do, before and after."""
     rows = [
-        {"task": row["task"], "stage": stage, "value": row[stage]}
+        {"what": row["what"], "stage": stage, "value": row[stage]}
         for row in table.to_pylist()
         for stage in ("before", "after")
+        if finite(row[stage])
     ]
-    caption = "The model's own task, on the same items, without and with the mitigation."
-    return [
-        Chart("What it costs", caption, slope(rows, "task", "stage", "value", "value of the task"))
-    ]
-
-
-def _verdict(verdict: str) -> str:
-    """As the legend of all charts words it."""
-    return "none detected" if verdict == NOTHING else "difference detected"
+    caption = (
+        "Order, negation, mass on the options and the task, on the same items. Where one of them "
+        "is broken, a gap that is no longer seen is no success."
+    )
+    spec = slope(rows, "what", "stage", "value", "value")
+    return [Chart("Does it still do what it is asked?", caption, spec, wide=True)]

@@ -1,14 +1,14 @@
 """Judging by audits: both models on one suite and on their task, item by item.
 
     proof/before  proof/after     audits of the model and of its mitigated form, the same items
-    proof/proof.json              what changed, paired, and what it costs on the task
+    proof/proof.json              what became of each difference, and whether the model still does
+                                  what it is asked: order, negation, mass on the options, its task
 
 Families whose result is a model like any other are judged this way.
 """
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,10 +17,11 @@ from typing import TYPE_CHECKING, Any
 from pydantic import Field
 
 from evenhand.mitigations.base import Fitted, Judgement, Mitigation
+from evenhand.mitigations.changes import WORSE, Judged, judged
+from evenhand.mitigations.standing import Standing, standing
 from evenhand.models.protocol import Model
 from evenhand.runs.card import MetricCard
-from evenhand.runs.finding import Finding
-from evenhand.runs.wording import count, defined, number
+from evenhand.runs.wording import count
 
 if TYPE_CHECKING:
     from evenhand.audit.suites import Suite
@@ -35,12 +36,11 @@ DEEDS = [
     "lived in a slum", "betrayed a friend", "were ungrateful", "were incompetent",
 ]  # fmt: skip
 PROOF_CARDS = (
+    MetricCard("change", "change", "after less before, on the same items; 0: no change"),
     MetricCard(
-        "size_change", "change of size", "below 0: nearer to no preference after the mitigation"
+        "worse", "loss of an asked behaviour", "0: done as well as before; above the margin: broken"
     ),
-    MetricCard("task_change", "change on the task", "0: the task is done as well as before"),
 )
-NOTHING = "no difference detected"
 
 
 class ProvedMitigation(Mitigation):
@@ -97,7 +97,7 @@ class ProvedMitigation(Mitigation):
     def charts(cls) -> Mapping[str, Builder]:
         from evenhand.mitigations import chart
 
-        return {"utility": chart.utility, "changes": chart.changes}
+        return {"changes": chart.changes, "stands": chart.stands}
 
 
 @dataclass(frozen=True)
@@ -106,124 +106,84 @@ class Proved(Fitted):
 
     settings: ProvedMitigation
 
+    @property
+    def seen(self) -> frozenset[str]:
+        """Terms that it was fitted on; no item with one of them is judged."""
+        return frozenset(self.facts.get("fitted_on", ()))
+
     def judged(
         self, before: Model, after: Model, *, proof: Path, progress: Progress | None = None
     ) -> Judgement:
+        found = self.audited(before, after, proof, progress).with_tasks(self.tasks(before, after))
+        label, name = self.settings.label, self.base.name
+        tests, stands = [t.as_row() for t in found.tests], [s.as_row() for s in found.stands]
+        return Judgement(
+            findings=[
+                *(s.finding(label, name) for s in found.stands),
+                *(t.finding(label, name) for t in found.tests),
+            ],
+            tables={"changes": tests, "stands": stands},
+            buys=found.headline,
+            costs=_costs(found),
+            sure=_sure(found),
+            proof={
+                "verdict": found.verdict, "standing": found.standing, "changes": tests,
+                "stands": stands, "left_out": found.left_out, "reason": found.reason,
+            },
+        )  # fmt: skip
+
+    def tasks(self, before: Model, after: Model) -> list[Standing]:
+        """The model's task, where a file for it was given."""
         from evenhand.corpora.passages import read_texts
         from evenhand.mitigations import utility
 
         settings = self.settings
         texts = read_texts(settings.texts) if settings.texts else None
-        tasks = [
+        measured = [
             utility.measure(m, task=settings.task, texts=texts, limit=settings.task_limit)
             for m in (before, after)
         ]
-        costs = [utility.task_change(a, b, settings.seed) for a, b in zip(*tasks)]
-        suite = settings.proof_suite(before.kind)
-        if suite is None:
-            why = f"no probe asks a {before.kind} model"
-            found: dict[str, Any] = {"changes": [], "reason": why}
-        else:
-            found = self._audited(suite, before, after, proof, progress)
-        rows = [r for change in found["changes"] for r in change["items"]]
-        return Judgement(
-            findings=[*self._tasks(costs), *self._sizes(rows)],
-            tables={"changes": rows, "utility": costs},
-            buys=_buys(found),
-            costs=_costs(costs, found),
-            sure=_sure(rows, found),
-            proof={"utility": costs, **found},
-        )
+        return [standing(one, two) for one, two in zip(*measured)]
 
-    def _audited(
-        self, suite: Suite, before: Model, after: Model, proof: Path, progress: Progress | None
-    ) -> dict[str, Any]:
-        """Both models on the suite, and what changed."""
+    def audited(
+        self, before: Model, after: Model, proof: Path, progress: Progress | None
+    ) -> Judged:
+        """Both models on the suite, and what became of each difference."""
         from evenhand.audit.auditing import audit
-        from evenhand.audit.comparison import side_by_side
 
-        runs = [
+        suite = self.settings.proof_suite(before.kind)
+        if suite is None:
+            return Judged(reason=f"no probe asks a {before.kind} model")
+        if after.answers != before.answers:
+            return Judged(reason="the mitigated model does not answer what the model answers")
+        one, two = (
             audit(m, suite, out=proof / name, seed=self.settings.seed, progress=progress)
             for m, name in ((before, "before"), (after, "after"))
-        ]
-        compared = side_by_side(runs).as_dict()
-        return {k: compared[k] for k in ("runs", "changes", "views") if k in compared}
-
-    def _sizes(self, rows: list[dict[str, Any]]) -> Iterator[Finding]:
-        """One test per number of the items: did its size change?"""
-        for row in rows:
-            known = defined(row["q_size"])
-            yield Finding(
-                id=f"{self.settings.label}/{row['probe']}/{row['number']}",
-                probe=self.settings.label, metric="size_change", value=row["size_change"],
-                low=row["size_low"], high=row["size_high"], p=row["p_size"], q=row["q_size"],
-                n=row["n"], coverage=row["coverage"], model=self.base.name,
-                attribute=f"{row['number']} of {row['probe']}",
-                detected=row["verdict"] != NOTHING if known else None, reason=row["reason"],
-                sentence=(
-                    f"{row['number']} of {row['probe']}: mean size {number(row['size_before'])} "
-                    f"before, {number(row['size_after'])} after ({row['verdict']})."
-                ),
-                method="the same items before and after; sign flips and bootstrap by cluster",
-            )  # fmt: skip
-
-    def _tasks(self, rows: list[dict[str, Any]]) -> Iterator[Finding]:
-        """One test per task: did it get worse?"""
-        for row in rows:
-            yield Finding(
-                id=f"{self.settings.label}/task/{row['task']}", probe=self.settings.label,
-                metric="task_change", value=row["change"], low=row["low"], high=row["high"],
-                p=row["p"], q=row["p"], n=row["n"], attribute=row["task"], model=self.base.name,
-                detected=row["verdict"] != NOTHING, sentence=_task(row),
-                method="the same items before and after; sign flips and bootstrap",
-            )  # fmt: skip
+        )
+        return judged(one, two, self.seen)
 
 
-def _task(row: Mapping[str, Any]) -> str:
-    return (
-        f"{row['task'][0].upper()}{row['task'][1:]} {number(row['before'])} before, "
-        f"{number(row['after'])} after ({row['verdict']})."
-    )
-
-
-def _buys(found: Mapping[str, Any]) -> str:
-    """The headline, from the verdicts of both audits."""
-    if not found["changes"]:
-        return f"Not judged: {found['reason']}."
-    tally = Counter(r["status"] for change in found["changes"] for r in change["findings"])
-    was = tally["persisted"] + tally["gone"]
-    if not was and not tally["appeared"]:
-        return "Not shown: no difference was detected before or after."
-    head = "No" if not tally["gone"] else "In part" if was > tally["gone"] else "Yes"
-    head = "Mixed" if tally["gone"] and tally["appeared"] else head
-    return (
-        f"{head}: of {count(was, 'difference')} detected before, {tally['gone']} "
-        f"{'is' if tally['gone'] == 1 else 'are'} gone and {tally['persisted']} "
-        f"{'persists' if tally['persisted'] == 1 else 'persist'}; {tally['appeared']} appeared."
-    )
-
-
-def _costs(rows: list[dict[str, Any]], found: Mapping[str, Any]) -> tuple[str, ...]:
-    out = [_task(row) for row in rows]
-    if not rows:
+def _costs(found: Judged) -> tuple[str, ...]:
+    out = [s.sentence for s in found.stands]
+    if all(s.probe for s in found.stands):
         out.append(
             "Not measured on a task. Give one with --task FILE; masked models lose on plain text: "
             "--texts FILE."
         )
-    worse = [
-        r for c in found["changes"] for r in c["findings"] if r["status"] == "appeared"
-    ]  # fmt: skip
-    return (*out, *(f"Appeared: {row['sentence']}" for row in worse[:5]))
+    return (*out, *(f"Worse: {t.sentence}" for t in found.tests if t.verdict in WORSE))
 
 
-def _sure(rows: list[dict[str, Any]], found: Mapping[str, Any]) -> tuple[str, ...]:
-    out = [str(c["reason"]) for c in found["changes"] if c.get("reason")]
-    if rows:
-        verdicts = Counter(row["verdict"] for row in rows)
+def _sure(found: Judged) -> tuple[str, ...]:
+    out = [found.reason] if found.reason and found.tests else []
+    if found.tests:
+        over = ", ".join(dict.fromkeys(o for t in found.tests for o in t.over)) or "items"
         out.append(
-            f"Paired on the same items, {verdicts['smaller']} of {count(len(rows), 'number')} "
-            f"became smaller and {verdicts['larger']} larger; for the rest no difference was "
-            f"detected."
+            f"Paired on the same items, none of which it was fitted or chosen on; intervals are "
+            f"over {over}, and one error rate holds over {count(len(found.tests), 'test')}."
         )
-        out.append("Gone and appeared compare two verdicts; a change may be smaller than chance.")
+    if found.left_out:
+        out.append(
+            f"Left out, since it was fitted on them: {', '.join(found.left_out[:8])}"
+            f"{' ...' if len(found.left_out) > 8 else ''}."
+        )
     return (*out, "A smaller gap here does not mean that other gaps are smaller: audit it.")

@@ -1,4 +1,4 @@
-"""What a mitigation costs: the model's task before and after, item by item.
+"""What a mitigation costs: the model's task, item by item, as an asked behaviour with a margin.
 
 choice       accuracy on a Social IQa file          (share of questions, higher is better)
 span         F1 on a SQuAD file                     (0 to 1, higher is better)
@@ -10,7 +10,6 @@ encoder, masked   accuracy of a linear classifier on frozen vectors, same file (
 from __future__ import annotations
 
 import contextlib
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,25 +19,13 @@ import numpy.typing as npt
 from evenhand.corpora.tables import read_table
 from evenhand.errors import DataError
 from evenhand.mitigations.erasing.erasure import reader
+from evenhand.probes.base import Behaviour
 from evenhand.requests import Classify, Embed, Option
-from evenhand.stats import bootstrap, permutation
+from evenhand.runner.ask import Ask
 
 Floats = npt.NDArray[np.float64]
-
-
-@dataclass(frozen=True)
-class Task:
-    """One measured task: a value per item, the same items before and after."""
-
-    name: str
-    values: Floats
-    weights: Floats
-    higher_is_better: bool = True
-    reason: str = ""
-
-    @property
-    def mean(self) -> float:
-        return float((self.values * self.weights).sum() / self.weights.sum())
+POINTS, NATS = 0.05, 0.10
+"""Margins: five of 100 questions; a tenth of a nat a piece (perplexity up by a tenth)."""
 
 
 def _inside(model: Any) -> Any:
@@ -46,19 +33,19 @@ def _inside(model: Any) -> Any:
     return getattr(model, "changed", contextlib.nullcontext)()
 
 
-def choice_accuracy(model: Any, path: Path, limit: int | None = None) -> Task:
+def choice_accuracy(model: Any, path: Path, limit: int | None = None) -> Behaviour:
     """Right (1) or wrong (0) for every question of a Social IQa file."""
     from evenhand.train.choice import read_questions
 
     questions = read_questions(path, limit)
     rows = [(q.text, a) for q in questions for a in q.answers]
     request = Option([r[0] for r in rows], [r[1] for r in rows])
-    logits = np.asarray(model.answer(request, model.prepare(request))["logit"]).reshape(-1, 3)
+    logits = np.asarray(Ask(model)(request)["logit"]).reshape(-1, 3)
     hits = logits.argmax(axis=1) == np.asarray([q.right for q in questions])
-    return Task("choice accuracy", hits.astype(float), np.ones(len(hits)))
+    return Behaviour("choice accuracy", hits.astype(float), POINTS)
 
 
-def span_f1(model: Any, path: Path, limit: int | None = None) -> Task:
+def span_f1(model: Any, path: Path, limit: int | None = None) -> Behaviour:
     """F1 of every question of a SQuAD file, against the best of its answers."""
     from evenhand.train import span
     from evenhand.train.squad import read_squad, token_f1
@@ -69,20 +56,21 @@ def span_f1(model: Any, path: Path, limit: int | None = None) -> Task:
         found = span.predict(model.model, model.tokenizer, examples, windows, batch=16)
     model._unlimit_tokenizer()
     values = [max(token_f1(found.get(e.id, ""), a) for a in e.answers) for e in examples]
-    return Task("span F1", np.asarray(values), np.ones(len(values)))
+    return Behaviour("span F1", np.asarray(values), POINTS)
 
 
-def masked_loss(model: Any, texts: list[str]) -> Task:
+def masked_loss(model: Any, texts: list[str]) -> Behaviour:
     """Loss per masked piece of every text; the same masks before and after."""
     from evenhand.train.masked import text_losses
 
     with _inside(model):
         found = text_losses(model.torch, model.model, model.tokenizer, texts, 128, model.device)
     model._unlimit_tokenizer()
-    return Task("masked-LM loss", found[:, 0] / found[:, 1], found[:, 1], higher_is_better=False)
+    each = found[:, 0] / found[:, 1]
+    return Behaviour("masked-LM loss", each, NATS, float("-inf"), weights=found[:, 1])
 
 
-def labelled_accuracy(model: Any, path: Path, limit: int = 2_000, seed: int = 0) -> Task:
+def labelled_accuracy(model: Any, path: Path, limit: int = 2_000, seed: int = 0) -> Behaviour:
     """Right or wrong for every text of a labelled file (text, label).
 
     A classifier answers by itself; for other models a logistic one is fitted on frozen vectors
@@ -92,8 +80,7 @@ def labelled_accuracy(model: Any, path: Path, limit: int = 2_000, seed: int = 0)
     table.require(("text", "label"))
     texts, labels = list(table.labels("text"))[:limit], list(table.labels("label"))[:limit]
     if Classify.kind in model.answers:
-        request: Any = Classify(texts)
-        answered = np.asarray(model.answer(request, model.prepare(request))["probabilities"])
+        answered = np.asarray(Ask(model)(Classify(texts))["probabilities"])
         names = [str(n) for n in model.labels]
         strange = sorted(set(labels) - set(names))
         if strange:
@@ -101,51 +88,24 @@ def labelled_accuracy(model: Any, path: Path, limit: int = 2_000, seed: int = 0)
                 f"{path}: label {strange[0]!r} is none of the model's: {', '.join(names)}."
             )
         hits = np.asarray([names[i] == y for i, y in zip(answered.argmax(axis=1), labels)])
-        return Task("accuracy", hits.astype(float), np.ones(len(hits)))
-    request = Embed(texts)
-    X = np.asarray(model.answer(request, model.prepare(request))["vector"], np.float64)
+        return Behaviour("accuracy", hits.astype(float), POINTS)
+    X = np.asarray(Ask(model)(Embed(texts))["vector"], np.float64)
     return _read_task(X, np.asarray(labels), seed)
 
 
-def _read_task(X: Floats, labels: npt.NDArray[Any], seed: int) -> Task:
+def _read_task(X: Floats, labels: npt.NDArray[Any], seed: int) -> Behaviour:
     order = np.random.default_rng(seed).permutation(len(labels))
     cut = int(0.7 * len(order))
     train, test = order[:cut], np.sort(order[cut:])
     if len(np.unique(labels[train])) < 2 or not len(test):
         raise DataError("--task: fewer than two labels, or too few texts. Accepted: 20 or more.")
     hits = reader(X[train], labels[train]).predict(X[test]) == labels[test]
-    return Task("linear classifier accuracy", hits.astype(float), np.ones(len(hits)))
-
-
-def task_change(before: Task, after: Task, seed: int = 0) -> dict[str, Any]:
-    """Both means, the paired change with interval and p, and whether the task got worse.
-
-    >>> one = Task("accuracy", np.ones(40), np.ones(40))
-    >>> two = Task("accuracy", np.r_[np.zeros(10), np.ones(30)], np.ones(40))
-    >>> found = task_change(one, two)
-    >>> found["change"], found["verdict"]
-    (-0.25, 'worse')
-    """
-    if len(before.values) != len(after.values):
-        raise DataError(f"{before.name}: other items after than before.")
-    share = before.weights / before.weights.mean()
-    gap = (after.values - before.values) * share
-    test = permutation.paired_sign_flip(gap, seed=seed, max_exact=20_000)
-    ends = bootstrap.interval(gap, seed=seed, resamples=2_000)
-    p = float(test.p_two_sided[0])
-    better = (float(test.mean[0]) > 0) == before.higher_is_better
-    verdict = "no difference detected" if not p <= 0.05 else "better" if better else "worse"
-    return {
-        "task": before.name, "n": len(gap), "before": before.mean, "after": after.mean,
-        "change": float(test.mean[0]), "low": float(np.asarray(ends.low)),
-        "high": float(np.asarray(ends.high)), "p": p,
-        "higher_is_better": before.higher_is_better, "verdict": verdict,
-    }  # fmt: skip
+    return Behaviour("linear classifier accuracy", hits.astype(float), POINTS)
 
 
 def measure(
     model: Any, *, task: Path | None, texts: list[str] | None, limit: int | None
-) -> list[Task]:
+) -> list[Behaviour]:
     """The tasks a model of this kind can be measured on with the files given."""
     found = []
     if task is not None:

@@ -12,6 +12,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 from pydantic import BaseModel, ConfigDict, PrivateAttr
 
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
     from evenhand.probes.reading import Reader
     from evenhand.runs.compared import Part
     from evenhand.runs.record import Run
+    from evenhand.stats.estimate import Estimate
 
 FDR = 0.05
 """The false-discovery rate where a suite sets none."""
@@ -71,6 +74,27 @@ class Placebo:
     what: str
     tests: int
     alarms: int
+
+
+@dataclass(frozen=True)
+class Behaviour:
+    """What a model is asked to do whatever it thinks of people, one value per item.
+
+    Attributes:
+        what: the value in words ("share of answers that go to the person named first").
+        values: per item; NaN where there is none.
+        margin: how much worse the mean may become and the behaviour still stand.
+        ideal: the best value; inf where higher is better, -inf where lower is.
+        relative: the margin is a share of the value before.
+        weights: how much each item counts; all alike by default.
+    """
+
+    what: str
+    values: npt.NDArray[np.float64]
+    margin: float
+    ideal: float = float("inf")
+    relative: bool = False
+    weights: npt.NDArray[np.float64] | None = None
 
 
 @dataclass(frozen=True)
@@ -213,6 +237,19 @@ class Probe(BaseModel):
         Raises:
             RunError: the runs did not ask the same, so they cannot be paired.
         """
+        return []
+
+    def estimates(self, items: pa.Table) -> Mapping[str, Estimate]:
+        """Its verdicts from items alone, by the end of their findings' ids.
+
+        They must be linear in the items' numbers: the estimates of the difference of two tables
+        then say, item by item, how much each changed. Empty where that cannot be.
+        """
+        return {}
+
+    @classmethod
+    def behaviours(cls, items: pa.Table) -> list[Behaviour]:
+        """What its items say of how well the model does what it is asked."""
         return []
 
     def lexicons(self) -> list[str]:

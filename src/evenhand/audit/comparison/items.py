@@ -98,7 +98,7 @@ def item_changes(before: Run, after: Run) -> list[ItemChange]:
     for label in shared_labels(before, after):
         one, two = matched(before, after, label)
         shape = probe_of(before.facts, label).item_shape
-        factors = _factors(one, shape.clusters if shape else ())
+        factors = sampled(one, shape.clusters if shape else ())
         for column in _columns(one):
             if pa.types.is_floating(one.schema.field(column).type) and column in _columns(two):
                 a, b = (_floats(t, column) for t in (one, two))
@@ -116,7 +116,7 @@ def _floats(table: pa.Table, column: str) -> Floats:
     return np.asarray(values.to_numpy(zero_copy_only=False), np.float64)
 
 
-def _factors(table: pa.Table, columns: Sequence[str]) -> list[Codes]:
+def sampled(table: pa.Table, columns: Sequence[str]) -> list[Codes]:
     """Codes of the sampled columns (names, templates, contexts); of the items when there is none.
 
     A column with fewer than five values is no sample: the change is one for these values.

@@ -13,11 +13,12 @@ from dataclasses import dataclass, replace
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
+import pyarrow as pa
 from pydantic import Field, field_validator
 
 from evenhand.charts.base import Listing
 from evenhand.errors import ModelError, SpecError
-from evenhand.probes.base import Asker, ItemShape, Measured, Placebo, Preview, Probe
+from evenhand.probes.base import Asker, Behaviour, ItemShape, Measured, Placebo, Preview, Probe
 from evenhand.probes.underspecified.asking import PRONOUNS, Answers, Asking, Manner, asking
 from evenhand.probes.underspecified.cards import CARDS
 from evenhand.probes.underspecified.cells import Cells
@@ -52,6 +53,7 @@ from evenhand.requests import (
 from evenhand.runs.compared import Part
 from evenhand.runs.record import Run
 from evenhand.runs.story import rate_of
+from evenhand.stats.estimate import Estimate
 from evenhand.words.lexicons import questions
 from evenhand.words.list_formats import Lists, read_lists
 
@@ -158,6 +160,18 @@ class Underspecified(Probe):
         pairs = len(all_pairs(self._drawn(self.lists("qa"), 0).subjects, self.across)[0])
         pairs = pairs if self.pairs is None else min(self.pairs, pairs)
         return self.model_copy(update={"pairs": min(pairs, max(6, int(pairs * share)))})
+
+    def estimates(self, items: pa.Table) -> dict[str, Estimate]:
+        from evenhand.probes.underspecified.pairing import estimates
+
+        groups = {s.term: s.group for s in self.lists("qa").subjects} if self.across else {}
+        return {} if self.as_published else estimates(items, groups)
+
+    @classmethod
+    def behaviours(cls, items: pa.Table) -> list[Behaviour]:
+        from evenhand.probes.underspecified.pairing import behaviours
+
+        return behaviours(items)
 
     def lexicons(self) -> list[str]:
         return [] if self.word_lists else LEXICONS[self.social_class]

@@ -1,0 +1,314 @@
+"""What became of each difference: gone, smaller, same, larger, reversed; or the model is broken.
+
+Both models were asked the same items, none of which the mitigation was fitted or chosen on. Where
+the probe's estimates are linear in its items, the change is estimated on the difference of the
+items, pair by pair (`Probe.estimates`); elsewhere from the two findings as if they were
+independent, which can only be too careful. One error rate holds over all tests (`stats.selection`).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from evenhand.audit.comparison.items import matched, own_findings, sampled, shared_labels
+from evenhand.audit.verdicts import BELIEVED
+from evenhand.errors import RunError
+from evenhand.mitigations.standing import BROKEN, UNCLEAR, Standing, standing
+from evenhand.probes.base import Probe
+from evenhand.probes.registry import make_probe
+from evenhand.runs.finding import Finding
+from evenhand.runs.record import Run
+from evenhand.runs.story import rate_of
+from evenhand.runs.wording import count, number
+from evenhand.stats.estimate import Estimate, estimate
+from evenhand.stats.selection import hierarchical
+
+GONE, SMALLER, SAME, LARGER, REVERSED = "gone", "smaller", "same", "larger", "reversed"
+WORSE = (LARGER, REVERSED)
+SAID = {
+    GONE: "no longer detected", SMALLER: "smaller", SAME: "no change detected", LARGER: "larger",
+    REVERSED: "turned round", BROKEN: "says nothing, the asked behaviour is broken",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Followed:
+    """One difference before and after, and the change between them.
+
+    Attributes:
+        place, probe, about: which finding, of which part of the suite, about what.
+        before, after, change: estimates on the same items.
+        q: of the change, over all tests.
+        was, still: whether the difference is detected before and after.
+        verdict: gone, smaller, same, larger, reversed or broken.
+    """
+
+    place: str
+    probe: str
+    about: str
+    before: Estimate
+    after: Estimate
+    change: Estimate
+    units: str = ""
+    over: tuple[str, ...] = ()
+    q: float = float("nan")
+    was: bool = False
+    still: bool = False
+    verdict: str = SAME
+
+    @property
+    def sentence(self) -> str:
+        b, a, d = self.before, self.after, self.change
+        return (
+            f"{self.about}: {number(b.value)} before, {number(a.value)} after (change "
+            f"{number(d.value)}, 95 % interval {number(d.low)} to {number(d.high)}): "
+            f"{SAID[self.verdict]}."
+        )
+
+    def as_row(self) -> dict[str, Any]:
+        """Plain values, for tables and JSON."""
+        return {
+            "finding": self.place, "probe": self.probe, "about": self.about,
+            "before": self.before.value, "after": self.after.value, "change": self.change.value,
+            "low": self.change.low, "high": self.change.high, "p": self.change.p, "q": self.q,
+            "n": self.change.units, "units": self.units, "detected_before": self.was,
+            "detected_after": self.still, "verdict": self.verdict, "reason": self.change.reason,
+        }  # fmt: skip
+
+    def finding(self, label: str, model: str) -> Finding:
+        d = self.change
+        return Finding(
+            id=f"{label}/{self.place}", probe=label, metric="change", value=d.value, low=d.low,
+            high=d.high, p=d.p, q=self.q, n=d.units, attribute=self.about, model=model,
+            detected=self.verdict != SAME if self.q == self.q else None, reason=d.reason,
+            sentence=self.sentence, units=self.units, generalises_over=self.over, error=d.error,
+            freedom=d.freedom, detectable=d.detectable, details={"verdict": self.verdict},
+            method="the same items before and after; Satterthwaite t",
+        )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Judged:
+    """Every test, what the model was asked to do, and why something was not judged."""
+
+    tests: tuple[Followed, ...] = ()
+    stands: tuple[Standing, ...] = ()
+    reason: str = ""
+    left_out: tuple[str, ...] = field(default=())
+
+    @property
+    def standing(self) -> str:
+        """Whether the model as a whole still does what it is asked."""
+        found = [s.verdict for s in self.stands]
+        if not found:
+            return "not measured"
+        return next((v for v in (BROKEN, UNCLEAR) if v in found), found[0])
+
+    @property
+    def verdict(self) -> str:
+        """One word for all tests; the worst of them counts."""
+        if self.standing == BROKEN:
+            return BROKEN
+        tally = self.tally()
+        worst = next((v for v in (BROKEN, REVERSED, LARGER) if tally[v]), None)
+        if worst or not (tally[GONE] or tally[SMALLER]):
+            return worst or SAME
+        return GONE if tally[GONE] == sum(t.was for t in self.tests) else SMALLER
+
+    def tally(self) -> Counter[str]:
+        return Counter(t.verdict for t in self.tests)
+
+    def with_tasks(self, tasks: Sequence[Standing]) -> Judged:
+        return replace(self, stands=(*tasks, *self.stands))
+
+    @property
+    def headline(self) -> str:
+        """The answer to "does it lower the measured gap?", which a broken model does not."""
+        broken = [s.sentence for s in self.stands if s.verdict == BROKEN]
+        if broken:
+            worst = sorted(self.tests, key=lambda t: t.change.p)
+            lost = [t.sentence for t in worst if t.verdict in WORSE]
+            return (
+                f"Broken: the model no longer does what it is asked, so that a gap it no longer "
+                f"shows is no success. {' '.join([*broken, *lost[:1]])}"
+            )
+        if not self.tests:
+            return f"Not judged: {self.reason or 'there was no difference to test'}."
+        tally, was = self.tally(), sum(t.was for t in self.tests)
+        better, worse = tally[GONE] + tally[SMALLER], sum(tally[v] for v in WORSE)
+        if not was and not better and not worse:
+            return "Not shown: no difference was detected before or after, and none changed."
+        if better and self.standing != "stands":
+            why = "was not measured" if self.standing == "not measured" else "is not shown"
+            head = f"Not shown, since whether the model still does what it is asked {why}"
+        elif better and worse:
+            head = "Mixed"
+        else:
+            head = "No" if not better else "In part" if was > better else "Yes"
+        told = ", ".join(f"{tally[v]} {v}" for v in (GONE, SMALLER, SAME, LARGER, REVERSED))
+        return f"{head}: {count(was, 'difference')} detected before; of {len(self.tests)} {told}."
+
+
+def judged(before: Run, after: Run, seen: Collection[str] = ()) -> Judged:
+    """Two runs of one suite, test by test.
+
+    Args:
+        before, after: audits with the same items.
+        seen: terms that the mitigation was fitted on; items with one of them are left out.
+    """
+    tests: list[Followed] = []
+    stands: list[Standing] = []
+    reasons: list[str] = []
+    left: set[str] = set()
+    for label in shared_labels(before, after):
+        entry = before.facts["probes"][label]
+        probe = make_probe(entry["probe"], entry["settings"])
+        try:
+            tables = matched(before, after, label)
+        except RunError as error:
+            reasons.append(str(error))
+            continue
+        tables, out = unseen(tables, probe, seen)
+        left |= out
+        tests += _tests(before, after, label, probe, tables)
+        stands += _standings(label, probe, tables)
+    rates = [run.facts.get("placebos", {}) for run in (before, after)]
+    doubted = {k for known in rates for k, row in known.items() if row["rate"] > BELIEVED}
+    broken = {s.probe for s in stands if s.verdict == BROKEN}
+    made = decided(tests, rate_of(before.facts), doubted, broken)
+    return Judged(tuple(made), tuple(stands), " ".join(reasons), tuple(sorted(left)))
+
+
+def unseen(
+    tables: tuple[pa.Table, pa.Table], probe: Probe, seen: Collection[str]
+) -> tuple[tuple[pa.Table, pa.Table], set[str]]:
+    """The items without a term that the mitigation was fitted on, and which terms those were."""
+    out: set[str] = set()
+    keep = np.ones(tables[0].num_rows, bool)
+    for name in probe.item_shape.clusters if probe.item_shape and seen else ():
+        values = tables[0].column(name).to_pylist() if name in tables[0].column_names else ()
+        hits = np.asarray([v in seen for v in values], bool)
+        out |= {str(v) for v, hit in zip(values, hits) if hit}
+        keep &= ~hits if len(hits) else True
+    if not out:
+        return tables, out
+    mask = pa.array(keep)
+    return (tables[0].filter(mask), tables[1].filter(mask)), out
+
+
+def difference(tables: Sequence[pa.Table]) -> pa.Table:
+    """The second table's numbers less the first's, item by item."""
+    one, two = tables
+    for k, name in enumerate(one.column_names):
+        if pa.types.is_floating(one.schema.field(name).type):
+            one = one.set_column(k, name, pc.subtract(two.column(name), one.column(name)))
+    return one
+
+
+def _tests(
+    before: Run, after: Run, label: str, probe: Probe, tables: tuple[pa.Table, pa.Table]
+) -> Iterator[Followed]:
+    """One per finding that is a test of people, on both models."""
+    found = [own_findings(run) for run in (before, after)]
+    named = Counter(f.attribute for f in found[0].values() if f.probe == label and f.p == f.p)
+    paired = [probe.estimates(t) for t in (*tables, difference(tables))]
+    for place, old in found[0].items():
+        new = found[1].get(place)
+        is_test = old.detected is not None and old.p == old.p and not old.control
+        if old.probe != label or new is None or old.placebo or not is_test:
+            continue
+        end = place.removeprefix(f"{label}/")
+        if all(end in known for known in paired):
+            one, two, change = (known[end] for known in paired)
+        else:
+            one, two = (_estimated(f) for f in (old, new))
+            change = apart(one, two)
+        about = f"{old.attribute if named[old.attribute] == 1 else end} ({label})"
+        yield Followed(place, label, about, one, two, change, old.units, old.generalises_over)
+
+
+def _estimated(f: Finding) -> Estimate:
+    value = f.value - f.ideal
+    return Estimate(value, f.error, f.freedom, f.low - f.ideal, f.high - f.ideal, f.p, units=f.n)
+
+
+def apart(one: Estimate, two: Estimate) -> Estimate:
+    """The difference of two estimates as if they were independent (Welch 1947).
+
+    >>> one, two = estimate(0.5, 0.03, 20, units=21), estimate(0.1, 0.04, 20, units=21)
+    >>> found = apart(one, two)
+    >>> round(found.value, 2), round(found.error, 2), round(found.freedom, 1)
+    (-0.4, 0.05, 37.1)
+    """
+    parts = np.asarray([one.error**2, two.error**2])
+    with np.errstate(divide="ignore", invalid="ignore"):
+        freedom = parts.sum() ** 2 / (parts**2 / [one.freedom, two.freedom]).sum()
+    units = min(one.units, two.units)
+    return estimate(two.value - one.value, float(np.sqrt(parts.sum())), float(freedom), units=units)
+
+
+def _standings(
+    label: str, probe: Probe, tables: tuple[pa.Table, pa.Table]
+) -> Iterator[Standing]:  # fmt: skip
+    shape = probe.item_shape
+    factors = sampled(tables[0], shape.clusters if shape else ())
+    for one, two in zip(*(probe.behaviours(t) for t in tables)):
+        yield standing(one, two, factors, label)
+
+
+def decided(
+    tests: Sequence[Followed], rate: float, doubted: Collection[str], broken: Collection[str]
+) -> list[Followed]:
+    """The tests with q and verdict; probes are families, as in an audit.
+
+    Args:
+        tests: of all probes.
+        rate: the false-discovery rate.
+        doubted: probes that detect placebos too.
+        broken: probes whose asked behaviour no longer stands.
+    """
+    labels = list(dict.fromkeys(t.probe for t in tests))
+    places = [[i for i, t in enumerate(tests) if t.probe == label] for label in labels]
+    q = {
+        name: {
+            i: float(v)
+            for at, family in zip(
+                places,
+                hierarchical([[getattr(tests[i], name).p for i in at] for at in places], rate),
+            )
+            for i, v in zip(at, family.q)
+        }
+        for name in ("before", "after", "change")
+    }
+    out = []
+    for i, test in enumerate(tests):
+        believed = test.probe not in doubted
+        was, still, moved = (believed and q[n][i] <= rate for n in ("before", "after", "change"))
+        verdict = _verdict(test, was, still, moved)
+        if test.probe in broken and verdict not in WORSE:  # whatever else it says, this it does
+            verdict = BROKEN
+        out.append(replace(test, q=q["change"][i], was=was, still=still, verdict=verdict))
+    return out
+
+
+def _verdict(test: Followed, was: bool, still: bool, moved: bool) -> str:
+    """What became of one difference.
+
+    A change that is not detected is none. One that was there is gone when nothing is detected any
+    more, reversed when it is detected on the other side; one that was not is larger or smaller.
+    """
+    before, after = test.before.value, test.after.value
+    if not moved:
+        return SAME
+    if not was:
+        return LARGER if abs(after) > abs(before) else SMALLER
+    if test.change.value * before > 0:
+        return LARGER
+    return GONE if not still else REVERSED if after * before < 0 else SMALLER
