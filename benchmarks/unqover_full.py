@@ -39,7 +39,8 @@ def main() -> None:
     from evenhand.probes.underspecified.asking import asking
     from evenhand.probes.underspecified.numbers import Sampling, measure_cells
     from evenhand.probes.underspecified.probe import Underspecified, _form
-    from evenhand.probes.underspecified.tables import extra_tables, summary
+    from evenhand.probes.underspecified.tables import summary
+    from evenhand.probes.underspecified.tables_summed import tables_of
     from evenhand.runner.ask import Ask
     from evenhand.runs.finding import plain
 
@@ -74,7 +75,7 @@ def main() -> None:
     neither = None if answers.neither is None else answers.neither.reshape(-1, 4)
     facts["summary"] = summary(result, design, kind, neither)
     facts |= plain({k: v for k, v in result.lists.items() if k != "gamma"})
-    tables = extra_tables(result, design, cells)
+    tables = tables_of(result, design, cells)
     facts["by_template"] = tables["by_template"].to_pylist()
     facts["variance"] = tables["variance"].to_pylist()
     _write(options.json, facts)

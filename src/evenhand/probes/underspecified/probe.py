@@ -39,8 +39,8 @@ from evenhand.probes.underspecified.numbers import (
     mu_error,
 )
 from evenhand.probes.underspecified.streaming import Streamed
-from evenhand.probes.underspecified.tables import extra_tables, items_table, lean_table, summary
-from evenhand.probes.underspecified.tables_summed import summed_tables
+from evenhand.probes.underspecified.tables import items_table, lean_table, summary
+from evenhand.probes.underspecified.tables_summed import summed_tables, tables_of
 from evenhand.requests import (
     MASK,
     Continuation,
@@ -306,7 +306,7 @@ class Underspecified(Probe):
         return Measured(
             findings=told.findings(),
             items=items_table(cells, sampled.neither),
-            tables={**lean_table(told), **extra_tables(result, design, cells)},
+            tables={**lean_table(told), **tables_of(result, design, cells)},
             summary={**facts, "trust": told.trust()},
             placebos=placebo,
         )

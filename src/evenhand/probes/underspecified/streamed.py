@@ -54,11 +54,16 @@ class SummedLinks(inference.Links):
 class SummedPairs:
     """A pair design of which only the links are left (see `pairs.Network`)."""
 
-    links: SummedLinks
+    links: inference.Links
     n_terms: int
     n_attributes: int
     met: Codes
     """Different (pair, template) combinations of each term."""
+
+    @classmethod
+    def of(cls, pairs: inference.Pairs) -> SummedPairs:
+        """What is left of pairs that are held."""
+        return cls(pairs.links, pairs.n_terms, pairs.n_attributes, pairs.contexts()[1])
 
     def contexts(self) -> tuple[int, Codes]:
         return int(self.met.sum()) // 2, self.met

@@ -1,4 +1,4 @@
-"""The tables of the underspecified probe from running sums instead of cells."""
+"""The tables behind charts of the underspecified probe, from running sums."""
 
 from __future__ import annotations
 
@@ -10,10 +10,9 @@ import pyarrow as pa
 from evenhand.metrics import unqover
 from evenhand.probes.underspecified.cells import Cells
 from evenhand.probes.underspecified.design import Design
-from evenhand.probes.underspecified.numbers import PreferencesResult
+from evenhand.probes.underspecified.numbers import PreferencesResult, pairs_of
 from evenhand.probes.underspecified.streamed import SummedPairs
 from evenhand.probes.underspecified.tables import (
-    BIPARTITE,
     Floats,
     distinct_attributes,
     lean_sums,
@@ -21,6 +20,8 @@ from evenhand.probes.underspecified.tables import (
 )
 from evenhand.stats import ranks
 from evenhand.strict import plain
+
+BIPARTITE = 3
 
 
 class TableSums:
@@ -61,10 +62,18 @@ class TableSums:
         return joined
 
 
+def tables_of(result: PreferencesResult, design: Design, cells: Cells) -> dict[str, pa.Table]:
+    """The tables of cells in memory."""
+    sums = TableSums(cells)
+    sums.add(cells)
+    pairs = SummedPairs.of(pairs_of(cells, cells.kept()))
+    return summed_tables(result, design, sums, pairs)
+
+
 def summed_tables(
     result: PreferencesResult, design: Design, sums: TableSums, pairs: SummedPairs
 ) -> dict[str, pa.Table]:
-    """The tables of `extra_tables`."""
+    """Every table behind a chart; those without rows are left out."""
     names = sums.names
     rows: dict[str, list[dict[str, Any]]] = plain(result.lists)
     kinds = [a.attribute_class for a in distinct_attributes(design)]
@@ -85,6 +94,7 @@ def summed_tables(
         rows["gamma_region"] = _listed(found, "region", named, "attribute", names.attributes)
     won, n = sums.won.sum(axis=2), sums.n.sum(axis=2)
     table = np.divide(won, n, out=np.full(n.shape, np.nan), where=n > 0)
+    # The terms that win most comparisons about each attribute (the bipartite picture).
     best = ranks.top_rows(table, names.terms, names.attributes, BIPARTITE)
     rows["win_ratio"] = [{"term": k.row, "attribute": k.column, "win_ratio": k.value} for k in best]
     rows["by_template"] = _by_template(sums)
@@ -106,6 +116,7 @@ def _listed(
 
 
 def _by_template(sums: TableSums) -> list[dict[str, Any]]:
+    """How far each template agrees with all of them, and where it turns the verdict round."""
     c, n = sums.by_side(sums.c), sums.by_side(sums.n)
     whole = np.divide(c.sum(axis=2), n.sum(axis=2), out=np.zeros(c.shape[:2]), where=n.any(axis=2))
     rows = []
