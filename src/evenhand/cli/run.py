@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import contextlib
+import inspect
 import json as jsonlib
 import shlex
 import signal
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from evenhand.cli import output
+from evenhand.cli.from_settings import option
 from evenhand.cli.options import Json, Seed
 
 if TYPE_CHECKING:
@@ -21,126 +23,98 @@ if TYPE_CHECKING:
     from evenhand.models.protocol import LoadOptions
     from evenhand.runner.job import Executor
 
-Out = Annotated[
-    Path | None,
-    typer.Option(help="Run folder. One that holds the same work is resumed."),
-]
-Kind = Annotated[
-    str | None,
-    typer.Option("--as", help="Treat the model as causal, masked, span, choice, ..."),
-]
-Dtype = Annotated[str | None, typer.Option(help="float32, bfloat16, float16; default by machine.")]
-Device = Annotated[str | None, typer.Option(help="cpu, cuda, cuda:1; default: a GPU if present.")]
-Compile = Annotated[
-    bool,
-    typer.Option("--compile", help="Compile the layers first: 3 to 8 % faster on a GPU."),
-]
-Devices = Annotated[
-    str | None,
-    typer.Option(help="Several of this machine: all, or cuda:0,cuda:1; default: one."),
-]
-Model = Annotated[
-    str,
-    typer.Argument(help="Alias, folder, .gguf or vector file, or Hub id (evenhand ls models)."),
-]
-SuiteName = Annotated[
-    str | None,
-    typer.Option(help="A suite or TOML file (evenhand ls suites); default: by kind of model."),
-]
-Budget = Annotated[
-    str | None,
-    typer.Option(help="Time for the run, after loading and sizing: 90s, 5m, 1h; samples to fit."),
-]
 Where = Annotated[str, typer.Option("--executor", help="local | ray: where shards are scored.")]
 Address = Annotated[
     str | None,
     typer.Option(help="ray: HOST:PORT of a cluster, or auto; default: RAY_ADDRESS, or one here."),
 ]
-Workers = Annotated[
-    int | None,
-    typer.Option(min=1, help="ray: how many models; default: one per GPU or two CPUs of a node."),
-]
-Store = Annotated[
-    str | None,
-    typer.Option(help="Keep score shards at this URL, e.g. s3://bucket/prefix; default: the run."),
-]
-Settings = Annotated[
-    list[str] | None,
-    typer.Option("--set", help="A setting of the probe as name=value (repeatable)."),
-]
 
 
-def audit(
-    *,
-    model: Model = "smollm2-135m",
-    suite: SuiteName = None,
-    out: Out = None,
-    seed: Seed = 0,
-    kind: Kind = None,
-    dtype: Dtype = None,
-    device: Device = None,
-    devices: Devices = None,
-    compiled: Compile = False,
-    budget: Budget = None,
-    executor: Where = "local",
-    address: Address = None,
-    workers: Workers = None,
-    store: Store = None,
-    json: Json = None,
-) -> None:
+def _known(kind: Any, help: str, *names: str, **limits: Any) -> Any:
+    return Annotated[kind, typer.Option(*names, help=help, **limits)]
+
+
+OPTIONS: dict[str, tuple[Any, Any]] = {
+    "model": (
+        Annotated[str, typer.Argument(
+            help="Alias, folder, .gguf or vector file, or Hub id (evenhand ls models)."
+        )],
+        "smollm2-135m",
+    ),
+    "suite": (_known(
+        str | None, "A suite or TOML file (evenhand ls suites); default: by kind of model."
+    ), None),
+    "out": (_known(Path | None, "Run folder. One that holds the same work is resumed."), None),
+    "seed": (Seed, 0),
+    "kind": (_known(
+        str | None, "Treat the model as causal, masked, span, choice, ...", "--as"
+    ), None),
+    "dtype": (_known(str | None, "float32, bfloat16, float16; default by machine."), None),
+    "device": (_known(str | None, "cpu, cuda, cuda:1; default: a GPU if present."), None),
+    "devices": (_known(
+        str | None, "Several of this machine: all, or cuda:0,cuda:1; default: one."
+    ), None),
+    "compiled": (_known(
+        bool, "Compile the layers first: 3 to 8 % faster on a GPU.", "--compile"
+    ), False),
+    "budget": (_known(
+        str | None, "Time for the run, after loading and sizing: 90s, 5m, 1h; samples to fit."
+    ), None),
+    "executor": (Where, "local"),
+    "address": (Address, None),
+    "workers": (_known(
+        int | None, "ray: how many models; default: one per GPU or two CPUs of a node.", min=1
+    ), None),
+    "store": (_known(
+        str | None, "Keep score shards at this URL, e.g. s3://bucket/prefix; default: the run."
+    ), None),
+    "json": (Json, None),
+}  # fmt: skip
+"""Every option of a command that asks a model, with its default."""
+PLACES = ("devices", "executor", "address", "workers")
+LOADING = ("dtype", "device", "compiled")
+PROBE: dict[str, tuple[Any, Any]] = {
+    "name": (Annotated[str, typer.Argument(help="Which probe (evenhand ls probes).")], ...),
+    "model": OPTIONS["model"],
+    "settings": (_known(
+        list[str] | None, "A setting of the probe as name=value (repeatable).", "--set"
+    ), None),
+    "pairs": (_known(
+        Path | None, "divergence: a file with the columns context_a, context_b."
+    ), None),
+    "word_lists": (_known(
+        Path | None, "underspecified: a directory in UnQover's published format."
+    ), None),
+    "data": (_known(Path | None, "Benchmarks: the published file or folder to read."), None),
+    "as_published": (_known(bool, "Follow the paper's released code to the digit."), False),
+}  # fmt: skip
+
+
+def _command(work: Callable[..., None], known: Mapping[str, tuple[Any, Any]]) -> None:
+    """Give a function the options by which typer calls it."""
+    made = (option(n, kind, *(() if default is ... else (default,)))
+            for n, (kind, default) in known.items())  # fmt: skip
+    work.__signature__ = inspect.Signature(list(made))  # type: ignore[attr-defined]
+    work.__annotations__ = {name: kind for name, (kind, _) in known.items()}
+
+
+def audit(model: str, suite: str | None, **given: Any) -> None:
     """Audit a model: run a suite of probes, write findings and a report.
 
     Without a model it takes smollm2-135m, whose weights come from the package index; without a
     suite the one of the model's kind. Ctrl-C loses nothing: it prints the command that resumes.
     """
-    from evenhand.audit.auditing import plan_audit
-
-    place = make_executor(executor, address, workers, devices)
-    options = _loading(dtype, _first(devices, device), compiled)
-    job = plan_audit(
-        model, suite, out=out, seed=seed, kind=kind, options=options, executor=place, store=store
-    )
-    _run(job, budget, json)
+    _ask(model, suite, **given)
 
 
 def probe(
-    *,
-    name: Annotated[str, typer.Argument(help="Which probe (evenhand ls probes).")],
-    model: Model = "smollm2-135m",
-    settings: Settings = None,
-    pairs: Annotated[
-        Path | None,
-        typer.Option(help="divergence: a file with the columns context_a, context_b."),
-    ] = None,
-    word_lists: Annotated[
-        Path | None,
-        typer.Option(help="underspecified: a directory in UnQover's published format."),
-    ] = None,
-    data: Annotated[
-        Path | None, typer.Option(help="Benchmarks: the published file or folder to read.")
-    ] = None,
-    as_published: Annotated[
-        bool, typer.Option(help="Follow the paper's released code to the digit.")
-    ] = False,
-    out: Out = None,
-    seed: Seed = 0,
-    kind: Kind = None,
-    dtype: Dtype = None,
-    device: Device = None,
-    devices: Devices = None,
-    compiled: Compile = False,
-    budget: Budget = None,
-    executor: Where = "local",
-    address: Address = None,
-    workers: Workers = None,
-    store: Store = None,
-    json: Json = None,
-) -> None:
+    name: str, model: str, settings: list[str] | None, *, pairs: Path | None,
+    word_lists: Path | None, data: Path | None, as_published: bool, **given: Any,
+) -> None:  # fmt: skip
     """Run one probe on a model, with any of its settings.
 
     Example: evenhand probe underspecified smollm2-135m --set pairs=20 --set templates=1
     """
-    from evenhand.audit.auditing import plan_audit
     from evenhand.audit.suites import parse_suite
     from evenhand.probes.registry import probe_class
 
@@ -149,52 +123,28 @@ def probe(
     row = {"name": name, **parse_settings(settings or [])}
     row |= {key: str(path) for key, path in files.items() if path is not None}
     row |= {"as_published": True} if as_published else {}
-    suite = parse_suite({"name": name, "probe": [row]}, f"probe {name}", name)
-    place = make_executor(executor, address, workers, devices)
-    options = _loading(dtype, _first(devices, device), compiled)
-    job = plan_audit(
-        model, suite, out=out, seed=seed, kind=kind, options=options, executor=place, store=store
-    )
-    _run(job, budget, json)
+    _ask(model, parse_suite({"name": name, "probe": [row]}, f"probe {name}", name), **given)
 
 
-def resume(
-    *,
-    run: Annotated[Path, typer.Argument(help="The folder of an audit or a study.")],
-    devices: Devices = None,
-    executor: Where = "local",
-    address: Address = None,
-    workers: Workers = None,
-    json: Json = None,
-) -> None:
+def resume(run: Path, *, json: str | None, **where: Any) -> None:
     """Resume a run that was interrupted or killed. Finished work is not repeated."""
     from evenhand.runs.kinds import resume as do_the_rest
 
-    place = make_executor(executor, address, workers, devices)
+    place = make_executor(**where)
     with interruptible(run), output.RichProgress() as progress:
         finished = do_the_rest(run, progress=progress, executor=place)
     output.give(finished, json)
 
 
-def check(
-    *,
-    model: Model = "smollm2-135m",
-    suite: SuiteName = None,
-    seed: Seed = 0,
-    kind: Kind = None,
-    dtype: Dtype = None,
-    device: Device = None,
-    compiled: Compile = False,
-    json: Json = None,
-) -> None:
+def check(model: str, suite: str | None, *, json: str | None, **given: Any) -> None:
     """Say what a suite would ask, how much it costs, and show an example. Writes no run.
 
     Time and memory come from a few questions of each probe, asked of the model for some seconds.
     """
     from evenhand.audit.planning import check as look_ahead
 
-    options = _loading(dtype, device, compiled)
-    rows = [r.as_dict() for r in look_ahead(model, suite, seed=seed, kind=kind, options=options)]
+    options = _loading(given)
+    rows = [r.as_dict() for r in look_ahead(model, suite, options=options, **given)]
     if output.write_json({"probes": rows}, json):
         return
     short = {"cpu_seconds": "cpu s", "seconds": "s", "load_s": "load s", "memory_mib": "MiB"}
@@ -207,15 +157,32 @@ def check(
             output.console().print(f"  {note}", markup=False)
 
 
+RUN = Annotated[Path, typer.Argument(help="The folder of an audit or a study.")]
+_command(audit, OPTIONS)
+_command(probe, {**PROBE, **{n: known for n, known in OPTIONS.items() if n != "suite"}})
+_command(resume, {"run": (RUN, ...), **{n: OPTIONS[n] for n in (*PLACES, "json")}})
+_command(check, {n: OPTIONS[n] for n in ("model", "suite", "seed", "kind", *LOADING, "json")})
+
+
+def _ask(model: str, suite: Any, *, budget: str | None, json: str | None, **given: Any) -> None:
+    """Audit with the options of the command line, given by name."""
+    from evenhand.audit.auditing import plan_audit
+
+    place = {name: given.pop(name) for name in PLACES}
+    given["device"] = _first(place["devices"], given["device"])
+    executor, options = make_executor(**place), _loading(given)
+    _run(plan_audit(model, suite, options=options, executor=executor, **given), budget, json)
+
+
 def make_executor(
-    name: str, address: str | None, workers: int | None = None, devices: str | None = None
+    executor: str, address: str | None, workers: int | None = None, devices: str | None = None
 ) -> Executor | None:
     """Where shards are scored: None for this process."""
     from evenhand.errors import SpecError, need, unknown
 
-    if name not in ("local", "ray"):
-        raise SpecError(unknown("executor", name, ("local", "ray"), where="--executor"))
-    if name == "local":
+    if executor not in ("local", "ray"):
+        raise SpecError(unknown("executor", executor, ("local", "ray"), where="--executor"))
+    if executor == "local":
         for option, value in (("--address", address), ("--workers", workers)):
             if value is not None:
                 raise SpecError(f"{option} {value!r} is for a cluster. Add: --executor ray")
@@ -250,9 +217,11 @@ def _first(devices: str | None, device: str | None) -> str | None:
     return parse_devices(devices)[0]
 
 
-def _loading(dtype: str | None, device: str | None, compiled: bool) -> LoadOptions:
+def _loading(given: dict[str, Any]) -> LoadOptions:
+    """How to load the model; these options are taken out of those given."""
     from evenhand.models.protocol import LoadOptions
 
+    dtype, device, compiled = (given.pop(name) for name in LOADING)
     return LoadOptions(dtype=dtype, device=device, compile=compiled)
 
 

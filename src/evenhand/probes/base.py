@@ -75,6 +75,12 @@ class Placebo:
     tests: int
     alarms: int
 
+    @classmethod
+    def of(cls, what: str, found: Iterable[tuple[int, int]]) -> Placebo:
+        """All of several parts, each with its tests and alarms."""
+        parts = list(found)
+        return cls(what, sum(n for n, _ in parts), sum(k for _, k in parts))
+
 
 @dataclass(frozen=True)
 class Behaviour:

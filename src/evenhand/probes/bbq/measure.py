@@ -73,13 +73,13 @@ def score(
 
 def placebos(items: Sequence[Item], chosen: Sequence[int], seed: int) -> Placebo:
     """Random halves of the templates of a category against each other, in every bias."""
-    tests = alarms = 0
-    for category in sorted({i.category for i in items}):
-        for metric in TESTED:
-            part = _part(category, metric, items, chosen, pooled=False)
-            found = halves(part.values, part.templates, part.strata, seed=seed)
-            tests, alarms = tests + found[0], alarms + found[1]
-    return Placebo("random halves of the templates of a category", tests, alarms)
+    parts = (
+        _part(category, metric, items, chosen, pooled=False)
+        for category in sorted({i.category for i in items})
+        for metric in TESTED
+    )
+    found = (halves(part.values, part.templates, part.strata, seed=seed) for part in parts)
+    return Placebo.of("random halves of the templates of a category", found)
 
 
 @dataclass(frozen=True)

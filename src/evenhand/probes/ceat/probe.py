@@ -18,13 +18,11 @@ from evenhand.probes.association.score import choose_tests
 from evenhand.probes.base import Asker, Measured, Preview
 from evenhand.probes.ceat.cards import CARDS
 from evenhand.probes.ceat.measure import SETS, CeatRow, find_contexts, read_lines, score_test
-from evenhand.probes.shared.estimates import claim
-from evenhand.probes.shared.word_effects import METHOD, OVER, placebos, said
-from evenhand.probes.shared.word_tests import WordTests, lexicons_of
+from evenhand.probes.shared.word_effects import METHOD, OVER, placebos
+from evenhand.probes.shared.word_tests import WordTests, lexicons_of, tested
 from evenhand.requests import Embed
 from evenhand.runs.finding import Finding
 from evenhand.stats.clustered_means import with_q
-from evenhand.stats.estimate import Estimate
 from evenhand.strict import record
 from evenhand.words.lexicons import WordSets
 
@@ -109,29 +107,12 @@ class Ceat(WordTests):
     def finding(self, row: CeatRow, test: WordSets) -> Finding:
         """What is said of one test."""
         published = self.as_published
-        found = Estimate(
-            row.value, row.error, row.freedom, row.low, row.high, row.p, row.detectable, row.n,
-            reason=row.reason or "",
-        )  # fmt: skip
-        labels = (row.x_label, row.y_label, row.a_label, row.b_label)
-        told = said(found, row.test, "words for", labels)
-        return claim(
-            f"ceat/{row.test}",
-            "combined_effect_size",
-            found,
-            sentence=f"{row.test} in context: {told['sentence']}",
-            otherwise=told["otherwise"] and f"{row.test} in context: {told['otherwise']}",
-            units="words",
-            over=() if published else OVER,
-            q=row.q,
-            coverage=row.n / (row.n + row.n_missing),
-            groups=labels[:2],
-            attribute=f"{row.a_label} / {row.b_label}",
+        return tested(
+            row, "words for", n=row.n, head=f"{row.test} in context", id=f"ceat/{row.test}",
+            metric="combined_effect_size", units="words", over=() if published else OVER,
             method="random effects over draws" + ("" if published else f"; {METHOD}"),
-            as_published=published,
-            control=test.social == "none",
-            details={k: v for k, v in record(row).items() if k != "reason"},
-        )
+            as_published=published, control=test.social == "none",
+        )  # fmt: skip
 
 
 def _texts(there: dict[str, list[str]]) -> list[str]:

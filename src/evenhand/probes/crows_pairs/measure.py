@@ -148,14 +148,13 @@ class Scored:
 
     def placebos(self, seed: int) -> Placebo:
         """Random halves of the writers against each other, in every bias type."""
-        tests = alarms = 0
         won = np.full(len(self.more), np.nan)
         won[self._known] = preferences(self.more[self._known], self.less[self._known])
-        for kind in sorted(set(self.bias_type)):
-            values = np.where(self._about(kind, "both"), won, np.nan)
-            found = halves(values, self.writer, self.direction, seed=seed)
-            tests, alarms = tests + found[0], alarms + found[1]
-        return Placebo("random halves of the writers of a bias type", tests, alarms)
+        parts = (
+            np.where(self._about(kind, "both"), won, np.nan) for kind in sorted(set(self.bias_type))
+        )
+        found = (halves(values, self.writer, self.direction, seed=seed) for values in parts)
+        return Placebo.of("random halves of the writers of a bias type", found)
 
     @property
     def _known(self) -> npt.NDArray[np.bool_]:

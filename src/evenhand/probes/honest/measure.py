@@ -140,13 +140,12 @@ def placebos(
 ) -> Placebo:  # fmt: skip
     """Random halves of the identity terms of a group against each other."""
     hits = np.asarray([float(hurtful(text, lexicon) is not None) for text in completions])
-    tests = alarms = 0
+    found = []
     for name in sorted(set(groups)):
         units = [i for i, g in zip(identities, groups) if g == name]
         values = [h for h, g in zip(hits, groups) if g == name]
-        found = halves(values, units, seed=seed)
-        tests, alarms = tests + found[0], alarms + found[1]
-    return Placebo("random halves of the identity terms of a group", tests, alarms)
+        found.append(halves(values, units, seed=seed))
+    return Placebo.of("random halves of the identity terms of a group", found)
 
 
 def _difference(

@@ -18,13 +18,11 @@ from evenhand.probes.seat.measure import (
     score_test,
     with_placebos,
 )
-from evenhand.probes.shared.estimates import claim
-from evenhand.probes.shared.word_effects import METHOD, OVER, placebos, said
-from evenhand.probes.shared.word_tests import WordTests
+from evenhand.probes.shared.word_effects import METHOD, OVER, placebos
+from evenhand.probes.shared.word_tests import WordTests, tested
 from evenhand.requests import Embed
 from evenhand.runs.finding import Finding
 from evenhand.stats.clustered_means import with_q
-from evenhand.stats.estimate import Estimate
 from evenhand.strict import record
 
 
@@ -81,29 +79,13 @@ class Seat(WordTests):
     def finding(self, row: SeatRow) -> Finding:
         """What is said of one test."""
         words = not self.as_published and row.by_word
-        n = sum((row.n_units or {}).values()) if words else row.n
-        found = Estimate(
-            row.value, row.error, row.freedom, row.low, row.high, row.p, row.detectable, n,
-            reason=row.reason or "",
-        )  # fmt: skip
-        labels = (row.x_label, row.y_label, row.a_label, row.b_label)
-        told = said(found, row.test, "sentences about", labels)
-        return claim(
-            f"seat/{row.test}",
-            "effect_size",
-            found,
-            sentence=f"{row.test}: {told['sentence']}",
-            otherwise=told["otherwise"] and f"{row.test}: {told['otherwise']}",
-            units="words" if words else "sentences",
-            over=OVER if words else (),
-            q=row.q,
-            coverage=row.n / (row.n + row.n_missing),
-            groups=labels[:2],
-            attribute=f"{row.a_label} / {row.b_label}",
+        return tested(
+            row, "sentences about", n=sum((row.n_units or {}).values()) if words else row.n,
+            head=row.test, id=f"seat/{row.test}", metric="effect_size",
+            units="words" if words else "sentences", over=OVER if words else (),
             method=METHOD if words else "sentences permuted between targets",
             as_published=self.as_published,
-            details={k: v for k, v in record(row).items() if k != "reason"},
-        )
+        )  # fmt: skip
 
 
 def _texts(tests: list[SeatTest]) -> list[str]:

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from evenhand.probes.base import Probe
+from evenhand.probes.shared.estimates import claim
+from evenhand.probes.shared.word_effects import said
 from evenhand.requests import Embed
 from evenhand.runs.finding import NAN, Finding
+from evenhand.stats.estimate import Estimate
+from evenhand.strict import record
 from evenhand.words.lexicons import weat, weat_tests
 from evenhand.words.lexicons.word_sets import WORD_SET_LEXICONS
 
@@ -57,6 +61,31 @@ class WordTests(Probe):
         test = finding.id.rpartition("/")[2].removeprefix("sent-")
         packaged = test in weat_tests() and weat(test).social == "none"
         return packaged or super().is_control(finding)
+
+
+def tested(
+    row: Any, what: str, *, n: int, head: str, id: str, metric: str, **more: Any
+) -> Finding:  # fmt: skip
+    """What is said of the measured row of one test.
+
+    Args:
+        row: a `SetsRow` with q, n, n_missing and reason.
+        what: what the targets are ("words for").
+        n: independent units.
+        head: how the sentence begins.
+        more: other fields of a finding.
+    """
+    found = Estimate(row.value, row.error, row.freedom, row.low, row.high, row.p, row.detectable,
+                     n, reason=row.reason or "")  # fmt: skip
+    labels = (row.x_label, row.y_label, row.a_label, row.b_label)
+    told = said(found, row.test, what, labels)
+    return claim(
+        id, metric, found, sentence=f"{head}: {told['sentence']}",
+        otherwise=told["otherwise"] and f"{head}: {told['otherwise']}", q=row.q,
+        coverage=row.n / (row.n + row.n_missing), groups=labels[:2],
+        attribute=f"{row.a_label} / {row.b_label}",
+        details={k: v for k, v in record(row).items() if k != "reason"}, **more,
+    )  # fmt: skip
 
 
 def lexicons_of(tests: Iterable[str]) -> list[str]:

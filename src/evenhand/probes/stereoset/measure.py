@@ -91,13 +91,13 @@ def score(
 
 def placebos(examples: Sequence[Example], predictions: Mapping[str, float], seed: int) -> Placebo:
     """Random halves of the target terms of a split and domain against each other."""
-    tests = alarms = 0
+    found = []
     for kind in sorted({(e.split, e.domain) for e in examples}):
         here = [e for e in examples if (e.split, e.domain) == kind]
         outcomes, targets, _ = _outcomes(here, predictions)
-        found = halves(per_target(outcomes, targets)[0], range(len(set(targets))), seed=seed)
-        tests, alarms = tests + found[0], alarms + found[1]
-    return Placebo("random halves of the target terms of a split and domain", tests, alarms)
+        terms = range(len(set(targets)))
+        found.append(halves(per_target(outcomes, targets)[0], terms, seed=seed))
+    return Placebo.of("random halves of the target terms of a split and domain", found)
 
 
 def _outcomes(

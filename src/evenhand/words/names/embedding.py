@@ -112,25 +112,6 @@ def beside_chance(observed: float, null: np.ndarray, names: int) -> Estimate:
     return estimate(observed, max(spread, alone), len(null) - 1, units=names, ideal=chance)
 
 
-def chance_of_halves(
-    vectors: np.ndarray, *, folds: int, splits: int, seed: int
-) -> tuple[int, int]:  # fmt: skip
-    """How many random halves of one group's names were told apart, of how many: a placebo.
-
-    Each split is a permutation of the others, so all of them together are each one's chance.
-    """
-    rng = np.random.default_rng([seed, 7])
-    half = np.arange(len(vectors)) < len(vectors) // 2
-    parts = min(folds, len(vectors) // 2)
-    with _one_thread():
-        found = np.asarray([
-            _out_of_fold(vectors, rng.permutation(half), parts, rng)[0].mean()
-            for _ in range(splits)
-        ])  # fmt: skip
-    p = [beside_chance(a, np.delete(found, i), len(half)).p for i, a in enumerate(found)]
-    return sum(value <= 0.05 for value in p), sum(value == value for value in p)
-
-
 def _one_thread() -> Any:
     """Hundreds of tiny fits: worker threads cost far more than they save."""
     from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
