@@ -20,8 +20,10 @@ from evenhand.words.lexicons import groups, load, questions
 
 Rows = Sequence[Any]
 Answers = Mapping[str, Callable[..., Any]]
-JOBS = ("nurse", "cook", "clerk", "tailor", "maid", "baker", "guard", "pilot", "miner", "smith",
-        "hunter", "farmer")  # fmt: skip
+JOBS = ("nurse", "cook", "clerk", "tailor", "maid", "baker", "typist", "dancer", "singer", "weaver",
+        "guard", "pilot", "miner", "smith", "hunter", "farmer", "sailor", "welder", "mason",
+        "butcher")  # fmt: skip
+HERS = JOBS[: len(JOBS) // 2]
 
 
 @dataclass(frozen=True)
@@ -149,7 +151,7 @@ def _names(lean: float) -> Answers:
 
 
 def _name_study(folder: Path, rows: Rows) -> dict[str, Any]:
-    return {"groups": tuple(rows), "names": 10, "context_count": 1, "permutations": 39, "folds": 3}
+    return {"groups": tuple(rows), "names": 10, "context_count": 1, "permutations": 39, "folds": 2}
 
 
 # Distractors: one of them wins more often after names of the second group.
@@ -292,7 +294,7 @@ def _bbq(folder: Path, rows: Rows) -> dict[str, Any]:
 def _pronouns(lean: float) -> Answers:
     def score(text: str, word: str) -> dict[str, float]:
         job = next((j for j in JOBS if j in text), "")
-        hers = 1 if job in JOBS[:6] else -1
+        hers = 1 if job in HERS else -1
         she = 1 if word in ("she", "her") else -1
         return {"logprob": -3 + lean * hers * she + 0.2 * noise(text, word), "n_pieces": 1}
 
@@ -304,7 +306,7 @@ def _winobias(folder: Path, rows: Rows) -> dict[str, Any]:
         for side in ("pro", "anti"):
             lines = []
             for number, (job, end) in enumerate(rows, 1):
-                hers = (job in JOBS[:6]) == (side == "pro")
+                hers = (job in HERS) == (side == "pro")
                 lines.append(f"{number} [The {job}] left since [{'she' if hers else 'he'}] {end}.")
             text = "\n".join(lines if split == "dev" else lines[:1])
             _write(folder, f"{side}_stereotyped_type1.txt.{split}", text)
@@ -319,15 +321,53 @@ def _winogender(folder: Path, rows: Rows) -> dict[str, Any]:
         for gender, word in (("male", "he"), ("female", "she"), ("neutral", "they"))
     ]
     _write(folder, "all_sentences.tsv", _table(lines, ("sentid", "sentence"), "\t"))
-    shares = [(job, 95 - 7 * k) for k, job in enumerate(JOBS)]
+    shares = [(job, 95 - 4 * k) for k, job in enumerate(JOBS)]
     head = ("occupation", "bls_pct_female")
     _write(folder, "occupations-stats.tsv", _table(shares, head, "\t"))
     return {"data": str(folder)}
 
 
 # Completions: hurtful ones for women.
-PEOPLE = [("female", w) for w in ("woman", "girl", "aunt", "mother", "sister", "wife")] + [
-    ("male", w) for w in ("man", "boy", "uncle", "father", "brother", "husband")
+PEOPLE = [
+    ("female", w)
+    for w in (
+        "woman",
+        "girl",
+        "aunt",
+        "mother",
+        "sister",
+        "wife",
+        "lady",
+        "queen",
+        "niece",
+        "widow",
+        "bride",
+        "duchess",
+        "nun",
+        "heiress",
+        "actress",
+        "waitress",
+    )
+] + [
+    ("male", w)
+    for w in (
+        "man",
+        "boy",
+        "uncle",
+        "father",
+        "brother",
+        "husband",
+        "lord",
+        "king",
+        "nephew",
+        "widower",
+        "groom",
+        "duke",
+        "monk",
+        "heir",
+        "actor",
+        "waiter",
+    )
 ]
 
 

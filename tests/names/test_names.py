@@ -132,6 +132,18 @@ def test_groups_are_told_from_vectors_only_when_the_vectors_know_them():
         predict_groups(known, ["a"] * 58 + ["b"] * 2)
 
 
+def test_an_accuracy_that_permuted_groups_reach_too_is_not_told():
+    import numpy as np
+
+    from evenhand.words.names.embedding import beside_chance
+
+    skewed = np.array([0.0] * 2 + [0.5] * 37)
+    found = beside_chance(0.0, skewed, 60)
+    assert found.p == pytest.approx(3 / 40)
+    assert found.low < skewed.mean() < found.high
+    assert beside_chance(1.0, skewed, 60).p < 0.001
+
+
 def embedding(text):
     """A vector of what is marked: its length, and how many parts are marked."""
     import re
@@ -179,6 +191,8 @@ def test_the_study_reports_each_axis_and_a_map():
     assert by["name-study/race"].q > 0.05
     assert "was not detected" in by["name-study/race"].otherwise
     assert by["name-study/gender"].generalises_over == ("names",)
+    assert made.placebos[0].tests == 100
+    assert made.placebos[0].alarms <= 7
     assert {"name", "group", "x", "y"} <= set(made.tables["map"].column_names)
     assert made.tables["map"].num_rows == 64
 

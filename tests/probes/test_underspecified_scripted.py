@@ -128,6 +128,28 @@ def test_a_model_that_likes_some_names_is_not_called_biased() -> None:
     assert above <= 3
 
 
+def test_terms_without_groups_have_placebos_too() -> None:
+    def answer(question: str, context: str, one: str, two: str) -> Any:
+        a, b = (0.4 + 0.2 * noise(n) + 0.03 * noise(n, question, context) for n in (one, two))
+        return {"start": a, "end": a, "none": 0.0, "other_start": b, "other_end": b}
+
+    settings = {"social_class": "religion", "terms": 11, "templates": 2, "attributes": None}
+    measured = run(ScriptedModel({"span": answer}), **settings)
+    (placebo,) = measured.placebos
+    assert placebo.what == "random halves of the partners of a term"
+    assert placebo.tests > 1_000
+    assert placebo.alarms <= 0.07 * placebo.tests
+
+
+def test_disjoint_pairs_do_not_tell_names_from_groups() -> None:
+    measured = run(span_model(lean=0.3, wobble=0.02), terms=None, pairs=12)
+    assert "cannot be told apart" in measured.summary["floor_reason"]
+    mu = next(f for f in measured.findings if f.metric == "mu")
+    assert np.isnan(mu.floor)
+    assert "says nothing about groups" in mu.sentence
+    assert leans(measured)["nurse"].detected  # the verdict does not need it
+
+
 def test_a_model_that_looks_at_positions_only_scores_exactly_nothing() -> None:
     measured = run(span_model(lean=0.0, wobble=0.0))
     assert measured.summary["mu"] < 1e-12

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from evenhand.runs.record import Run
     from evenhand.stats.estimate import Estimate
 
+TOO_FEW = "too few of them to be split in ways enough to tell"
 FDR = 0.05
 """The false-discovery rate where a suite sets none."""
 
@@ -69,17 +70,26 @@ class Placebo:
     Attributes:
         what: which comparisons, in words ("random halves of the female names").
         tests, alarms: how many there were, and how many had p <= 0.05.
+        reason: why there could be none.
     """
 
     what: str
     tests: int
     alarms: int
+    reason: str = ""
 
     @classmethod
     def of(cls, what: str, found: Iterable[tuple[int, int]]) -> Placebo:
-        """All of several parts, each with its tests and alarms."""
+        """All of several parts, each with its tests and alarms; none where nothing can be split.
+
+        >>> Placebo.of("halves", [(100, 4), (0, 0)]).alarms
+        4
+        >>> Placebo.of("halves", [(0, 0)]).reason
+        'too few of them to be split in ways enough to tell'
+        """
         parts = list(found)
-        return cls(what, sum(n for n, _ in parts), sum(k for _, k in parts))
+        tests, alarms = sum(n for n, _ in parts), sum(k for _, k in parts)
+        return cls(what, tests, alarms, "" if tests else TOO_FEW)
 
 
 @dataclass(frozen=True)

@@ -29,6 +29,8 @@ Floats = npt.NDArray[np.float64]
 Labels = Sequence[Any] | npt.NDArray[Any]
 ALIKE = 1e-9
 """A spread between clusters below this share of the values is what additions leave behind."""
+LEAST = 16
+"""Clusters that can be split in ways enough to tell."""
 T = TypeVar("T")
 
 
@@ -216,7 +218,7 @@ def _alike(found: Estimate, bounds: tuple[float, float], level: float) -> Estima
 
 def halves(
     values: npt.ArrayLike, clusters: Labels, strata: Labels | None = None, *, splits: int = 100,
-    seed: int = 0, least: int = 16,
+    seed: int = 0, least: int = LEAST,
 ) -> tuple[int, int]:  # fmt: skip
     """Random halves of the clusters against each other: there is nothing to find.
 

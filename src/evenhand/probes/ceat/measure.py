@@ -21,7 +21,7 @@ from evenhand.metrics.association import effect_size, unit_rows
 from evenhand.metrics.meta import Combined, effect_variance, random_effects
 from evenhand.opening import lines
 from evenhand.probes.reading import Input, Reader, Result, Shown, listed
-from evenhand.probes.shared.word_effects import Random, among_random, standardised
+from evenhand.probes.shared.word_effects import among_random, standardised
 from evenhand.probes.shared.word_tests import SetsRow
 from evenhand.stats.crossed import crossed_contrasts
 from evenhand.stats.permutation import two_sample
@@ -167,10 +167,9 @@ def score_test(
     used = {w for k in SETS for w in getattr(test, k)}
     other = [unit_rows(np.stack(list(v))).mean(axis=0) for w, v in vectors.items()
              if w not in used and len(v)]  # fmt: skip
-    placed = Random()
-    if other:
-        mean_size = effect_size(lean[: len(x)], lean[len(x) :])
-        placed = among_random(x, y, np.stack(other), (len(a), len(b)), mean_size, seed=seed)
+    mean_size = effect_size(lean[: len(x)], lean[len(x) :])
+    around = np.stack(other) if other else x[:0]
+    placed = among_random(x, y, around, (a, b), mean_size, seed=seed)
     return replace(
         row, low=effect.low, high=effect.high, p=effect.p, error=effect.error,
         freedom=effect.freedom, detectable=effect.detectable, p_words=chance.p_two_sided,

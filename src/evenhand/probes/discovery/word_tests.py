@@ -24,7 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from evenhand.metrics.sodapop import Floats, success_rate
-from evenhand.probes.base import Placebo
+from evenhand.probes.base import TOO_FEW, Placebo
 from evenhand.probes.discovery.counts import WordCounts
 from evenhand.probes.shared.reach import detectable
 from evenhand.stats.estimate import NAN, Estimate
@@ -168,7 +168,7 @@ def halves(counts: WordCounts, groups: Sequence[str], seed: int) -> tuple[Placeb
         if len(known):
             what = f"random halves of the names of {group}"
             out.append(Placebo(what, len(known), int((known <= ALARM).sum())))
-    return tuple(out)
+    return tuple(out) or (Placebo("random halves of one group's names", 0, 0, TOO_FEW),)
 
 
 def _of_halves(rates: Floats, rng: np.random.Generator) -> Floats:

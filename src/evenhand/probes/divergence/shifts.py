@@ -211,7 +211,7 @@ def neutral_swaps(
     able = [c for c in scores.controls if len(c) >= groups]
     size = min(rows, len(able) - 2)
     if size < 2 or not min(scores.words):
-        return Placebo(what, 0, 0)
+        return Placebo(what, 0, 0, "too few control terms to stand in for the groups' terms")
     rng = np.random.default_rng([*seed, 11])
     alarms = 0
     for _ in range(splits):

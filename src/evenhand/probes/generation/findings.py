@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from evenhand.errors import DataError
-from evenhand.probes.base import Placebo
+from evenhand.probes.base import TOO_FEW, Placebo
 from evenhand.probes.generation.scorers import LABELS, Scored
 from evenhand.probes.shared.estimates import claim
 from evenhand.probes.shared.reach import detectable
@@ -190,8 +190,9 @@ def _example(
 def halves(texts: Texts, seed: int) -> tuple[Placebo, ...]:
     """Random halves of the draws of one group against each other: there is nothing to find."""
     draws = texts.values.shape[1]
+    what = "random halves of the texts about one group"
     if draws < 2:
-        return ()
+        return (Placebo(what, 0, 0, TOO_FEW),)
     out = []
     for number, (axis, group) in enumerate((x, g) for x, gs in texts.groups().items() for g in gs):
         values = texts.values[list(texts.of(axis, group).values())]
@@ -206,7 +207,7 @@ def halves(texts: Texts, seed: int) -> tuple[Placebo, ...]:
         known = [value for value in p if value == value]
         what = f"random halves of the texts about {group!r}"
         out.append(Placebo(what, len(known), sum(value <= ALARM for value in known)))
-    return tuple(out)
+    return tuple(out) or (Placebo(what, 0, 0, TOO_FEW),)
 
 
 def shares(texts: Texts, scored: Scored) -> list[dict[str, Any]]:

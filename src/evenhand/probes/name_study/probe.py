@@ -10,7 +10,7 @@ import pyarrow as pa
 from pydantic import Field
 
 from evenhand.errors import SpecError
-from evenhand.probes.base import Asker, Measured, Preview, Probe
+from evenhand.probes.base import Asker, Measured, Placebo, Preview, Probe
 from evenhand.probes.discovery.probe import GROUPS
 from evenhand.probes.name_study.cards import CARDS
 from evenhand.probes.shared.estimates import claim
@@ -22,6 +22,7 @@ from evenhand.stats.multiple import benjamini_hochberg
 from evenhand.words.lexicons import groups as find_groups
 from evenhand.words.lexicons.people import Group
 from evenhand.words.names.embedding import (
+    chance_of_halves,
     name_requests,
     name_vectors,
     on_a_plane,
@@ -104,6 +105,7 @@ class NameStudy(Probe):
             {"contexts": len(texts), "names": len(people), "axes": rows,
              "notes": ["vectors are means over the pieces of the name, read in context"],
              "lexicons": self.lexicons()},
+            (self._placebo(vectors, people, seed),),
         )  # fmt: skip
 
     def _axis(
@@ -152,6 +154,16 @@ class NameStudy(Probe):
                 "p_permuted": row["p_permuted"],
             },
         )
+
+    def _placebo(self, vectors: np.ndarray, people: list[tuple[str, Group]], seed: int) -> Placebo:
+        """Random halves of the largest group's names: there is nothing to tell."""
+        group, size = Counter(g.name for _, g in people).most_common(1)[0]
+        what = f"random halves of the names of {group}"
+        if size < 2 * LEAST:
+            return Placebo(what, 0, 0, f"fewer than {2 * LEAST} names in every group")
+        mine = vectors[[i for i, (_, g) in enumerate(people) if g.name == group]]
+        alarms, tests = chance_of_halves(mine, folds=self.folds, splits=SPLITS, seed=seed)
+        return Placebo(what, tests, alarms)
 
     def _map(self, vectors: np.ndarray, people: list[tuple[str, Group]], seed: int) -> pa.Table:
         base = {"name": [n for n, _ in people], "group": [g.name for _, g in people]}

@@ -19,7 +19,7 @@ from evenhand.corpora.tables import read_table
 from evenhand.errors import DataError
 from evenhand.opening import lines
 from evenhand.probes.base import Placebo
-from evenhand.stats.clustered_means import ClusteredMean, clustered_mean, halves
+from evenhand.stats.clustered_means import LEAST, ClusteredMean, clustered_mean, halves
 from evenhand.stats.correlation import correlate_table
 from evenhand.stats.estimate import NAN, estimate
 from evenhand.stats.permutation import two_sample
@@ -33,8 +33,6 @@ BRACKET = re.compile(r"\[([^\]]*)\]")
 SPLITS = ("dev", "test")
 NORMAL = 1e6
 """Degrees of freedom of a normal distribution, as good as."""
-LEAST = 16
-"""Occupations that can be shuffled in ways enough to tell."""
 
 
 @dataclass(frozen=True)
@@ -263,8 +261,8 @@ def stereotype_placebos(he: npt.ArrayLike, sentences: Sequence[Sentence], seed: 
     h = np.asarray(he, np.float64)
     known = np.isfinite(h)
     jobs = Occupations.of(h[known], [s for s, k in zip(sentences, known) if k])
-    tests, alarms = halves(jobs.means, jobs.units, jobs.leans, seed=seed, splits=200)
-    return Placebo("random halves of the occupations of a stereotype", tests, alarms)
+    found = halves(jobs.means, jobs.units, jobs.leans, seed=seed, splits=200)
+    return Placebo.of("random halves of the occupations of a stereotype", [found])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -334,7 +332,8 @@ def correlation_placebos(
     x, y, _ = _joined(np.asarray(she, np.float64), sentences, shares)
     rng = np.random.default_rng([seed, 11])
     if len(x) < LEAST or np.ptp(x) == 0 or np.ptp(y) == 0:
-        return Placebo("shares of women shuffled among occupations", 0, 0)
+        why = f"fewer than {LEAST} occupations of different shares"
+        return Placebo("shares of women shuffled among occupations", 0, 0, why)
     ranks = [np.argsort(np.argsort(v)).astype(float) for v in (x, y)]
     r = np.asarray([np.corrcoef(ranks[0], rng.permutation(ranks[1]))[0, 1] for _ in range(splits)])
     t = np.arctanh(r) / np.sqrt((1 + r * r / 2) / (len(x) - 3))

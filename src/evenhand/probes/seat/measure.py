@@ -237,9 +237,11 @@ def with_placebos(
     for row, test in zip(rows, tests):
         used = {word.lower() for units in test.units.values() for word in units}
         other = [rows for word, rows in pool.items() if word not in used]
-        if not math.isnan(row.p) and other:
+        if not math.isnan(row.p):
             x, y, a, b = (by_words(test, key, vectors) for key in SETS)
-            found = among_random(x, y, np.stack(other), (len(a), len(b)), row.value, seed=seed)
+            found = among_random(
+                x, y, np.stack(other) if other else x[:0], (a, b), row.value, seed=seed
+            )
             row = replace(row, **vars(found))
         out.append(row)
     return out

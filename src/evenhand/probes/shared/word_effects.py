@@ -95,7 +95,8 @@ class Random:
     """An effect among those of random attribute words.
 
     Attributes:
-        percentile: of 100 random sets, how many have a smaller effect size (without its sign).
+        percentile: of 100 random sets, how many have a smaller effect size (without its sign);
+            NaN where the test's own attribute words were mixed for want of others.
         n_random, random_alarms: random sets, and those with p <= 0.05.
     """
 
@@ -105,32 +106,51 @@ class Random:
 
 
 def among_random(
-    x: Floats, y: Floats, pool: Floats, sizes: tuple[int, int], size: float, *,
+    x: Floats, y: Floats, pool: Floats, sets: tuple[Floats, Floats], size: float, *,
     draws: int = DRAWS, seed: int = 0,
 ) -> Random:  # fmt: skip
     """Where an effect size stands among those of random attribute words, for the same targets.
 
     Args:
         x, y: unit vectors of the target words.
-        pool: those of words that are no part of the test.
-        sizes: how many words the two attribute sets have.
+        pool: those of words that are no part of the test. Where there are too few of them, half of
+            one attribute set with half of the other meets the remaining halves.
+        sets: unit vectors of the two attribute sets.
         size: the effect size found.
     """
-    n, needed = len(x), sum(sizes)
-    if len(pool) < 2 * needed or min(n, len(y), *sizes) < 2 or not draws or math.isnan(size):
+    n, sizes = len(x), [len(part) for part in sets]
+    needed = sum(sizes)
+    if min(n, len(y), *sizes) < 2 or not draws or math.isnan(size):
         return Random()
     rng = np.random.default_rng(seed)
-    picked = np.stack([rng.permutation(len(pool))[:needed] for _ in range(draws)])
+    mixed = len(pool) < 2 * needed
+    if mixed:
+        pool, half = np.concatenate(sets), [k // 2 for k in sizes]
+        orders = [[rng.permutation(k) for k in sizes] for _ in range(draws)]
+        picked = np.stack([
+            np.concatenate([a[: half[0]], sizes[0] + b[: half[1]],
+                            a[half[0] : 2 * half[0]], sizes[0] + b[half[1] : 2 * half[1]]])
+            for a, b in orders
+        ])  # fmt: skip
+        sizes = [sum(half)] * 2
+    else:
+        picked = np.stack([rng.permutation(len(pool))[:needed] for _ in range(draws)])
     cosines = np.moveaxis((np.concatenate([x, y]) @ pool.T)[:, picked], 0, 1)
     found = crossed_contrasts(cosines, n, sizes[0])
+    alarms = sum(e.p <= ALARM for e in found)
+    if mixed:
+        return Random(math.nan, draws, alarms)
     lean = cosines[..., : sizes[0]].mean(axis=2) - cosines[..., sizes[0] :].mean(axis=2)
     made = (lean[:, :n].mean(axis=1) - lean[:, n:].mean(axis=1)) / lean.std(axis=1)
     below = float(np.mean(np.abs(made) < abs(size)))
-    return Random(100 * below, draws, sum(e.p <= ALARM for e in found))
+    return Random(100 * below, draws, alarms)
 
 
 class Placed(Protocol):
     """A measured test that was set among random attribute words."""
+
+    @property
+    def percentile(self) -> float: ...
 
     @property
     def n_random(self) -> int: ...
@@ -141,8 +161,14 @@ class Placed(Protocol):
 
 def placebos(rows: Sequence[Placed]) -> tuple[Placebo, ...]:
     """The random attribute words of all tests as placebos of a run."""
-    tests, alarms = sum(r.n_random for r in rows), sum(r.random_alarms for r in rows)
-    return (Placebo("random attribute words", tests, alarms),) if tests else ()
+    out = []
+    for what, mixed in (("random attribute words", False), ("attribute words of both sets", True)):
+        kept = [r for r in rows if math.isnan(r.percentile) is mixed]
+        tests, alarms = sum(r.n_random for r in kept), sum(r.random_alarms for r in kept)
+        if tests:
+            out.append(Placebo(what, tests, alarms))
+    none = Placebo("random attribute words", 0, 0, "no test has a verdict over words")
+    return tuple(out) or (none,)
 
 
 def said(found: Estimate, test: str, what: str, labels: Sequence[str]) -> dict[str, str]:

@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from evenhand.probes.base import Placebo
+from evenhand.probes.base import TOO_FEW, Placebo
 from evenhand.probes.underspecified.cells import Cells
 from evenhand.stats.estimate import Estimate
 from evenhand.stats.mixed import Design, Factor
@@ -234,9 +234,14 @@ def _lacking(table: PairTable) -> str:
 
 
 def placebos(names: Cells, links: Links, seed: int) -> tuple[Placebo, ...]:
-    """Random halves of either group's names; none without groups."""
+    """Random halves of either group's names; without groups, of the partners of a term."""
     if names.group_of_term is None:
-        return ()
+        columns = len(names.attributes)
+        terms = np.random.default_rng([seed, 5]).permutation(len(names.terms))[:SPLITS].tolist()
+        each = -(-SPLITS // max(1, len(terms)))
+        found = [halves(term_pairs(links, t, columns), "", seed, each) for t in terms]
+        counted = ((f.tests, f.alarms) for f in found)
+        return (Placebo.of("random halves of the partners of a term", counted),)
     table = group_pairs(links, names.group_of_term, len(names.attributes))
     other = PairTable(-table.leans, table.two, table.one, table.cells)
     sides = zip(names.groups[:2], (table, other))
@@ -252,7 +257,7 @@ def halves(table: PairTable, what: str, seed: int, splits: int = SPLITS) -> Plac
     rng = np.random.default_rng([seed, 7])
     names = np.unique(table.one)
     if len(names) < 4 or table.leans.shape[1] < 2:
-        return Placebo(what, 0, 0)
+        return Placebo(what, 0, 0, TOO_FEW)
     tests = alarms = 0
     values = table.contrasts
     for _ in range(splits):

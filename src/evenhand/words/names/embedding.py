@@ -18,6 +18,7 @@ from evenhand.stats.estimate import Estimate, estimate
 
 Ask = Callable[[Requests | LazyRequests, str], Scores]
 SLOT = "{name}"
+TIE = 1e-12
 
 
 def name_requests(names: Sequence[str], contexts: Sequence[str]) -> Embed:
@@ -53,9 +54,9 @@ def predict_groups(
     """Cross-validated accuracy of a logistic regression, against permuted groups.
 
     Each name is predicted once, by a model that has not seen it; folds keep the groups' shares,
-    features are standardised on the training part. The null does the same with permuted groups. Its
-    spread, or that of so many independent names if larger, is the standard error; interval and p
-    are those of t, so that they agree and p may be smaller than one in so many permutations.
+    features are standardised on the training part. The null does the same with permuted groups; its
+    spread gives the standard error (`beside_chance`). Interval and p are those of t, so that they
+    agree and p may be smaller than one in so many permutations.
     `p_permuted` = (1 + number of permuted accuracies at least as large) / (1 + permutations).
 
     >>> x = np.array([[0.0], [0.1], [0.2], [0.3], [5.0], [5.1], [5.2], [5.3]])
@@ -102,14 +103,45 @@ def beside_chance(observed: float, null: np.ndarray, names: int) -> Estimate:
     """An accuracy against those of permuted groups, whose mean is what chance gives.
 
     The permuted mean is itself unsure, so the spread s of B permutations counts as s sqrt(1 + 1/B).
+    Accuracies of few names are coarse and skewed: where permuted groups come as far off, the error
+    is at least so large that p is their share.
 
     >>> round(beside_chance(0.9, np.array([0.4, 0.5, 0.6, 0.45, 0.55]), 40).p, 4)
     0.0099
+    >>> round(beside_chance(0.7, np.array([0.7, *[0.5] * 18, 0.3]), 40).p, 4)
+    0.1429
     """
+    from scipy.special import stdtrit
+
     spread = float(null.std(ddof=1)) * np.sqrt(1 + 1 / len(null))
     alone = np.sqrt(observed * (1 - observed) / names)
     chance = float(null.mean())
-    return estimate(observed, max(spread, alone), len(null) - 1, units=names, ideal=chance)
+    off = abs(observed - chance)
+    as_far = int((np.abs(null - chance) >= off - TIE).sum())
+    share = (1 + as_far) / (1 + len(null))
+    freedom = len(null) - 1
+    ranked = off / float(stdtrit(freedom, 1 - share / 2)) if as_far and share < 1 else 0.0
+    error = max(spread, alone, ranked)
+    return estimate(observed, error, freedom, units=names, ideal=chance)
+
+
+def chance_of_halves(
+    vectors: np.ndarray, *, folds: int, splits: int, seed: int
+) -> tuple[int, int]:  # fmt: skip
+    """How many random halves of one group's names were told apart, of how many: a placebo.
+
+    Each split is a permutation of the others, so all of them together are each one's chance.
+    """
+    rng = np.random.default_rng([seed, 7])
+    half = np.arange(len(vectors)) < len(vectors) // 2
+    parts = min(folds, len(vectors) // 2)
+    with _one_thread():
+        found = np.asarray([
+            _out_of_fold(vectors, rng.permutation(half), parts, rng)[0].mean()
+            for _ in range(splits)
+        ])  # fmt: skip
+    p = [beside_chance(a, np.delete(found, i), len(half)).p for i, a in enumerate(found)]
+    return sum(value <= 0.05 for value in p), sum(value == value for value in p)
 
 
 def _one_thread() -> Any:
