@@ -21,11 +21,11 @@ $(VENV)/.python:
 	@touch $@
 
 $(VENV)/.use: $(VENV)/.python pyproject.toml constraints.txt
-	$(PIP) -e '.[hf]'
+	$(PIP) -e '.[hf,endpoint]'
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/.use
-	$(PIP) -e '.[hf,report,web,sentiment,train,dev]'
+	$(PIP) -e '.[hf,report,web,sentiment,train,endpoint,dev]'
 	@touch $@
 
 audit: $(VENV)/.use

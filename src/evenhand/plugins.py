@@ -61,6 +61,7 @@ BUILT_IN: dict[str, dict[str, str]] = {
         "classifier": "evenhand.models.adapters.encoders:ClassifierModel",
         "encoder": "evenhand.models.adapters.encoders:EncoderModel",
         "vectors": "evenhand.models.adapters.vectors:VectorModel",
+        "endpoint": "evenhand.models.endpoints.model:EndpointModel",
     },
     SUITES: {},
     LEXICONS: {},

@@ -13,6 +13,7 @@ from evenhand.audit.marking import marked
 from evenhand.audit.suites import Entry, Suite, parse_suite
 from evenhand.audit.verdicts import PlaceboRate, decided, placebo_rate
 from evenhand.errors import RunError, SpecError
+from evenhand.models.endpoints.address import is_address, safe
 from evenhand.models.loading.resolver import DEFAULT_MODEL, resolve
 from evenhand.models.protocol import LoadOptions, Model, with_options
 from evenhand.runner.ask import Ask
@@ -144,6 +145,7 @@ class Audit:
             "attempts": 1, "started": now(), "environment": environment(), "timings": {},
             **({"scores": place_of(self.store, self.folder)} if self.store else {}),
             **({"object": True} if self._object else {}),
+            **({"limits": self.options.limits()} if self.options.limits() else {}),
         }  # fmt: skip
 
     def _again(self, facts: dict[str, Any]) -> dict[str, Any]:
@@ -270,7 +272,10 @@ class Audit:
 
     def _load_as(self, spec: str, kind: str | None) -> Model:
         if spec not in self.loaded:
-            self.loaded[spec] = resolve(spec, kind=kind, options=self.options)
+            options = self.options
+            if is_address(spec):  # what was paid for in this folder is not paid again
+                options = replace(options, calls=self.folder)
+            self.loaded[spec] = resolve(spec, kind=kind, options=options)
         return self.loaded[spec]
 
 
@@ -342,6 +347,7 @@ def plan_audit(
 ) -> Audit:
     """An audit before it is run: the suite chosen, the folder named, nothing loaded."""
     place = None if store is None else settled(store)
+    model = safe(model) if isinstance(model, str) else model
     chosen = choose_suite(model, suite, options.get("kind"))
     name = model if isinstance(model, str) else model.name
     loaded = {} if isinstance(model, str) else {name: model}
@@ -350,9 +356,10 @@ def plan_audit(
 
 
 def resume(
-    folder: Path, *, progress: Progress | None = None, executor: Executor | None = None
+    folder: Path, *, progress: Progress | None = None, executor: Executor | None = None, **how: Any
 ) -> Run:
-    """Resume an audit; what it was asked is in its run.json."""
+    """Resume an audit; what it was asked is in its run.json. `how`: other limits of speed and
+    spending than at first (`LoadOptions.limits`)."""
     run = Run.open(folder)
     work = run.facts["work"]
     if run.facts.get("object"):
@@ -366,7 +373,7 @@ def resume(
         dtype=work.get("dtype"),
         device="cpu" if places == {"cpu"} else None,
         compile=bool(work.get("compile")),
-        **work.get("options", {}),
+        **{**work.get("options", {}), **run.facts.get("limits", {}), **how},
     )
     return audit(
         work["model"], suite, out=folder, seed=int(work["seed"]), kind=work.get("as"),

@@ -30,6 +30,8 @@ def models() -> Rows:
         "FILE.gguf": "a causal model in GGUF form",
         "VECTORS": "word vectors: GloVe, word2vec or fastText text or binary",
         "ORG/NAME": "a model of the Hub, or of its local cache",
+        "http://HOST:PORT/v1": "a model behind an address (--model NAME)",
+        "openai:NAME": "a model of OpenAI, or of --base-url",
     }
     return rows + [
         {"name": k, "kind": "read from it", "what": v, "licence": "its own", "ready": "-"}

@@ -72,11 +72,12 @@ class AuditKind(RunKind):
         return out
 
     def resume(
-        self, folder: Path, *, progress: Progress | None = None, executor: Executor | None = None
-    ) -> Run:
+        self, folder: Path, *, progress: Progress | None = None, executor: Executor | None = None,
+        **how: Any,
+    ) -> Run:  # fmt: skip
         from evenhand.audit.auditing import resume
 
-        return resume(folder, progress=progress, executor=executor)
+        return resume(folder, progress=progress, executor=executor, **how)
 
     def mark(self, facts: Mapping[str, Any], findings: Sequence[Finding]) -> list[Finding]:
         audited = audited_name(facts)

@@ -14,13 +14,14 @@ from evenhand.audit.choosing import require_fit
 from evenhand.audit.suites import Entry, Suite
 from evenhand.errors import SpecError
 from evenhand.models.loading.resolver import DEFAULT_MODEL
-from evenhand.models.protocol import LoadOptions, Model
+from evenhand.models.protocol import Expected, LoadOptions, Model
 from evenhand.probes.base import Preview
 from evenhand.requests import LazyRequests, Requests
 from evenhand.runner.plan import distinct_rows
 
 COUNTED_ROWS = 200_000
 UNITS = {"s": 1, "m": 60, "h": 3600}
+SAMPLED_ROWS = 2_000
 SPARE = 0.8  # of a budget is given to the model; the rest is for loading and statistics
 
 
@@ -47,6 +48,7 @@ class Forecast:
         memory_mib: the most memory that the run will have.
         example: one question.
         notes: what was sampled or cannot be foreseen.
+        told: calls, tokens and price, where a model behind an address says them.
     """
 
     probe: str
@@ -61,9 +63,13 @@ class Forecast:
     memory_mib: int
     example: str
     notes: tuple[str, ...] = ()
+    told: Expected | None = None
 
     def as_dict(self) -> dict[str, Any]:
-        return {**self.__dict__, "notes": list(self.notes)}
+        told = self.told
+        paid = {} if told is None else {"calls": told.calls, "cost": told.cost}
+        kept = {k: v for k, v in self.__dict__.items() if k != "told"}
+        return {**kept, **paid, "notes": list(self.notes)}
 
 
 def check(
@@ -113,6 +119,8 @@ def _expected(entry: Entry, model: Model, seed: int, load_s: float) -> Forecast:
     notes = tuple(preview.notes)
     if rest is None:
         notes += ("the time is the model's; statistics depend on the scores",)
+    if cost.told is not None:
+        notes = (str(cost.told), *notes)
     total = cost.time + (rest or Clock())
     return Forecast(
         probe=entry.label,
@@ -127,7 +135,40 @@ def _expected(entry: Entry, model: Model, seed: int, load_s: float) -> Forecast:
         memory_mib=peak_mib() + held_mib(preview.requests),
         example=preview.example,
         notes=notes,
+        told=cost.told,
     )
+
+
+def announced(job: Audit) -> Iterator[str]:
+    """What is found out about a model behind an address before anything is paid for, and the
+    forecast; nothing for other models.
+
+    Raises:
+        SpecError: the forecast is above the limit.
+    """
+    seen = job.audited.introduction()
+    if seen is None:
+        return
+    title, rows = seen
+    yield title
+    widths = {name: max(len(name), *(len(r[name]) for r in rows)) for name in rows[0]}
+    for row in [{name: name for name in widths}, *rows]:
+        yield "  " + "  ".join(f"{row[name]:<{width}}" for name, width in widths.items()).rstrip()
+    total = Expected(0, 0, 0, 0.0, 0.0)
+    for entry in job.suite.entries:
+        model = job.model_for(entry)
+        if set(entry.probe.needs) & model.answers:
+            preview = entry.probe.preview(model.answers, job.seed)
+            part = sample_rows(preview.requests, 0, min(len(preview.requests), SAMPLED_ROWS))
+            told = model.expected(part, distinct_count(preview))
+            total = total + told if told else total
+    yield f"  to be asked: {total}"
+    limit = job.options.max_cost
+    if limit is not None and total.cost is not None and total.cost > limit:
+        raise SpecError(
+            f"--max-cost {limit:g}: the run would cost about {total.cost:.4g} ({total.calls:,} "
+            f"calls). Raise the limit, or ask less with: --budget 5m, or --suite FILE"
+        )
 
 
 def distinct_count(preview: Preview) -> int:

@@ -37,7 +37,7 @@ def _known(kind: Any, help: str, *names: str, **limits: Any) -> Any:
 OPTIONS: dict[str, tuple[Any, Any]] = {
     "model": (
         Annotated[str, typer.Argument(
-            help="Alias, folder, .gguf or vector file, or Hub id (evenhand ls models)."
+            help="Alias, folder, file, Hub id or http://HOST/v1 (evenhand ls models)."
         )],
         "smollm2-135m",
     ),
@@ -68,11 +68,27 @@ OPTIONS: dict[str, tuple[Any, Any]] = {
     "store": (_known(
         str | None, "Keep score shards at this URL, e.g. s3://bucket/prefix; default: the run."
     ), None),
+    "named": (_known(str | None, "Address: the model's name on that server.", "--model"), None),
+    "base_url": (_known(str | None, "openai:NAME: the address of another server."), None),
+    "rung": (_known(
+        int | None, "Address: ask this way; default: the best that is sound.", min=1, max=5
+    ), None),
+    "concurrency": (_known(
+        int | None, "Address: calls at once; default: adapts to the server.", min=1
+    ), None),
+    "price_in": (_known(float | None, "Address: price of a million tokens in.", min=0), None),
+    "price_out": (_known(float | None, "Address: price of a million tokens out.", min=0), None),
+    "max_cost": (_known(
+        float | None, "Address: stop before more is spent (needs prices).", min=0
+    ), None),
     "json": (Json, None),
 }  # fmt: skip
 """Every option of a command that asks a model, with its default."""
 PLACES = ("devices", "executor", "address", "workers")
-LOADING = ("dtype", "device", "compiled")
+LIMITS = ("concurrency", "price_in", "price_out", "max_cost")
+LOADING = ("dtype", "device", "compiled", "named", "base_url", "rung", *LIMITS)
+FIELDS = {"compiled": "compile", "named": "model"}
+"""Options whose fields of `LoadOptions` are called otherwise."""
 PROBE: dict[str, tuple[Any, Any]] = {
     "name": (Annotated[str, typer.Argument(help="Which probe (evenhand ls probes).")], ...),
     "model": OPTIONS["model"],
@@ -130,9 +146,10 @@ def resume(run: Path, *, json: str | None, **where: Any) -> None:
     """Resume a run that was interrupted or killed. Finished work is not repeated."""
     from evenhand.runs.kinds import resume as do_the_rest
 
+    limits = {n: v for n in LIMITS if (v := where.pop(n)) is not None}
     place = make_executor(**where)
     with interruptible(run), output.RichProgress() as progress:
-        finished = do_the_rest(run, progress=progress, executor=place)
+        finished = do_the_rest(run, progress=progress, executor=place, **limits)
     output.give(finished, json)
 
 
@@ -141,10 +158,14 @@ def check(model: str, suite: str | None, *, json: str | None, **given: Any) -> N
 
     Time and memory come from a few questions of each probe, asked of the model for some seconds.
     """
-    from evenhand.audit.planning import check as look_ahead
+    from evenhand.audit.auditing import plan_audit
+    from evenhand.audit.planning import forecast
 
-    options = _loading(given)
-    rows = [r.as_dict() for r in look_ahead(model, suite, options=options, **given)]
+    job = plan_audit(model, suite, options=_loading(given), **given)
+    rows = [r.as_dict() for r in forecast(job)]
+    seen = job.audited.introduction()
+    if seen and json is None:
+        output.print_table(seen[1], seen[0])
     if output.write_json({"probes": rows}, json):
         return
     short = {"cpu_seconds": "cpu s", "seconds": "s", "load_s": "load s", "memory_mib": "MiB"}
@@ -160,7 +181,7 @@ def check(model: str, suite: str | None, *, json: str | None, **given: Any) -> N
 RUN = Annotated[Path, typer.Argument(help="The folder of an audit or a study.")]
 _command(audit, OPTIONS)
 _command(probe, {**PROBE, **{n: known for n, known in OPTIONS.items() if n != "suite"}})
-_command(resume, {"run": (RUN, ...), **{n: OPTIONS[n] for n in (*PLACES, "json")}})
+_command(resume, {"run": (RUN, ...), **{n: OPTIONS[n] for n in (*PLACES, *LIMITS, "json")}})
 _command(check, {n: OPTIONS[n] for n in ("model", "suite", "seed", "kind", *LOADING, "json")})
 
 
@@ -221,19 +242,21 @@ def _loading(given: dict[str, Any]) -> LoadOptions:
     """How to load the model; these options are taken out of those given."""
     from evenhand.models.protocol import LoadOptions
 
-    dtype, device, compiled = (given.pop(name) for name in LOADING)
-    return LoadOptions(dtype=dtype, device=device, compile=compiled)
+    chosen = {FIELDS.get(name, name): given.pop(name) for name in LOADING}
+    return LoadOptions(**{name: value for name, value in chosen.items() if value is not None})
 
 
 def _run(job: Audit, budget: str | None, json: str | None) -> None:
     """Run an audit with a banner, progress and the way to resume it; give its result."""
     from evenhand import __version__
-    from evenhand.audit.planning import fit_to_budget, seconds
+    from evenhand.audit.planning import announced, fit_to_budget, seconds
 
     screen = output.console(stderr=True)
     if budget is not None:
         for note in fit_to_budget(job, seconds(budget)):
             screen.print(f"  budget {budget}: {note}", markup=False)
+    for line in announced(job):
+        screen.print(line, markup=False, soft_wrap=True)
     banner = f"evenhand {__version__}  {job.model}  suite {job.suite.name}  seed {job.seed}"
     with interruptible(lambda: job.folder), output.RichProgress(banner) as progress:
         job.progress = progress

@@ -17,6 +17,7 @@ from evenhand.requests import Column, Requests
 
 Chat = Literal["auto", "on", "off"]
 Way = Literal["continuation", "letters", "answers"]
+LIMITS = ("concurrency", "price_in", "price_out", "max_cost")
 
 
 @dataclass(frozen=True)
@@ -28,6 +29,11 @@ class LoadOptions:
         system: the system prompt of every conversation; "" for none of ours.
         way: how a language model says which of several options it takes: by the likelihood of
             each as its answer, of the letter it is listed under, or by sampled whole answers.
+        model, base_url: of a model behind an address: its name there, and where openai:NAME is.
+        rung: ask a model behind an address this way (1 to 5), not the best that it supports.
+        concurrency: at most so many calls at once; None adapts to what the server bears.
+        price_in, price_out, max_cost: prices per million tokens, and what may be spent.
+        calls: a run folder whose finished calls are not to be paid again.
     """
 
     dtype: str | None = None
@@ -39,6 +45,14 @@ class LoadOptions:
     chat: Chat = "auto"
     system: str = ""
     way: Way = "continuation"
+    model: str = ""
+    base_url: str = ""
+    rung: int | None = None
+    concurrency: int | None = None
+    price_in: float | None = None
+    price_out: float | None = None
+    max_cost: float | None = None
+    calls: Path | None = None
 
     def __post_init__(self) -> None:
         for name, known in (("chat", Chat), ("way", Way)):
@@ -56,8 +70,13 @@ class LoadOptions:
         return {
             f.name: getattr(self, f.name)
             for f in fields(self)
-            if f.name not in ("device", "token_budget") and getattr(self, f.name) != f.default
+            if f.name not in (*LIMITS, "calls", "device", "token_budget")
+            and getattr(self, f.name) != f.default
         }
+
+    def limits(self) -> dict[str, Any]:
+        """What was chosen of speed and spending, which changes no score."""
+        return {n: getattr(self, n) for n in LIMITS if getattr(self, n) is not None}
 
 
 def with_options(options: LoadOptions | None, how: Mapping[str, Any]) -> LoadOptions:
@@ -70,6 +89,35 @@ def with_options(options: LoadOptions | None, how: Mapping[str, Any]) -> LoadOpt
         if name not in LoadOptions.__dataclass_fields__:
             raise SpecError(unknown("option", name, LoadOptions.__dataclass_fields__))
     return replace(options or LoadOptions(), **how)
+
+
+@dataclass(frozen=True)
+class Expected:
+    """What asking will take of a model that says so itself, because every call may be paid.
+
+    `cost` is None where prices are not known.
+    """
+
+    calls: int
+    tokens_in: int
+    tokens_out: int
+    seconds: float
+    cost: float | None = None
+
+    def __add__(self, other: Expected) -> Expected:
+        cost = None if None in (self.cost, other.cost) else (self.cost or 0) + (other.cost or 0)
+        return Expected(
+            self.calls + other.calls, self.tokens_in + other.tokens_in,
+            self.tokens_out + other.tokens_out, self.seconds + other.seconds, cost,
+        )  # fmt: skip
+
+    def __str__(self) -> str:
+        price = "unknown cost (give --price-in and --price-out per million tokens)"
+        price = price if self.cost is None else f"cost {self.cost:.4g}"
+        return (
+            f"about {self.calls:,} calls, {self.tokens_in:,} tokens in, {self.tokens_out:,} out, "
+            f"{self.seconds:,.0f} s, {price}"
+        )
 
 
 @dataclass(frozen=True)
@@ -168,6 +216,20 @@ class Model:
     def threads(self) -> int:
         """How many threads it computes with (0: it does not matter)."""
         return 0
+
+    def keep_below(self, folder: Path) -> None:
+        """A run folder where finished calls may be kept until their shard is stored."""
+
+    def stored(self, requests: Requests) -> None:
+        """The answers to these requests are stored."""
+
+    def expected(self, requests: Requests, distinct: int) -> Expected | None:
+        """What so many distinct rows like these will take; None: try it out and see."""
+        return None
+
+    def introduction(self) -> tuple[str, list[dict[str, Any]]] | None:
+        """A line and a table about what was found out before anything is asked."""
+        return None
 
     def release(self) -> None:
         """Give cached memory back to the device before it is asked again."""

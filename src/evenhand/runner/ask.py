@@ -66,6 +66,8 @@ class Ask:
         place = store or (folder / "scores" if folder else None)
         self.store = ShardStore(place, attempt) if place else None
         self._requests = folder / "requests" if folder else None
+        if folder:
+            model.keep_below(folder)
         self._shard_rows = shard_rows
         self._helpers = dict(helpers or {})
         self._executor = executor or LocalExecutor()

@@ -73,6 +73,7 @@ class Job:
         if self.store:
             write_requests(self.requests_folder, key, requests)
             self.store.write(key, columns, type(requests))
+        self.model.stored(requests)
         self.counts.shards_scored += 1
         return columns
 

@@ -68,8 +68,9 @@ class RunKind:
         }
 
     def resume(
-        self, folder: Path, *, progress: Progress | None = None, executor: Executor | None = None
-    ) -> Run:
+        self, folder: Path, *, progress: Progress | None = None, executor: Executor | None = None,
+        **how: Any,
+    ) -> Run:  # fmt: skip
         """Do what is left of a run that was interrupted."""
         raise RunError(
             f"{folder}: a run of kind {self.name!r} cannot be resumed. Give the command that made "
@@ -100,16 +101,18 @@ def _made(name: str) -> RunKind:
 
 
 def resume(
-    folder: str | Path, *, progress: Progress | None = None, executor: Executor | None = None
-) -> Run:
+    folder: str | Path, *, progress: Progress | None = None, executor: Executor | None = None,
+    **how: Any,
+) -> Run:  # fmt: skip
     """Resume a run that was interrupted or killed; finished work is not repeated.
 
     Args:
         folder: the run folder, of an audit or a study.
         progress: told how far the work is.
         executor: where the work is done, e.g. `RayExecutor`; this process by default.
+        how: of an audit: other limits of speed and spending, e.g. max_cost=2.0.
     """
     from evenhand.runs.record import Run
 
     run = Run.open(folder)
-    return kind_of(run.facts).resume(run.folder, progress=progress, executor=executor)
+    return kind_of(run.facts).resume(run.folder, progress=progress, executor=executor, **how)

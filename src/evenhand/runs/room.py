@@ -24,7 +24,7 @@ from evenhand.runs.facts import NAME
 HIDDEN = {"Thumbs.db", "desktop.ini"}
 """What systems put into folders without a dot in front."""
 SCORES = {"scores", "requests"}
-OURS = SCORES | {"probes", "exports", "findings.json", "findings.parquet", "report.html"}
+OURS = SCORES | {"calls", "probes", "exports", "findings.json", "findings.parquet", "report.html"}
 
 
 def default_folder(model: str, suite: str) -> Path:

@@ -65,8 +65,9 @@ class StudyKind(RunKind):
         return shlex.join(["evenhand", "study", "study.toml", *data]), tables_toml(work["recipe"])
 
     def resume(
-        self, folder: Path, *, progress: Progress | None = None, executor: Executor | None = None
-    ) -> Run:
+        self, folder: Path, *, progress: Progress | None = None, executor: Executor | None = None,
+        **how: Any,
+    ) -> Run:  # fmt: skip
         from evenhand.study.running import resume
 
         return resume(folder, progress=progress, executor=executor)

@@ -20,6 +20,7 @@ from typing import Any
 
 from evenhand import plugins
 from evenhand.errors import ModelError, need, unknown
+from evenhand.models.endpoints.address import is_address, safe
 from evenhand.models.loading.fetch import PACKAGES, fetch
 from evenhand.models.loading.saved import FACTS, is_mitigation, read_facts
 from evenhand.models.protocol import LoadOptions, Model, ModelRecipe, with_options
@@ -39,7 +40,7 @@ def resolve(
     """Find and load a model.
 
     Args:
-        spec: an alias, folder, file or Hub id.
+        spec: an alias, folder, file, Hub id, or the address of a server.
         kind: instead of the one that is read off the checkpoint.
         options: how to load it.
         above: saved mitigations that led to this model, which may not be among them again.
@@ -52,7 +53,7 @@ def resolve(
     """
     if kind is not None:
         adapter(kind)
-    options = with_options(options, how)
+    options, spec = with_options(options, how), safe(spec)
     model = _resolve(spec, kind, options, above)
     known = Path(spec).expanduser().exists() and spec not in PACKAGES
     place = str(Path(spec).expanduser().resolve()) if known else spec
@@ -87,6 +88,8 @@ def adapters() -> dict[str, type[Model]]:
 def _resolve(
     spec: str, kind: str | None, options: LoadOptions | None, above: tuple[Path, ...]
 ) -> Model:
+    if is_address(spec):
+        return adapter("endpoint").load(spec, spec, options)
     name, source = _locate(spec)
     path = Path(source)
     if path.is_dir() and is_mitigation(path):
@@ -125,11 +128,6 @@ def _locate(spec: str) -> tuple[str, str]:
     path = Path(spec).expanduser()
     if path.exists():
         return path.resolve().name, str(path.resolve())
-    if spec.startswith(("http://", "https://")):
-        raise ModelError(
-            f"{spec!r} is an address; models behind an address are not asked yet. Score its "
-            f"outputs with: evenhand measure --help"
-        )
     if spec.startswith((".", "/", "~")) or path.suffix in {".gguf", ".txt", ".vec", ".bin"}:
         raise ModelError(f"{spec!r}: no such file or folder. List known models: evenhand ls models")
     if not _HUB_ID.fullmatch(spec):
@@ -145,6 +143,8 @@ def kind_of_spec(spec: str) -> str:
     """
     if spec in PACKAGES:
         return PACKAGES[spec].kind
+    if is_address(spec):
+        return "endpoint"
     name, source = _locate(spec)
     if is_mitigation(Path(source)):
         return str(read_facts(Path(source))["model"].get("kind", "causal"))

@@ -1,0 +1,1 @@
+"""The ways to learn which option a model behind an address takes, best first."""
