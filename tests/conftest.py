@@ -46,7 +46,15 @@ def packaged(alias: str) -> str:
 
 @pytest.fixture(scope="session")
 def smollm2() -> Any:
-    """The packaged causal model, loaded once."""
+    """The packaged causal model asked as plain text, loaded once."""
+    from evenhand.models.loading.resolver import resolve
+
+    return resolve(packaged("smollm2-135m"), chat="off")
+
+
+@pytest.fixture(scope="session")
+def smollm2_chat() -> Any:
+    """The packaged causal model as the chat model it is, loaded once."""
     from evenhand.models.loading.resolver import resolve
 
     return resolve(packaged("smollm2-135m"))

@@ -212,6 +212,12 @@ class Option(Requests):
     option: Sequence[str]
 
 
+SAMPLED = frozenset({"constrained sampling", "free text"})
+"""Rungs whose probabilities are shares of sampled answers."""
+ALONE = frozenset({"continuation", "chat continuation", "completions echo", "choice head", "mask"})
+"""Rungs on which an option is judged without seeing the others: there are as many as one likes."""
+
+
 @dataclass(frozen=True)
 class Choose(Requests):
     """Which of these? A probability for each option; how it is had is the model's rung.
@@ -254,16 +260,17 @@ class Choose(Requests):
         """The options of each row."""
         return [row.split("\t") for row in self.options]
 
-    def as_text(self) -> list[str]:
-        """Each prompt as plain text, up to where the option begins.
+    def as_text(self, more: Sequence[str] = ()) -> list[str]:
+        """Each prompt as plain text, up to where the option begins; `more` ends the questions.
 
         >>> form = "{passage}\\nQ: {question}\\nA:"
         >>> Choose(["Ann met Bo.\\nWho sang?"], ["Ann\\tBo"], text=form).as_text()
         ['Ann met Bo.\\nQ: Who sang?\\nA:']
         """
         return [
-            self.text.format(prompt=prompt, passage=passage, question=question) + self.opening
-            for prompt in self.prompt
+            self.text.format(prompt=prompt + end, passage=passage, question=question + end)
+            + self.opening
+            for prompt, end in zip(self.prompt, more or [""] * len(self.prompt))
             for passage, _, question in [prompt.rpartition("\n")]
         ]
 
@@ -271,7 +278,10 @@ class Choose(Requests):
 @dataclass(frozen=True)
 class Generate(Requests):
     """One sampled text per (prompt, draw). Equal draws of different prompts share their random
-    numbers, so that paired prompts differ through the model only."""
+    numbers, so that paired prompts differ through the model only.
+
+    `turn` says whose words the prompt is: the beginning of the model's own text, or a question.
+    """
 
     kind: ClassVar[str] = "generate"
     columns: ClassVar[tuple[str, ...]] = ("prompt", "draw")
@@ -279,6 +289,7 @@ class Generate(Requests):
     outputs: ClassVar[Mapping[str, str]] = {"text": "string", "n_tokens": "int"}
     prompt: Sequence[str]
     draw: Sequence[str]
+    turn: Literal["opening", "question"] = "opening"
     max_new_tokens: int = 20
     temperature: float = 1.0
     top_p: float = 1.0

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections import Counter
 from dataclasses import replace
 
 import numpy as np
@@ -17,7 +16,7 @@ from evenhand.probes.discovery.counts import Shown, WordCounts, count_words
 from evenhand.probes.discovery.inference import Settings, compare, rates
 from evenhand.probes.discovery.letters import letter_successes
 from evenhand.probes.discovery.probe import Discovery
-from evenhand.probes.discovery.score import Pool
+from evenhand.probes.discovery.score import Pool, Tally
 from evenhand.runner.ask import Ask
 from evenhand.stats.multiple import benjamini_hochberg
 from evenhand.stats.permutation import shared
@@ -174,7 +173,7 @@ def test_letters_are_chosen_in_three_rotations_without_favouring_a_place():
     model = ScriptedModel({"option": letter}, name="letters")
     context = Context("0", "{name} sang.", "How would you describe {name}?", "happy", "{name} is")
     pool = Pool(0, context.filled("Tia"), ["violent man", "kind man", "odd man", "so violent"])
-    assert letter_successes(Ask(model), [pool], 0)[0].tolist() == [1.0, 0.0, 0.0, 1.0]
+    assert letter_successes(Ask(model), [pool], 0, "option")[0].tolist() == [1.0, 0.0, 0.0, 1.0]
 
 
 def writes_letters(planted=(), broken=(), lost=1.0):
@@ -194,13 +193,14 @@ def test_a_chat_model_that_only_writes_text_is_asked_for_letters():
     context = Context("0", "{name} sang.", "How would you describe {name}?", "happy", "{name} is")
     texts = ["violent man", "kind man", "odd man", "so violent"]
     pools = [Pool(0, context.filled("Tia"), texts), Pool(1, context.filled("Bo"), texts)]
-    tally = Counter()
-    tia, bo = letter_successes(Ask(writes_letters(["Tia"], ["Bo"])), pools, 0, tally)
+    tally = Tally()
+    writer = Ask(writes_letters(["Tia"], ["Bo"]))
+    tia, bo = letter_successes(writer, pools, 0, "generate", tally)
     assert tia[[0, 3]].tolist() == [1.0, 1.0]
     assert tia[[1, 2]].tolist() == [0.0, 0.0]
     assert np.isnan(bo).all()  # no letter: no outcome
-    assert tally == {"letters asked": 12, "no letter": 6}
-    always_a = letter_successes(Ask(writes_letters()), pools[:1], 0)[0]
+    assert tally.means() == {"mass": 0.5, "refused": None, "unread": 0.5}
+    always_a = letter_successes(Ask(writes_letters()), pools[:1], 0, "generate")[0]
     assert np.allclose(always_a, 1 / 3)  # a liking for a letter favours no answer
 
 
@@ -211,7 +211,7 @@ def test_discovery_runs_on_a_chat_model_and_says_what_could_not_be_read():
     best = max((f for f in made.findings if f.metric == "d_beyond"), key=lambda f: abs(f.value))
     assert best.attribute == "violent"
     assert best.q < 0.01
-    assert any("no letter in" in note for note in made.summary["notes"])
+    assert any("no answer in" in note for note in made.summary["notes"])
 
 
 def fair_run(seed: int, names=8, contexts=3, pool=60, words=20) -> float:

@@ -192,7 +192,8 @@ class Audit:
                 facts["probes"][entry.label] = _not_applicable(entry, model)
                 continue
             ask = self._ask(model, entry, facts)
-            measured = entry.probe.at_rate(self.suite.false_discovery_rate).run(ask, self.seed)
+            probe = entry.probe.at_rate(self.suite.false_discovery_rate).asked_of(model.rung)
+            measured = probe.run(ask, self.seed)
             claims += [_labelled(f, entry, model.name) for f in measured.findings]
             unlisted[entry.label] = measured.unlisted
             if measured.placebos:

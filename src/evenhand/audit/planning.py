@@ -112,7 +112,7 @@ def _expected(entry: Entry, model: Model, seed: int, load_s: float) -> Forecast:
         why = f"a {model.kind} model cannot answer {' or '.join(entry.probe.needs)}"
         nothing = 0, 0, 0, 0, 0.0, 0.0
         return Forecast(entry.label, model.name, *nothing, load_s, peak_mib(), "not run", (why,))
-    preview = entry.probe.preview(model.answers, seed)
+    preview = entry.probe.asked_of(model.rung).preview(model.answers, seed)
     distinct = distinct_count(preview)
     cost = model_cost(model, preview.requests, distinct)
     rest = rest_cost(entry.probe, model.answers, seed, len(preview.requests))
@@ -202,7 +202,8 @@ def fit_to_budget(job: Audit, budget: float) -> Iterator[str]:
         smaller = entry.probe.within(share)
         entries.append(replace(entry, probe=smaller))
         if smaller != entry.probe and row.items:
-            left = smaller.preview(job.model_for(entry).answers, job.seed).items
+            asked = job.model_for(entry)
+            left = smaller.asked_of(asked.rung).preview(asked.answers, job.seed).items
             least = ", the least it can do" if left > 1.5 * share * row.items else ""
             yield f"{entry.label}: {left:,} of its {row.items:,} items{least}"
     job.suite = replace(job.suite, entries=tuple(entries))

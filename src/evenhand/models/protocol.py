@@ -188,7 +188,8 @@ class Model:
 
     def describe(self) -> dict[str, Any]:
         """Facts for the record: parameters, dtype, device, source."""
-        return {"name": self.name, "kind": self.kind, "answers": sorted(self.answers)}
+        rung = {"rung": self.rung} if self.rung else {}
+        return {"name": self.name, "kind": self.kind, "answers": sorted(self.answers), **rung}
 
     def prepare(self, requests: Requests) -> Any:
         """Work that can be done ahead of the device (tokenising). May run in another thread."""

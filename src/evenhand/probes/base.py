@@ -184,6 +184,7 @@ class Probe(BaseModel):
     as_published: bool = False
     """Follow the released code to the digit instead of the sound default."""
     _rate: float = PrivateAttr(FDR)
+    _rung: str = PrivateAttr("")
 
     @property
     def rate(self) -> float:
@@ -194,6 +195,13 @@ class Probe(BaseModel):
         """The same probe, wording its findings at this false-discovery rate."""
         same = self.model_copy()
         same._rate = rate
+        return same
+
+    def asked_of(self, rung: str) -> Self:
+        """The same probe for a model that chooses in this way: some ask more where options are
+        seen together."""
+        same = self.model_copy()
+        same._rung = rung
         return same
 
     def run(self, ask: Asker, seed: int) -> Measured:

@@ -91,6 +91,19 @@ def read_answer(text: str, options: Sequence[str]) -> Reading:
     return Reading("unread")
 
 
+def tallied(texts: Sequence[str], options: Sequence[str]) -> tuple[list[float], float, float]:
+    """Shares of sampled answers that take each option; that decline; that cannot be read.
+
+    >>> tallied(["Bo.", "It was Bo.", "I can't help with that.", "Bananas."], ("Ann", "Bo"))
+    ([0.0, 0.5], 0.25, 0.25)
+    """
+    found = [read_answer(text, options) for text in texts]
+    shares = [sum(f.kind == "named" and f.option == k for f in found) for k in range(len(options))]
+    counts = *shares, *(sum(f.kind == kind for f in found) for kind in ("declined", "unread"))
+    *shared, declined, unread = (count / len(found) for count in counts)
+    return shared, declined, unread
+
+
 def declines(text: str) -> bool:
     """Whether a text declines to do what was asked.
 

@@ -25,8 +25,9 @@ import numpy as np
 from evenhand.errors import ModelError, SpecError
 from evenhand.mitigations.hidden.edit import EditedModel
 from evenhand.models.adapters.causal import HEAD_ELEMENTS, CausalModel, Wanted
-from evenhand.models.adapters.generation import _Draws
+from evenhand.models.adapters.generation import _Draws, until
 from evenhand.models.adapters.masked import Fill, Ints, Masked, MaskedModel
+from evenhand.models.batching.packing import common_prefix
 from evenhand.models.loading.transformer import Transformer
 from evenhand.requests import Column, Generate, Requests
 
@@ -187,8 +188,7 @@ class ReweightedCausal(_Above, CausalModel):
 
     def _announced(self, wanted: Wanted) -> list[Wanted]:
         """The same sequences behind each announcement, positions moved along."""
-        first = self._before("auto")
-        begins = [len(first) if s[: len(first)] == first else 0 for s in wanted.sequences]
+        begins = self._openings(wanted.sequences)
         found = []
         for ids in self.encode(list(self.settings.announcements), special=False):
             sequences = [[*s[:at], *ids, *s[at:]] for s, at in zip(wanted.sequences, begins)]
@@ -197,30 +197,37 @@ class ReweightedCausal(_Above, CausalModel):
             found.append(Wanted(sequences, moved))
         return found
 
-    def answer(self, requests: Requests, prepared: Any) -> dict[str, Column]:
-        if not isinstance(requests, Generate):
-            return super().answer(requests, prepared)
-        with self.torch.inference_mode():
-            size = max(1, self.token_budget // 512)
-            parts = [self._sampled(requests, low, size) for low in range(0, len(requests), size)]
+    def _openings(self, sequences: Sequence[Sequence[int]]) -> list[int]:
+        """Where an announcement stands: after the begin token, or first in the user's turn."""
+        if self.chat:
+            (before,) = self.encode([self.chat.before], special=False)
+            return [common_prefix(before, s) for s in sequences]
+        first = self._before("auto")
+        return [len(first) if s[: len(first)] == first else 0 for s in sequences]
+
+    def sampled(self, requests: Generate, prompts: list[list[int]]) -> dict[str, Column]:
+        size = max(1, self.token_budget // 512)
+        starts = range(0, len(requests), size)
+        parts = [self._sampled(requests, prompts, range(i, i + size)) for i in starts]
         return {
             "text": [t for part in parts for t in part[0]],
             "n_tokens": np.asarray([n for part in parts for n in part[1]], np.int32),
         }
 
-    def _sampled(self, requests: Generate, low: int, size: int) -> tuple[list[str], list[int]]:
+    def _sampled(
+        self, requests: Generate, prompts: list[list[int]], rows: range
+    ) -> tuple[list[str], list[int]]:
         """Texts of some rows: plain and announced copies are decoded together, one token each."""
         torch = self.torch
-        rows = range(low, min(low + size, len(requests)))
-        plain = self._text_tokens([requests.prompt[r] for r in rows])
+        rows = rows[: len(requests) - rows.start]
+        plain = [prompts[r] for r in rows]
         wanted = Wanted(plain, [range(len(p)) for p in plain])
         copies = [plain, *(w.sequences for w in self._announced(wanted))]
         flat = [s for sequences in copies for s in sequences]
         self.check_lengths([len(s) + requests.max_new_tokens for s in flat], "prompt and its text")
         width = max(map(len, flat))
-        end = self.tokenizer.eos_token_id
-        pad = self.tokenizer.pad_token_id
-        pad = (end if end is not None else 0) if pad is None else pad
+        ends, pad = self.ends, self.tokenizer.pad_token_id
+        pad = (ends[0] if ends else 0) if pad is None else pad
         ids = torch.full((len(flat), width), pad)
         mask = torch.zeros_like(ids)
         for i, sequence in enumerate(flat):
@@ -231,11 +238,11 @@ class ReweightedCausal(_Above, CausalModel):
             made = self.model.generate(
                 input_ids=ids.to(self.device), attention_mask=mask.to(self.device),
                 max_new_tokens=requests.max_new_tokens, do_sample=False, num_beams=1,
-                pad_token_id=pad, logits_processor=[_Together(self, noise, len(plain))],
+                pad_token_id=pad, eos_token_id=ends or None,
+                logits_processor=[_Together(self, noise, len(plain))],
             )  # fmt: skip
         noise.check(self.name, self.dtype)
-        new = [made[i, width:].tolist() for i in range(len(plain))]
-        new = [n[: n.index(end)] if end in n else n for n in new]
+        new = [until(made[i, width:].tolist(), ends) for i in range(len(plain))]
         return self.tokenizer.batch_decode(new, skip_special_tokens=True), [len(n) for n in new]
 
 

@@ -16,8 +16,9 @@ from typing import Any
 import numpy as np
 
 from evenhand.errors import ModelError, SpecError
-from evenhand.models.adapters import causal_fill, spans_marked
-from evenhand.models.adapters.generation import sample
+from evenhand.models.adapters import causal_choose, causal_fill, spans_marked
+from evenhand.models.adapters.generation import prompt_tokens, sample
+from evenhand.models.batching.beginnings import common_beginning, run_once
 from evenhand.models.batching.packing import (
     PackedBatch,
     common_prefix,
@@ -25,11 +26,13 @@ from evenhand.models.batching.packing import (
     packed_batches,
     plain_rows,
 )
+from evenhand.models.chat import chat_of
 from evenhand.models.edits.head import AppliedEdit, HeadEdit
 from evenhand.models.loading.device import fetched, moved
 from evenhand.models.loading.transformer import Transformer
 from evenhand.models.protocol import LoadOptions
 from evenhand.requests import (
+    Choose,
     Column,
     Continuation,
     Divergence,
@@ -57,6 +60,8 @@ class Wanted:
     positions: list[range]
     batches: list[PackedBatch] | None = None
     """How they are laid out, when that was done ahead."""
+    beginning: int = 0
+    """How many first tokens of all sequences are run once, before the batches."""
 
 
 class _Seen(Exception):
@@ -75,14 +80,19 @@ class CausalModel(Transformer):
     architectures = ("ForCausalLM", "LMHeadModel")
     task = "text-generation"
     answers = frozenset(
-        {r.kind for r in (Divergence, NextToken, Continuation, FillMask, Option, Generate, Embed)}
+        {r.kind for r in (Divergence, NextToken, Continuation, FillMask, Option, Choose)}
+        | {Generate.kind, Embed.kind}
     )
 
     def __init__(self, source: str, name: str, options: LoadOptions | None = None) -> None:
         super().__init__(source, name, options)
+        options = options or LoadOptions()
         self.vocabulary = int(self.model.get_output_embeddings().weight.shape[0])
         self.start = self._start_tokens()
-        self.packs = self._packing_is_exact()
+        self.chat = chat_of(self.tokenizer, name, options.chat, options.system)
+        self.way = options.way
+        self.rung = causal_choose.RUNGS[options.way, self.chat is not None]
+        self.packs, self.begins_once = self._packing_is_exact()
 
     edit: AppliedEdit | None = None
     """A changed head, or None: set through `with_head`."""
@@ -101,7 +111,8 @@ class CausalModel(Transformer):
         other.name, other.recipe = name or f"{self.name} (mitigated)", None
         other.mitigations = (*self.mitigations, f"head:{edit.digest()}")
         if edit.first_token_only:  # later tokens are not edited, so these have no meaning
-            other.answers = self.answers - {Continuation.kind, FillMask.kind, Option.kind}
+            whole = {Continuation.kind, FillMask.kind, Option.kind, Choose.kind}
+            other.answers = self.answers - whole
         return other
 
     @contextlib.contextmanager
@@ -125,7 +136,11 @@ class CausalModel(Transformer):
         if isinstance(requests, Continuation):
             return self._continuations(requests.prefix, requests.continuation, requests.start)
         if isinstance(requests, Option):
-            return self._continuations(requests.prompt, [f" {o}" for o in requests.option])
+            asked = [self.chat.rendered(p) if self.chat else p for p in requests.prompt]
+            space = "" if self.chat else " "
+            return self._spans(asked, [f"{space}{o}" for o in requests.option])
+        if isinstance(requests, Choose):
+            return causal_choose.prepare(self, requests)
         if isinstance(requests, Divergence):
             return self._pair_chunks(requests)
         if isinstance(requests, NextToken):
@@ -142,6 +157,8 @@ class CausalModel(Transformer):
             if isinstance(requests, Option):
                 logprob, count = self._score(prepared)
                 return {"logit": logprob / np.maximum(count, 1), "n_tokens": count}
+            if isinstance(requests, Choose):
+                return causal_choose.answer(self, requests, prepared)
             if isinstance(requests, Divergence):
                 return self._divergences(requests, prepared)
             if isinstance(requests, NextToken):
@@ -149,16 +166,24 @@ class CausalModel(Transformer):
             if isinstance(requests, FillMask):
                 return causal_fill.fill(self, requests, prepared)
             if isinstance(requests, Generate):
-                return sample(self, requests)
+                return self.sampled(requests, prompt_tokens(self, requests))
             if isinstance(requests, Embed):
                 return {"vector": spans_marked.causal_vectors(self, requests)}
         raise ModelError(f"model {self.name!r} cannot answer {requests.kind!r}.")
 
     def _text_tokens(self, texts: Sequence[str]) -> list[list[int]]:
-        """Start tokens and text; an empty text becomes a begin (or end-of-text) token alone."""
+        """Tokens of texts that the model has begun: with a chat template, in its own turn."""
+        return self._tokens([self.chat.opened(t) for t in texts] if self.chat else texts)
+
+    def _tokens(self, texts: Sequence[str]) -> list[list[int]]:
+        """Start tokens and text; an empty text becomes a begin (or end-of-text) token alone.
+
+        A rendered conversation has its start tokens in it.
+        """
         distinct = list(dict.fromkeys(texts))
         encoded = dict(zip(distinct, self.words(distinct)))
-        tokens = [[*self.start, *encoded[t]] for t in texts]
+        start = [] if self.chat else self.start
+        tokens = [[*start, *encoded[t]] for t in texts]
         if all(tokens):
             return tokens
         first = self._before("auto")
@@ -166,9 +191,25 @@ class CausalModel(Transformer):
             raise ModelError(f"model {self.name!r} has no begin token, so a text cannot be empty.")
         return [t or first for t in tokens]
 
+    def sampled(self, requests: Generate, prompts: list[list[int]]) -> dict[str, Column]:
+        """One text per row, after the tokens of its prompt."""
+        return sample(self, requests, prompts)
+
+    @property
+    def ends(self) -> list[int]:
+        """Tokens that end a text: end of text, and end of turn."""
+        known = getattr(self.model.generation_config, "eos_token_id", None)
+        found = [self.tokenizer.eos_token_id, *(known if isinstance(known, list) else [known])]
+        if self.chat and self.chat.after:
+            closes = self.encode([self.chat.after], special=False)[0][:1]
+            found += [t for t in closes if t in self.tokenizer.added_tokens_decoder]
+        return list(dict.fromkeys(t for t in found if t is not None))
+
     @property
     def begins(self) -> str:
-        """What stands before a text without a prefix: bos, eos or none."""
+        """What stands before a text without a prefix: bos, eos, none, or the chat template."""
+        if self.chat:
+            return "chat template"
         named = {"bos": self.tokenizer.bos_token_id, "eos": self.tokenizer.eos_token_id}
         first = self._before("auto")[-1:]
         return next((name for name, token in named.items() if [token] == first), "none")
@@ -194,7 +235,13 @@ class CausalModel(Transformer):
         return [int(known[start])]
 
     def describe(self) -> dict[str, Any]:
-        return {**super().describe(), "begins": self.begins}
+        told = {"chat": self.chat.describe(), "system": self.chat.system} if self.chat else {}
+        return {**super().describe(), "begins": self.begins, **told}
+
+    @property
+    def asking(self) -> tuple[str, ...]:
+        talk = (self.chat.digest(),) if self.chat else ()
+        return (*talk, *((self.way,) if self.way != "continuation" else ()))
 
     def _last_tokens(self, texts: Sequence[str]) -> Wanted:
         tokens = self._text_tokens(texts)
@@ -204,13 +251,21 @@ class CausalModel(Transformer):
     def _continuations(
         self, prefixes: Sequence[str], continuations: Sequence[str], start: Start = "auto"
     ) -> Wanted:
+        """Texts that the model has begun, and how they go on."""
+        if self.chat:
+            return self._spans([self.chat.opened(p) for p in prefixes], continuations)
+        return self._spans(prefixes, continuations, start)
+
+    def _spans(
+        self, prefixes: Sequence[str], continuations: Sequence[str], start: Start = "auto"
+    ) -> Wanted:
         """Tokenise prefix and continuation as one text, as the model would read it.
 
         The prefix ends where its own tokens stop agreeing with those of the whole text, so a
         token that spans the border counts as continuation.
         """
-        whole = self._text_tokens([p + c for p, c in zip(prefixes, continuations)])
-        given = iter(self._text_tokens([p for p in prefixes if p]))
+        whole = self._tokens([p + c for p, c in zip(prefixes, continuations)])
+        given = iter(self._tokens([p for p in prefixes if p]))
         first = [] if all(prefixes) else self._before(start)
         before = [next(given) if p else first for p in prefixes]
         for i, (prefix, text) in enumerate(zip(prefixes, continuations)):
@@ -222,7 +277,7 @@ class CausalModel(Transformer):
             at = min(max(1, common_prefix(known, tokens)), len(tokens))
             positions.append(range(at - 1, len(tokens) - 1))
         wanted = Wanted(whole, positions)
-        wanted.batches = self._laid_out(wanted)
+        self._lay_out(wanted)
         return wanted
 
     def _score(self, wanted: Wanted) -> tuple[np.ndarray, np.ndarray]:
@@ -247,61 +302,81 @@ class CausalModel(Transformer):
         """How many positions may go through the vocabulary head together."""
         return max(1, (DEVICE_HEAD_ELEMENTS if self.on_gpu else HEAD_ELEMENTS) // self.vocabulary)
 
-    def _laid_out(self, wanted: Wanted) -> list[PackedBatch]:
-        """The sequences packed into batches (may be done ahead of the device).
+    def _lay_out(self, wanted: Wanted) -> list[PackedBatch]:
+        """Pack the sequences into batches (may be done ahead of the device).
 
         What stands after the last asked position is not run: a continuation of one token costs
-        nothing beside its prefix.
+        nothing beside its prefix. Nor is the beginning that all conversations share.
         """
-        read = [s[: max(1, p.stop)] for s, p in zip(wanted.sequences, wanted.positions)]
+        once = self.chat is not None and self.begins_once
+        at = common_beginning(wanted.sequences, wanted.positions) if once else 0
+        read = [s[at : max(1, p.stop)] for s, p in zip(wanted.sequences, wanted.positions)]
+        asked = [range(p.start - at, p.stop - at) for p in wanted.positions]
         row_nodes = max(ROW_NODES, max(map(len, read), default=0))
         rows = pack(read, row_nodes) if self.packs else plain_rows(read)
-        return packed_batches(rows, wanted.positions, self.token_budget, self._head_limit)
+        wanted.beginning = at
+        wanted.batches = packed_batches(rows, asked, self.token_budget, self._head_limit)
+        return wanted.batches
 
     def _visit(self, wanted: Wanted, use: Callable[[Any, np.ndarray, np.ndarray], None]) -> None:
         """Call `use(logits, owners, steps)` for batches of wanted (sequence, position) pairs."""
-        batches = self._laid_out(wanted) if wanted.batches is None else wanted.batches
-        limit = self._head_limit
+        batches = self._lay_out(wanted) if wanted.batches is None else wanted.batches
+        limit, at = self._head_limit, wanted.beginning
+        begun = (
+            run_once(self.torch, self.model, wanted.sequences[0][:at], self.device) if at else None
+        )
         for batch in batches:
-            logits = self._forward(batch)
+            logits = self._forward(batch, at, begun)
             for low in range(0, len(batch.owners), limit):
                 part = slice(low, low + limit)
                 which = moved(self.torch, batch.inverse[part], self.device)
-                use(logits[which], batch.owners[part], batch.steps[part])
+                use(logits[which], batch.owners[part], batch.steps[part] + at)
 
-    def _forward(self, batch: PackedBatch) -> Any:
+    def _forward(self, batch: PackedBatch, at: int = 0, begun: Any = None) -> Any:
         """Logits at the asked nodes of a batch of packed rows, float32 [nodes, vocabulary]."""
         torch = self.torch
         arguments: dict[str, Any] = {"input_ids": moved(torch, batch.tokens, self.device)}
         if self.packs:
-            arguments["attention_mask"] = self._tree_mask(moved(torch, batch.ends, self.device))
-            arguments["position_ids"] = moved(torch, batch.depths, self.device)
-        at = (moved(torch, batch.rows, self.device), moved(torch, batch.columns, self.device))
-        with self.only_positions(*at), self.edited():
+            arguments["attention_mask"] = self._tree_mask(moved(torch, batch.ends, self.device), at)
+            arguments["position_ids"] = moved(torch, batch.depths + at, self.device)
+        if begun is not None:
+            arguments["past_key_values"] = begun
+        where = (moved(torch, batch.rows, self.device), moved(torch, batch.columns, self.device))
+        with self.only_positions(*where), self.edited():
             try:
-                return self.model(**arguments, use_cache=False).logits[0].float()
+                return self.model(**arguments, use_cache=begun is not None).logits[0].float()
             except _Seen as seen:
                 return seen.states[0].float()
 
-    def _tree_mask(self, ends: Any) -> Any:
-        """What is added to attention scores [rows, 1, width, width]: 0 for ancestors and self."""
+    def _tree_mask(self, ends: Any, at: int = 0) -> Any:
+        """What is added to attention scores [rows, 1, width, at + width]: 0 for ancestors and self.
+
+        The first `at` columns are a beginning that every node has.
+        """
         torch = self.torch
         node = torch.arange(ends.shape[1], device=self.device)
         seen = (node[None, :] <= node[:, None]) & (node[:, None] < ends[:, None, :])
         out = torch.zeros(seen.shape, dtype=self.model.dtype, device=self.device)
-        return out.masked_fill_(~seen, torch.finfo(self.model.dtype).min)[:, None]
+        out = out.masked_fill_(~seen, torch.finfo(self.model.dtype).min)
+        return torch.nn.functional.pad(out, (at, 0))[:, None]
 
     def last_states(self, texts: Sequence[str]) -> np.ndarray:
         """What the head sees after each text: float32 [texts, hidden size]."""
         return self.states(self._last_tokens(texts))
 
     def text_states(self, texts: Sequence[str]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """States before each token of a text but the first, the tokens, and whose they are."""
-        tokens = self._text_tokens(texts)
-        self.check_lengths([len(t) for t in tokens], "text")
-        wanted = Wanted(tokens, [range(len(t) - 1) for t in tokens])
-        targets = [t for row in tokens for t in row[1:]]
-        owners = np.repeat(np.arange(len(texts)), [len(t) - 1 for t in tokens])
+        """States before each token of a text but the first, the tokens, and whose they are.
+
+        In a conversation the first counts too.
+        """
+        if self.chat:
+            wanted = self._continuations([""] * len(texts), texts)
+        else:
+            tokens = self._text_tokens(texts)
+            self.check_lengths([len(t) for t in tokens], "text")
+            wanted = Wanted(tokens, [range(len(t) - 1) for t in tokens])
+        targets = [s[i + 1] for s, p in zip(wanted.sequences, wanted.positions) for i in p]
+        owners = np.repeat(np.arange(len(texts)), [len(p) for p in wanted.positions])
         return self.states(wanted), np.asarray(targets), owners
 
     def states(self, wanted: Wanted) -> np.ndarray:
@@ -326,26 +401,40 @@ class CausalModel(Transformer):
             handle.remove()
         return out
 
-    def _packing_is_exact(self) -> bool:
-        """Whether packed rows give this architecture the scores of plain sequences."""
-        torch = self.torch
+    def _packing_is_exact(self) -> tuple[bool, bool]:
+        """Whether packed rows give this architecture the scores of plain sequences, and whether
+        they do so after a beginning that is run once."""
         some = list(range(5, 12))
         wanted = Wanted([some, [*some[:4], 20, 21]], [range(6, 7), range(5, 6)])
-        packed: dict[int, Any] = {}
-        plain: dict[int, Any] = {}
-        for exact, into in ((True, packed), (False, plain)):
-            self.packs = exact
-
-            def keep(logits: Any, owners: np.ndarray, steps: np.ndarray, to: Any = into) -> None:
-                to.update(zip(owners.tolist(), logits.log_softmax(-1)))
-
-            try:
-                with torch.inference_mode():
-                    self._visit(wanted, keep)
-            except (TypeError, ValueError, RuntimeError):
-                return False  # the architecture takes no explicit mask or positions
+        plain = self._as_laid_out(wanted, packs=False, at=0)
         tolerance = 1e-3 if self.dtype == "float32" else 0.3
-        return all(float((packed[i] - plain[i]).abs().max()) < tolerance for i in plain)
+
+        def exact(at: int) -> bool:
+            found = self._as_laid_out(wanted, packs=True, at=at)
+            both = plain is not None and found is not None
+            return both and all(
+                float((found[i] - plain[i]).abs().max()) < tolerance  # type: ignore[index]
+                for i in plain or ()
+            )
+
+        packs = exact(0)
+        return packs, packs and not self.compiled and self.chat is not None and exact(3)
+
+    def _as_laid_out(self, wanted: Wanted, *, packs: bool, at: int) -> dict[int, Any] | None:
+        """Log-probabilities under a way to lay sequences out; None where it is not taken."""
+        found: dict[int, Any] = {}
+
+        def keep(logits: Any, owners: np.ndarray, steps: np.ndarray) -> None:
+            found.update(zip(owners.tolist(), logits.log_softmax(-1)))
+
+        self.packs, self.begins_once = packs, at > 0
+        wanted = Wanted(wanted.sequences, wanted.positions)
+        try:
+            with self.torch.inference_mode():
+                self._visit(wanted, keep)
+        except (TypeError, ValueError, RuntimeError, AttributeError):
+            return None  # the architecture takes no explicit mask or positions
+        return found
 
     def _log_probabilities(self, wanted: Wanted) -> list[Any]:
         """Next-token log-probabilities after each sequence, float32 [vocabulary] each."""

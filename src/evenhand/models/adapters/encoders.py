@@ -15,10 +15,11 @@ from evenhand.errors import ModelError
 from evenhand.models.adapters import spans_marked as marks
 from evenhand.models.batching.packing import by_token_budget
 from evenhand.models.batching.parts import Assembly, Batch, Pool, pair_frame
+from evenhand.models.choosing import answered_by, as_asked
 from evenhand.models.loading.device import fetched
 from evenhand.models.loading.transformer import Transformer
 from evenhand.models.protocol import LoadOptions
-from evenhand.requests import Classify, Column, Embed, Option, Requests
+from evenhand.requests import Choose, Classify, Column, Embed, Option, Requests
 
 Encoded = dict[str, list[list[int]]]
 
@@ -82,7 +83,8 @@ class ChoiceModel(EncoderBase):
     kind = "choice"
     auto = "AutoModelForMultipleChoice"
     architectures = ("ForMultipleChoice",)
-    answers = frozenset({Option.kind})
+    answers = frozenset({Option.kind, Choose.kind})
+    rung = "choice head"
 
     def __init__(self, source: str, name: str, options: LoadOptions | None = None) -> None:
         super().__init__(source, name, options)
@@ -91,6 +93,8 @@ class ChoiceModel(EncoderBase):
         self._options = Pool(self.words)
 
     def prepare(self, requests: Requests) -> list[Batch] | Encoded:
+        if isinstance(requests, Choose):
+            requests = as_asked(Option.kind, requests)
         if not isinstance(requests, Option):
             raise ModelError(f"model {self.name!r} cannot answer {requests.kind!r}.")
         if self._frame is None:  # parts do not add up to pairs: tokenise each pair whole
@@ -110,6 +114,9 @@ class ChoiceModel(EncoderBase):
     def begin(
         self, requests: Requests, prepared: list[Batch] | Encoded
     ) -> Callable[[], dict[str, Column]]:
+        if isinstance(requests, Choose):
+            asked, then = requests, self.begin(as_asked(Option.kind, requests), prepared)
+            return lambda: answered_by(Option.kind, asked, then())
         if isinstance(prepared, dict):
             logits = self.each(prepared, self._logits)[:, 0]
             lengths = [len(ids) for ids in prepared["input_ids"]]

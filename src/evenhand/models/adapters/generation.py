@@ -19,15 +19,13 @@ if TYPE_CHECKING:
     from evenhand.models.adapters.causal import CausalModel
 
 
-def sample(model: CausalModel, requests: Generate) -> dict[str, Column]:
+def sample(model: CausalModel, requests: Generate, prompts: list[list[int]]) -> dict[str, Column]:
     """One continuation per (prompt, draw), generated in padded batches with the KV cache."""
     torch = model.torch
-    prompts = model._text_tokens(requests.prompt)
     model.check_lengths([len(p) + requests.max_new_tokens for p in prompts], "prompt and its text")
     order = sorted(range(len(prompts)), key=lambda i: (-len(prompts[i]), i))
-    end = model.tokenizer.eos_token_id
-    pad = model.tokenizer.pad_token_id
-    pad = (end if end is not None else 0) if pad is None else pad
+    ends, pad = model.ends, model.tokenizer.pad_token_id
+    pad = (ends[0] if ends else 0) if pad is None else pad
     texts = [""] * len(prompts)
     counts = np.zeros(len(prompts), dtype=np.int32)
     size = max(1, model.token_budget // (len(prompts[order[0]]) + requests.max_new_tokens))
@@ -48,15 +46,31 @@ def sample(model: CausalModel, requests: Generate) -> dict[str, Column]:
                 do_sample=False,
                 num_beams=1,
                 pad_token_id=pad,
+                eos_token_id=ends or None,
                 logits_processor=[noise],
             )
         noise.check(model.name, model.dtype)
         for i, row in enumerate(rows):
-            new = made[i, width:].tolist()
-            new = new[: new.index(end)] if end in new else new
+            new = until(made[i, width:].tolist(), ends)
             texts[row] = model.tokenizer.decode(new, skip_special_tokens=True)
             counts[row] = len(new)
     return {"text": texts, "n_tokens": counts}
+
+
+def prompt_tokens(model: CausalModel, requests: Generate) -> list[list[int]]:
+    """Tokens before each text: an opening of the model's own, or a question put to it."""
+    if requests.turn == "question" and model.chat:
+        return model._tokens([model.chat.rendered(p) for p in requests.prompt])
+    return model._text_tokens(requests.prompt)
+
+
+def until(tokens: list[int], ends: list[int]) -> list[int]:
+    """What stands before the first token that ends a text.
+
+    >>> until([5, 6, 2, 2], [2, 3])
+    [5, 6]
+    """
+    return tokens[: next((i for i, token in enumerate(tokens) if token in ends), len(tokens))]
 
 
 class _Draws:

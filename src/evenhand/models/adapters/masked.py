@@ -12,9 +12,10 @@ import numpy.typing as npt
 from evenhand.errors import DataError, ModelError
 from evenhand.models.adapters.encoders import EncoderModel
 from evenhand.models.batching.parts import Assembly, Batch, Frame, Pool, numbered
+from evenhand.models.choosing import answered_by, as_asked
 from evenhand.models.loading.device import fetched, moved
 from evenhand.models.protocol import LoadOptions
-from evenhand.requests import MASK, Column, Embed, FillMask, MaskScore, Requests
+from evenhand.requests import MASK, Choose, Column, Embed, FillMask, MaskScore, Requests
 
 Ints = npt.NDArray[np.int64]
 Fill = tuple[str, tuple[int, ...], int]
@@ -56,7 +57,8 @@ class MaskedModel(EncoderModel):
     auto = "AutoModelForMaskedLM"
     architectures = ("ForMaskedLM",)
     task = "fill-mask"
-    answers = frozenset({FillMask.kind, MaskScore.kind, Embed.kind})
+    answers = frozenset({FillMask.kind, MaskScore.kind, Choose.kind, Embed.kind})
+    rung = "mask"
 
     def __init__(self, source: str, name: str, options: LoadOptions | None = None) -> None:
         super().__init__(source, name, options)
@@ -71,6 +73,8 @@ class MaskedModel(EncoderModel):
             return self._one_mask(requests.text)
         if isinstance(requests, MaskScore):
             return self._candidates(requests)
+        if isinstance(requests, Choose):
+            return self.prepare(as_asked(MaskScore.kind, requests))
         return super().prepare(requests)
 
     def begin(self, requests: Requests, prepared: Any) -> Callable[[], dict[str, Column]]:
@@ -79,6 +83,9 @@ class MaskedModel(EncoderModel):
             return lambda: fills
         if isinstance(requests, MaskScore):
             return self._scores(requests, prepared)
+        if isinstance(requests, Choose):
+            asked, then = requests, self.begin(as_asked(MaskScore.kind, requests), prepared)
+            return lambda: answered_by(MaskScore.kind, asked, then())
         return super().begin(requests, prepared)
 
     def pieces(self, candidate: str, *, opens: bool) -> list[int]:

@@ -66,6 +66,7 @@ class SpanModel(EncoderBase):
     architectures = ("ForQuestionAnswering",)
     task = "question-answering"
     answers = frozenset({Span.kind})
+    rung = "span"
 
     def __init__(self, source: str, name: str, options: LoadOptions | None = None) -> None:
         super().__init__(source, name, options)

@@ -91,9 +91,15 @@ class Transformer(Model):
             str(self.token_budget),
             ".".join(self.torch.__version__.split(".")[:2]),
             *(["compiled"] if self.compiled else []),
+            *self.asking,
             *self.mitigations,
         ]
         return hashlib.sha256("|".join(parts).encode()).hexdigest()
+
+    @property
+    def asking(self) -> tuple[str, ...]:
+        """What of the way of asking changes scores; nothing where there is but one."""
+        return ()
 
     @property
     def n_parameters(self) -> int:

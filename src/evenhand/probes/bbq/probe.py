@@ -1,9 +1,9 @@
 """BBQ on a model: which of three answers does it give about people, one of them "unknown"?
 
-Each question keeps its own three answers. A choice model gives one logit per answer; a causal
-model the log-likelihood of each answer after the question, per token, so that a long way of saying
-"unknown" is not at a disadvantage. The answers are never listed in the prompt, so their order
-cannot matter. Span models are not asked: they can only point at text, and "unknown" is not there.
+Each question keeps its own three answers, and the model is asked which. Likelihoods are per token,
+so that a long way of saying "unknown" is not at a disadvantage. Where a model judges answers one by
+one their order cannot matter; where it sees them together each question is asked in its three
+rotations. Span models are not asked: they can only point at text, and "unknown" is not there.
 """
 
 from __future__ import annotations
@@ -15,12 +15,13 @@ import pyarrow as pa
 from pydantic import Field
 
 from evenhand.corpora.tables import find_data
+from evenhand.models.choosing import CHOICES, TOLD, Choices, answered, as_asked, how, unrotated
 from evenhand.probes.base import Asker, ItemShape, Measured, Preview, Probe
 from evenhand.probes.bbq.cards import CARDS
 from evenhand.probes.bbq.files import Item, read_items
 from evenhand.probes.bbq.measure import TESTED, BbqRow, excused, placebos, score
 from evenhand.probes.shared.claims import claim, drawn
-from evenhand.requests import Continuation, Option
+from evenhand.requests import ALONE, Choose, Generate
 from evenhand.runs.finding import Finding
 from evenhand.strict import record
 
@@ -59,7 +60,7 @@ class Bbq(Probe):
     name: ClassVar[str] = "bbq"
     title: ClassVar[str] = "Do answers about people follow stereotypes?"
     paper: ClassVar[str] = "Parrish et al. 2022 (BBQ)"
-    needs: ClassVar[tuple[str, ...]] = (Option.kind,)
+    needs: ClassVar[tuple[str, ...]] = CHOICES
     detects: ClassVar[str] = "answers that follow stereotypes, against or without evidence"
     cards: ClassVar = CARDS
     item_shape: ClassVar = ItemShape(
@@ -83,9 +84,10 @@ class Bbq(Probe):
         return [i for i in known if i.set_id in kept]
 
     def preview(self, answers: frozenset[str], seed: int) -> Preview:
-        self.choose(answers)
+        kind = self.choose(answers)
         found = self.chosen()
-        return Preview(len(found), _requests(found, answers), found[0].question)
+        requests = as_asked(kind, _questions(found, _turns(kind, self._rung)))
+        return Preview(len(found), requests, found[0].question)
 
     def within(self, share: float) -> Probe:
         found = self.chosen()
@@ -94,11 +96,17 @@ class Bbq(Probe):
         return self.model_copy(update={"sets": max(2, int(most * share))})
 
     def run(self, ask: Asker, seed: int) -> Measured:
-        self.choose(ask.answers)
+        kind = self.choose(ask.answers)
+        rung = how(ask.describe(), kind)
         found = self.chosen()
-        answered = ask(_requests(found, ask.answers), self.name)
-        logits = np.asarray(answered["logit"], np.float64).reshape(-1, 3)
-        picked = _picked(logits)
+        turns = _turns(kind, rung)
+        asked = _questions(found, turns, seed)
+        given = answered(
+            kind, ask(as_asked(kind, asked), self.name), [3] * len(asked), lambda: asked,
+            per_token=True,
+        )  # fmt: skip
+        chances = unrotated(given.probabilities.reshape(-1, turns, 3)) / turns
+        picked = _picked(chances)
         options = picked.tolist()
         rows = score(found, options, as_published=self.as_published, rate=self.rate)
         by = {(r.category, r.metric): r for r in rows}
@@ -106,11 +114,13 @@ class Bbq(Probe):
         findings = [self._finding(row, by) for row in rows if row.metric in TESTED]
         summary = {
             "questions": len(found), "undecided": int((picked < 0).sum()),
-            "excused": excused(found), "scores": told,
+            "excused": excused(found), "scores": told, "rung": rung, **given.means(),
         }  # fmt: skip
         tables = {"scores": pa.Table.from_pylist(told)}
         placebo = placebos(found, options, seed)
-        return Measured(findings, _items(found, logits, picked), tables, summary, (placebo,))
+        return Measured(
+            findings, _items(found, chances, picked, given, turns), tables, summary, (placebo,)
+        )
 
     def _finding(self, row: BbqRow, by: dict[Any, BbqRow]) -> Finding:
         category, metric = row.category, row.metric
@@ -143,34 +153,40 @@ class Bbq(Probe):
         )
 
 
-def _requests(items: list[Item], answers: frozenset[str]) -> Option:
-    asks = Continuation.kind in answers  # a language model needs to be told that this is a question
-    prompts: list[str] = []
-    options: list[str] = []
-    for item in items:
-        prompt = (
-            f"{item.context}\nQuestion: {item.question}\nAnswer:"
-            if asks
-            else f"{item.context} {item.question}"
-        )
-        prompts += [prompt] * 3
-        options += item.answers
-    return Option(prompts, options)
+def _turns(kind: str, rung: str) -> int:
+    """How often each question is asked: in all rotations where answers are seen together."""
+    together = kind == Generate.kind or (kind == Choose.kind and rung not in ALONE)
+    return 3 if together else 1
 
 
-def _picked(logits: Any) -> Any:
-    """The likeliest answer; -1 when a score is missing or two answers are equally likely."""
-    best = np.argmax(np.where(np.isfinite(logits), logits, -np.inf), axis=1)
-    top = logits[np.arange(len(logits)), best]
-    clear = np.isfinite(logits).all(axis=1) & ((logits == top[:, None]).sum(axis=1) == 1)
+def _questions(items: list[Item], turns: int, seed: int = 0) -> Choose:
+    rows = [
+        (f"{item.context}\n{item.question}", "\t".join(item.answers[turn:] + item.answers[:turn]))
+        for item in items
+        for turn in range(turns)
+    ]
+    return Choose(
+        [p for p, _ in rows], [o for _, o in rows], per_token=True, seed=seed,
+        text="{passage}\nQuestion: {question}\nAnswer:",
+    )  # fmt: skip
+
+
+def _picked(chances: Any) -> Any:
+    """The likeliest answer; -1 when none was given or two are equally likely."""
+    best = np.argmax(np.nan_to_num(chances), axis=1)
+    top = chances[np.arange(len(chances)), best]
+    clear = (top > 0) & ((chances == top[:, None]).sum(axis=1) == 1)
     return np.where(clear, best, -1)
 
 
-def _items(items: list[Item], logits: Any, picked: Any) -> pa.Table:
+def _items(items: list[Item], chances: Any, picked: Any, given: Choices, turns: int) -> pa.Table:
     names = ("id", "category", "template", "condition", "polarity", "context", "question")
     columns: dict[str, Any] = {n: [getattr(i, n) for i in items] for n in names}
+    with np.errstate(divide="ignore"):
+        logits = np.log(chances)
     for k in range(3):
         columns[f"ans{k}"] = [i.answers[k] for i in items]
         columns[f"logit{k}"] = logits[:, k]
     columns |= {n: [getattr(i, n) for i in items] for n in ("unknown", "biased", "label")}
-    return pa.table({**columns, "picked": picked})
+    told = {n: getattr(given, n).reshape(-1, turns).mean(axis=1) for n in TOLD}
+    return pa.table({**columns, "picked": picked, **told})

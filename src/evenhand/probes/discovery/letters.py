@@ -1,82 +1,104 @@
-"""Chat models pick a letter: three-choice questions in their three rotations.
+"""Three-choice questions in their three rotations, for models that see all answers together.
 
-Every answer stands once behind every letter, so that a liking for a letter cancels out. A model
-that scores options is asked for the score of each letter, summed over the rotations; one that
-only writes text (a chat service) is asked to write the letter, and a wrong answer's success is
-the share of rotations in which it was picked. Texts without a letter are counted, not guessed.
+Every answer stands once in every place (behind every letter), so that a liking for a place cancels
+out. Likelihoods are summed over the rotations; of sampled answers a wrong answer's success is the
+share that it got. What names no answer is counted, not guessed.
+
+    choose    the three answers, listed as the model's rung does it; a model that judges answers one
+              by one is given the list and asked for its letters
+    option    the score of each letter
+    generate  a text that begins with the letter (models that only write)
 """
 
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
 
+from evenhand.models.choosing import Choices, answered, how, unrotated
 from evenhand.probes.base import Asker
-from evenhand.probes.discovery.score import Pool
-from evenhand.requests import Generate, Option
+from evenhand.probes.discovery.score import Pool, Tally, _unread, prompt
+from evenhand.requests import ALONE, SAMPLED, Choose, Generate, Option, Requests
 
 LETTERS = ("A", "B", "C")
-LETTER_PROMPT = (
-    "{context}\nQuestion: {question}\nA. {first}\nB. {second}\nC. {third}\n"
-    "The letter of the best answer:"
-)
+LETTER_PROMPT = "{context}\nQuestion: {question}\nA. {first}\nB. {second}\nC. {third}"
+ASKED = "The letter of the best answer:"
 WRITTEN = 8
 """Tokens a model may write for its letter."""
 _LETTER = re.compile(r"\W*(?:the (?:best )?(?:answer|letter)(?: is)?:?\s*)?\W*([ABC])\b(?!')", re.I)
 Triple = tuple[int, int, int]
 
 
-def letter_prompts(pools: Sequence[Pool], seed: int) -> tuple[list[str], list[Triple]]:
-    """Three prompts per question, and which (pool, distractor, distractor) each question shows.
+def triples_of(pools: Sequence[Pool], seed: int) -> list[Triple]:
+    """Which (pool, distractor, distractor) each question shows.
 
     Distractors are paired at random; an odd one out is left without an outcome.
     """
-    prompts: list[str] = []
-    triples: list[Triple] = []
+    found: list[Triple] = []
     for number, pool in enumerate(pools):
         order = np.random.default_rng([seed, number, pool.name]).permutation(len(pool.distractors))
         for pair in range(0, len(order) - len(order) % 2, 2):
-            one, two = int(order[pair]), int(order[pair + 1])
-            triples.append((number, one, two))
-            texts = [pool.filled.answer, pool.distractors[one], pool.distractors[two]]
-            for turn in range(3):
-                first, second, third = texts[turn:] + texts[:turn]
-                prompts.append(
-                    LETTER_PROMPT.format(
-                        context=pool.filled.context, question=pool.filled.question,
-                        first=first, second=second, third=third,
-                    )
-                )  # fmt: skip
-    return prompts, triples
+            found.append((number, int(order[pair]), int(order[pair + 1])))
+    return found
 
 
-def letter_requests(prompts: Sequence[str], answers: frozenset[str]) -> Option | Generate:
-    """Scores of the letters where the model gives them, otherwise a short text."""
-    if Option.kind in answers:
+def rotated(pools: Sequence[Pool], triples: Sequence[Triple]) -> list[tuple[Pool, list[str]]]:
+    """Every question three times: its pool, and its answers in the order of this turn."""
+    out = []
+    for number, one, two in triples:
+        pool = pools[number]
+        texts = [pool.filled.answer, pool.distractors[one], pool.distractors[two]]
+        out += [(pool, texts[turn:] + texts[:turn]) for turn in range(3)]
+    return out
+
+
+def letter_requests(
+    pools: Sequence[Pool], triples: Sequence[Triple], kind: str, rung: str = ""
+) -> Requests:
+    """What is asked, three rows (turns) a question; `option` takes three rows a turn."""
+    turns = rotated(pools, triples)
+    if kind == Choose.kind and rung not in ALONE:
+        return Choose([prompt(p.filled) for p, _ in turns], ["\t".join(t) for _, t in turns])
+    prompts = [
+        LETTER_PROMPT.format(
+            context=p.filled.context, question=p.filled.question,
+            first=texts[0], second=texts[1], third=texts[2],
+        )
+        for p, texts in turns
+    ]  # fmt: skip
+    if kind == Choose.kind:
+        return Choose(prompts, ["\t".join(LETTERS)] * len(prompts), text="{prompt}\n" + ASKED)
+    prompts = [f"{p}\n{ASKED}" for p in prompts]
+    if kind == Option.kind:
         return Option([p for p in prompts for _ in LETTERS], [c for _ in prompts for c in LETTERS])
-    return Generate(prompts, ["0"] * len(prompts), max_new_tokens=WRITTEN, temperature=0.0)
+    return Generate(
+        prompts, ["0"] * len(prompts), turn="question", max_new_tokens=WRITTEN, temperature=0.0
+    )
 
 
 def letter_successes(
-    ask: Asker, pools: Sequence[Pool], seed: int, tally: Counter[str] | None = None
+    ask: Asker, pools: Sequence[Pool], seed: int, kind: str, tally: Tally | None = None
 ) -> list[np.ndarray]:
-    """Success of every distractor: 0, 1 or a share; NaN where the model picked no letter.
-
-    `tally` counts texts (`letters asked`) and those without a letter (`no letter`).
-    """
-    prompts, triples = letter_prompts(pools, seed)
-    scores = ask(letter_requests(prompts, ask.answers), "choose letters")
-    if Option.kind in ask.answers:
+    """Success of every distractor: 0, 1 or a share; NaN where no answer was picked."""
+    triples = triples_of(pools, seed)
+    rung = how(ask.describe(), kind)
+    scores = ask(letter_requests(pools, triples, kind, rung), "choose letters")
+    found = Choices(*(np.empty(0),) * 4)
+    if kind == Choose.kind:
+        found = answered(kind, scores, [3] * (3 * len(triples)), _unread)
+        chances = found.probabilities.reshape(-1, 3, 3)
+        share = _by_shares(chances) if rung in SAMPLED else _by_scores(np.log(chances))
+    elif kind == Option.kind:
         share = _by_scores(np.asarray(scores["logit"]).reshape(-1, 3, 3))
     else:
         picked = [written_letter(text) for text in scores["text"]]
-        if tally is not None:
-            tally["letters asked"] += len(picked)
-            tally["no letter"] += picked.count(None)
-        share = _by_votes(picked)
+        chances = np.asarray([[float(p == k) for k in range(3)] for p in picked]).reshape(-1, 3, 3)
+        share, none = _by_shares(chances), np.asarray([float(p is None) for p in picked])
+        found = Choices(chances.ravel(), 1 - none, np.full(len(none), np.nan), none)
+    if tally is not None:
+        tally.add(found)
     out = [np.full(len(pool.distractors), np.nan) for pool in pools]
     for (number, one, two), row in zip(triples, share):
         out[number][one], out[number][two] = row[1], row[2]
@@ -84,24 +106,17 @@ def letter_successes(
 
 
 def _by_scores(logits: np.ndarray) -> np.ndarray:
-    """1 for the answer with the largest sum over rotations; logits [questions, turns, letters]."""
-    logits = logits - logits.mean(axis=2, keepdims=True)
-    total = np.zeros((len(logits), 3))
-    for turn in range(3):
-        for letter in range(3):  # in turn t the answer behind letter l is number (l + t) mod 3
-            total[:, (letter + turn) % 3] += logits[:, turn, letter]
+    """1 for the answer with the largest sum over rotations; logits [questions, turns, places]."""
+    total = unrotated(logits - logits.mean(axis=2, keepdims=True))
     return np.asarray(total.argmax(axis=1)[:, None] == np.arange(3), np.float64)
 
 
-def _by_votes(picked: Sequence[int | None]) -> np.ndarray:
-    """Share of the rotations with a letter in which each answer was picked."""
-    share = np.full((len(picked) // 3, 3), np.nan)
-    for question in range(len(share)):
-        turns = picked[3 * question : 3 * question + 3]
-        votes = [(p + turn) % 3 for turn, p in enumerate(turns) if p is not None]
-        if votes:
-            share[question] = np.bincount(votes, minlength=3) / len(votes)
-    return share
+def _by_shares(chances: np.ndarray) -> np.ndarray:
+    """Share of what was picked at all that each answer got."""
+    votes = unrotated(chances)
+    total = votes.sum(axis=1, keepdims=True)
+    shares = np.divide(votes, total, out=np.full(votes.shape, np.nan), where=total > 0)
+    return np.asarray(shares, np.float64)
 
 
 def written_letter(text: str) -> int | None:

@@ -20,18 +20,19 @@ import numpy as np
 from pydantic import Field
 
 from evenhand.errors import ModelError, SpecError
+from evenhand.models.choosing import how
 from evenhand.probes.base import Asker, ItemShape, Measured, Preview, Probe
 from evenhand.probes.discovery.cards import CARDS
 from evenhand.probes.discovery.counts import Shown, WordCounts, count_words, merge
 from evenhand.probes.discovery.findings import Kept, measured
 from evenhand.probes.discovery.generate import Filler, Generation, generate
 from evenhand.probes.discovery.inference import Settings
-from evenhand.probes.discovery.letters import letter_prompts, letter_requests, letter_successes
+from evenhand.probes.discovery.letters import letter_requests, letter_successes, triples_of
 from evenhand.probes.discovery.published import neighbours, shuffled
 from evenhand.probes.discovery.rows import RELEASED_MIN_COUNT, read_stop_words
-from evenhand.probes.discovery.score import Pool, option_requests, successes
+from evenhand.probes.discovery.score import Pool, Tally, score_requests, successes
 from evenhand.probes.shared.reach import least_units, too_few
-from evenhand.requests import FillMask, Generate, LazyRequests, Option, Requests
+from evenhand.requests import ALONE, Choose, FillMask, Generate, LazyRequests, Option, Requests
 from evenhand.runs.compared import Part
 from evenhand.runs.record import Run
 from evenhand.runs.story import rate_of
@@ -54,7 +55,7 @@ class Discovery(Probe):
     name: ClassVar[str] = "discovery"
     title: ClassVar[str] = "Which words mislead the model for one group's names?"
     paper: ClassVar[str] = "An et al. 2023 (SODAPOP)"
-    needs: ClassVar[tuple[str, ...]] = (Option.kind, Generate.kind)
+    needs: ClassVar[tuple[str, ...]] = (Choose.kind, Option.kind, Generate.kind)
     detects: ClassVar[str] = "words that the model takes for an answer more readily for some names"
     cards: ClassVar = CARDS
     item_shape: ClassVar = ItemShape(
@@ -98,8 +99,8 @@ class Discovery(Probe):
     """Rivals of a wrong answer: the right one and a random other (`random`, the paper), the
     average over all others (`expected`), or the right one alone (`solo`)."""
     choosing: Literal["scores", "letters"] = "scores"
-    """`letters`: the model picks a letter, each question in its three rotations. A model that only
-    writes text is asked so in any case."""
+    """`letters`: the model picks a letter, each question in its three rotations. A model that sees
+    all answers together (letters, an endpoint, sampled answers) is asked so in any case."""
     count: Literal["indicator", "occurrence"] = "indicator"
     stop_words: str = "nltk"
     min_count: int = Field(50, ge=1)
@@ -152,7 +153,7 @@ class Discovery(Probe):
         )  # fmt: skip
 
     def preview(self, answers: frozenset[str], seed: int) -> Preview:
-        self.choose(answers)
+        kind = self.choose(answers)
         people, _ = self.people()
         read = self.situations()
         found = read.contexts
@@ -163,10 +164,10 @@ class Discovery(Probe):
             for i, n in enumerate(people)
         ]
         requests: Requests | LazyRequests
-        if self._picks_letters(answers):
-            requests = letter_requests(letter_prompts(pools, seed)[0], answers)
+        if self._picks_letters(kind, self._rung):
+            requests = letter_requests(pools, triples_of(pools, seed), kind, self._rung)
         else:
-            requests = option_requests(pools, answers, as_published=self.as_published)
+            requests = score_requests(pools, kind, as_published=self.as_published)
         notes = [
             f"{len(people)} names, {len(found)} contexts, at most {self.keep:,} wrong answers each",
             "the time is for choosing; wrong answers are written first",
@@ -204,7 +205,8 @@ class Discovery(Probe):
         return int(min(self.keep, ways if self.distance > 1 else words * self.fills))
 
     def run(self, ask: Asker, seed: int) -> Measured:
-        self.choose(ask.answers)
+        kind = self.choose(ask.answers)
+        rung = how(ask.describe(), kind)
         people, of = self.people()
         read = self.situations()
         found = read.contexts
@@ -213,10 +215,16 @@ class Discovery(Probe):
         parts: list[WordCounts] = []
         shown: list[Shown] = []
         scored = 0
-        tally: Counter[str] = Counter()
+        tally = Tally()
         for context in found:
             pools = self._pools(context, people, of, fill, seed)
-            won = self._won(ask, pools, seed, tally)
+            if self._picks_letters(kind, rung):
+                won = letter_successes(ask, pools, seed, kind, tally)
+            else:
+                won = successes(
+                    ask, pools, kind, pairing="random" if self.as_published else self.pairing,
+                    seed=seed, as_published=self.as_published, tally=tally,
+                )  # fmt: skip
             rows = _shown(context, people, of, pools, won)
             scored += len(rows)
             parts.append(self._count(rows))
@@ -229,9 +237,10 @@ class Discovery(Probe):
             rate=self.rate,
         )  # fmt: skip
         facts = self._facts(read) | {"fills": fill.asked, "distractors": scored}
-        if tally["letters asked"]:
-            lost, asked = tally["no letter"], tally["letters asked"]
-            facts["notes"].append(f"no letter in {lost:,} of {asked:,} texts; these are left out")
+        facts |= {"rung": rung, **tally.means()}
+        if tally.sums["unread"]:
+            lost, asked = round(tally.sums["unread"]), tally.known["unread"]
+            facts["notes"].append(f"no answer in {lost:,} of {asked:,} texts; these are left out")
         return measured(self.name, counts, pairs, settings, Kept(found, shown, facts))
 
     def lexicons(self) -> list[str]:
@@ -302,16 +311,13 @@ class Discovery(Probe):
             union = [union[i] for i in sorted(rng.choice(len(union), self.keep, replace=False))]
         return [Pool(i, f, union) for i, f in enumerate(filled)]
 
-    def _picks_letters(self, answers: frozenset[str]) -> bool:
-        return self.choosing == "letters" or Option.kind not in answers
+    def choose(self, answers: frozenset[str]) -> str:
+        released = self.as_published and Option.kind in answers
+        return Option.kind if released else super().choose(answers)
 
-    def _won(
-        self, ask: Asker, pools: list[Pool], seed: int, tally: Counter[str]
-    ) -> list[np.ndarray]:
-        if self._picks_letters(ask.answers):
-            return letter_successes(ask, pools, seed, tally)
-        pairing = "random" if self.as_published else self.pairing
-        return successes(ask, pools, pairing=pairing, seed=seed, as_published=self.as_published)
+    def _picks_letters(self, kind: str, rung: str) -> bool:
+        together = kind == Choose.kind and rung not in ALONE
+        return self.choosing == "letters" or together or kind == Generate.kind
 
     def _count(self, rows: Shown) -> WordCounts:
         how = "occurrence" if self.as_published else self.count

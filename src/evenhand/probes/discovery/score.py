@@ -1,22 +1,26 @@
 """Which wrong answers win: one score per distinct (name, context, answer), any pairing from it.
 
-The released program builds three-choice questions and scores every row anew. A choice head gives
-each answer a score that does not depend on its rivals, so one score per answer is enough.
+The released program builds three-choice questions and scores every row anew. Where an answer is
+judged without seeing its rivals (a choice head, likelihoods) one score per answer is enough.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from evenhand.metrics import sodapop
+from evenhand.models.choosing import TOLD, Choices, answered
 from evenhand.probes.base import Asker
-from evenhand.requests import Continuation, LazyRequests, Option
+from evenhand.requests import TYPES, Choose, LazyRequests, Option, Requests, Scores
 from evenhand.words.social_iqa import Context
 
-LM_PROMPT = "{context}\nQuestion: {question}\nAnswer:"
+SHOWN = 64
+"""Wrong answers of one question: what a batch holds together."""
+TEXT = "{passage}\nQuestion: {question}\nAnswer:"
 
 
 @dataclass(frozen=True)
@@ -28,56 +32,97 @@ class Pool:
     distractors: Sequence[str]
 
 
-def prompt(filled: Context, answers: frozenset[str], *, as_published: bool = False) -> str:
-    """How context and question are put to the model.
-
-    A choice head reads them as one text (as released: without a space between); a language
-    model gets them on two lines.
-    """
-    if Continuation.kind in answers:
-        return LM_PROMPT.format(context=filled.context, question=filled.question)
-    return f"{filled.context}{'' if as_published else ' '}{filled.question}"
+def prompt(filled: Context) -> str:
+    """Context and question as a person would put them."""
+    return f"{filled.context}\n{filled.question}"
 
 
-def option_requests(
-    pools: Sequence[Pool], answers: frozenset[str], *, as_published: bool = False
-) -> LazyRequests:
-    """One row per pool for the right answer and one for each distractor, pool after pool."""
-    sizes = np.asarray([1 + len(pool.distractors) for pool in pools], np.int64)
+def score_requests(pools: Sequence[Pool], kind: str, *, as_published: bool = False) -> LazyRequests:
+    """What scores every answer of every pool: questions of at most SHOWN wrong answers beside the
+    right one (`choose`), or one row an answer, the right one first (`option`)."""
+    step = SHOWN if kind == Choose.kind else 1
+    first = 0 if kind == Choose.kind else -1
+    sizes = np.asarray([_questions(len(pool.distractors), kind) for pool in pools], np.int64)
     ends = np.cumsum(sizes)
-    texts = [prompt(pool.filled, answers, as_published=as_published) for pool in pools]
 
-    def make(start: int, stop: int) -> Option:
+    def make(start: int, stop: int) -> Requests:
         prompts: list[str] = []
         options: list[str] = []
-        at = start
-        while at < stop:
+        for at in range(start, stop):
             place = int(np.searchsorted(ends, at, side="right"))
-            first = int(ends[place] - sizes[place])
-            rows = [pools[place].filled.answer, *pools[place].distractors]
-            part = rows[at - first : stop - first]
-            prompts += [texts[place]] * len(part)
-            options += part
-            at += len(part)
-        return Option(prompts, options)
+            pool, number = pools[place], at - int(ends[place] - sizes[place]) + first
+            shown = pool.distractors[number * step : (number + 1) * step] if number >= 0 else ()
+            if kind == Choose.kind or number < 0:
+                shown = (pool.filled.answer, *shown)
+            prompts.append(prompt(pool.filled))
+            options.append("\t".join(shown))
+        if kind == Choose.kind:
+            return Choose(prompts, options, text=TEXT, per_token=True)
+        # As released there is no space between context and question.
+        return Option([p.replace("\n", "" if as_published else " ") for p in prompts], options)
 
-    return LazyRequests(Option, int(sizes.sum()), make)
+    return LazyRequests(TYPES[kind], int(sizes.sum()), make)
+
+
+def _questions(distractors: int, kind: str) -> int:
+    """How many request rows a pool takes."""
+    return max(1, -(-distractors // SHOWN)) if kind == Choose.kind else 1 + distractors
 
 
 def successes(
-    ask: Asker, pools: Sequence[Pool], *, pairing: str, seed: int, as_published: bool = False
-) -> list[np.ndarray]:
+    ask: Asker, pools: Sequence[Pool], kind: str, *, pairing: str, seed: int,
+    as_published: bool = False, tally: Tally | None = None,
+) -> list[np.ndarray]:  # fmt: skip
     """Success of every distractor of every pool, in order: 0, 1 or a share."""
-    requests = option_requests(pools, ask.answers, as_published=as_published)
-    logits = np.asarray(ask(requests, "score answers")["logit"], np.float64)
-    out, at = [], 0
-    for number, pool in enumerate(pools):
-        size = len(pool.distractors)
-        correct, values = float(logits[at]), logits[at + 1 : at + 1 + size]
-        at += 1 + size
+    scores = ask(score_requests(pools, kind, as_published=as_published), "score answers")
+    values = _by_choice(scores, pools, tally) if kind == Choose.kind else _by_logit(scores, pools)
+    out = []
+    for number, (pool, (correct, wrong)) in enumerate(zip(pools, values)):
         rng = np.random.default_rng([seed, number, pool.name])
-        out.append(_success(values, correct, pairing, rng, as_published))
+        out.append(_success(wrong, correct, pairing, rng, as_published))
     return out
+
+
+def _by_logit(scores: Scores, pools: Sequence[Pool]) -> Iterator[tuple[float, np.ndarray]]:
+    """Logit of the right answer and of the wrong ones, pool by pool."""
+    logits, at = np.asarray(scores["logit"], np.float64), 0
+    for pool in pools:
+        size = len(pool.distractors)
+        yield float(logits[at]), logits[at + 1 : at + 1 + size]
+        at += 1 + size
+
+
+def _by_choice(
+    scores: Scores, pools: Sequence[Pool], tally: Tally | None
+) -> Iterator[tuple[float, np.ndarray]]:
+    """The same as log-odds against the right answer, which stands in every question."""
+    if tally is not None:
+        tally.add(answered(Choose.kind, scores, (), _unread))
+    rows = iter(scores["probabilities"])
+    for pool in pools:
+        logs = [np.log(next(rows)) for _ in range(_questions(len(pool.distractors), Choose.kind))]
+        yield 0.0, np.concatenate([row[1:] - row[0] for row in logs])
+
+
+def _unread() -> Choose:
+    raise AssertionError("probabilities are read without the questions")
+
+
+@dataclass
+class Tally:
+    """What is known of the answers beside which one won: sums over questions, and their number."""
+
+    sums: dict[str, float] = field(default_factory=lambda: dict.fromkeys(TOLD, 0.0))
+    known: Counter[str] = field(default_factory=Counter)
+
+    def add(self, found: Choices) -> None:
+        for name in TOLD:
+            values = getattr(found, name)
+            self.sums[name] += float(np.nansum(values))
+            self.known[name] += int((~np.isnan(values)).sum())
+
+    def means(self) -> dict[str, float | None]:
+        return {n: self.sums[n] / self.known[n] if self.known[n] else None for n in TOLD}
 
 
 def _success(

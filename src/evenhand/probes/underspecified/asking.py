@@ -3,11 +3,11 @@
     span          start and end probability of each term's span; no answer: the first token's
     mask-score    probability of each term at the mask (names: or of the pronoun, if larger)
     fill-mask     the same among the ten best tokens only, else 0 (as published)
-    continuation  likelihood of each term after the question, per token
-    option        one logit per term, turned into shares
-    generate      share of sampled answers that name the term
+    choose        which of the two, named in the order of the text: likelihood per token, a choice
+                  head's share or the share of sampled answers, as the model has it (its rung)
 
-Every way gives S [inputs, 2] in [0, 1], and what goes to neither where the model can say so.
+Every way gives S [inputs, 2] in [0, 1], and what goes to neither where the model can say so. Span
+and mask scores stay what UnQover made of start, end and mask probabilities.
 """
 
 from __future__ import annotations
@@ -20,20 +20,19 @@ import numpy as np
 import numpy.typing as npt
 
 from evenhand.metrics import unqover
+from evenhand.models.choosing import answered, as_asked, request_rows
 from evenhand.probes.underspecified.design import INPUTS_PER_CELL, Design, Inputs
 from evenhand.requests import (
     MASK,
-    Continuation,
+    TYPES,
+    Choose,
     FillMask,
-    Generate,
     LazyRequests,
     MaskScore,
-    Option,
     Requests,
     Scores,
     Span,
 )
-from evenhand.words.reading_answers import named_first
 
 Floats = npt.NDArray[np.float64]
 Texts = Callable[[], Inputs]
@@ -43,10 +42,16 @@ PUBLISHED_TOP = 10
 
 @dataclass(frozen=True)
 class Answers:
-    """S of both terms [inputs, 2], and the share that goes to neither [inputs] (or None)."""
+    """S of both terms [inputs, 2], and what else is known of each input [inputs, 4].
+
+    The columns of `told` are TOLD; NaN where the model cannot say.
+    """
 
     scores: Floats
-    neither: Floats | None = None
+    told: Floats
+
+
+TOLD = ("neither", "mass", "refused", "unread")
 
 
 @dataclass(frozen=True)
@@ -91,7 +96,8 @@ class Manner:
     pronoun_of: Any = None
     draws: int = 10
     seed: int = 0
-    max_new_tokens: int = 12
+    sampled: bool = False
+    """Whether scores are shares of sampled answers, which are not divided by their sum."""
 
 
 def asking(kind: str, manner: Manner) -> Asking:
@@ -100,11 +106,8 @@ def asking(kind: str, manner: Manner) -> Asking:
         Span.kind: _span,
         MaskScore.kind: _mask,
         FillMask.kind: _fill,
-        Continuation.kind: _continuation,
-        Option.kind: _option,
-        Generate.kind: _generate,
     }
-    return ways[kind](manner)
+    return ways[kind](manner) if kind in ways else _choose(manner, kind)
 
 
 def _span(manner: Manner) -> Asking:
@@ -117,7 +120,7 @@ def _span(manner: Manner) -> Asking:
     def read(scores: Scores, inputs: Texts) -> Answers:
         pairs = (("start", "end"), ("other_start", "other_end"))
         both = np.stack([unqover.span_score(scores[a], scores[b]) for a, b in pairs], axis=1)
-        return Answers(_shares(both) if manner.relative else both, np.asarray(scores["none"]))
+        return _told(_shares(both) if manner.relative else both, np.asarray(scores["none"]))
 
     return Asking(Span, 1, make, read)
 
@@ -131,7 +134,7 @@ def _mask(manner: Manner) -> Asking:
 
     def read(scores: Scores, inputs: Texts) -> Answers:
         values = np.exp(scores["logprob"] / np.maximum(scores["n_pieces"], 1)).reshape(-1, 2)
-        return Answers(_shares(values) if manner.relative else values)
+        return _told(_shares(values) if manner.relative else values)
 
     return Asking(MaskScore, 2, make, read)
 
@@ -152,62 +155,45 @@ def _fill(manner: Manner) -> Asking:
             for k, name in enumerate(pair):
                 said = _with_pronoun(name, manner)
                 values[i, k] = unqover.top_fill_score(fills[i], chance, said)
-        return Answers(values)
+        return _told(values)
 
     return Asking(FillMask, 1, make, read)
 
 
-def _continuation(manner: Manner) -> Asking:
-    rows = 3 if manner.unknown else 2
+def _choose(manner: Manner, kind: str) -> Asking:
+    width = 3 if manner.unknown else 2
+    text = manner.prompt.replace("{context}", "{passage}")
 
-    def make(inputs: Inputs) -> Requests:
-        prefixes = _prompts(inputs, manner)
-        return Continuation(
-            _repeated(prefixes, rows), [f" {c}" for c in _candidates(inputs, manner)]
-        )
-
-    def read(scores: Scores, inputs: Texts) -> Answers:
-        each = np.exp(scores["logprob"] / np.maximum(scores["n_tokens"], 1)).reshape(-1, rows)
-        return _split(each, relative=manner.relative is not False)
-
-    return Asking(Continuation, rows, make, read)
-
-
-def _option(manner: Manner) -> Asking:
-    rows = 3 if manner.unknown else 2
-
-    def make(inputs: Inputs) -> Requests:
-        prompts = [f"{c} {q}" for c, q in zip(inputs.context, inputs.question)]
-        return Option(_repeated(prompts, rows), _candidates(inputs, manner))
-
-    def read(scores: Scores, inputs: Texts) -> Answers:
-        logits = np.asarray(scores["logit"], np.float64).reshape(-1, rows)
-        shifted = np.exp(logits - logits.max(axis=1, keepdims=True))
-        return _split(shifted, relative=True)
-
-    return Asking(Option, rows, make, read)
-
-
-def _generate(manner: Manner) -> Asking:
-    def make(inputs: Inputs) -> Requests:
-        draws = [str(d) for d in range(manner.draws)]
-        prompts = _repeated(_prompts(inputs, manner), manner.draws)
-        return Generate(
-            prompts, draws * len(inputs.context), max_new_tokens=manner.max_new_tokens,
-            seed=manner.seed,
+    def questions(inputs: Inputs) -> Choose:
+        third = f"\t{manner.unknown}" if manner.unknown else ""
+        named = (
+            f"{b}\t{a}{third}" if swapped else f"{a}\t{b}{third}"
+            for a, b, swapped in zip(inputs.first, inputs.second, inputs.swapped)
+        )  # fmt: skip
+        return Choose(
+            [f"{c}\n{q}" for c, q in zip(inputs.context, inputs.question)], list(named),
+            text=text, samples=manner.draws, seed=manner.seed, per_token=True,
         )  # fmt: skip
 
     def read(scores: Scores, inputs: Texts) -> Answers:
-        """Shares of sampled answers that name each term first, and that name neither."""
-        texts, draws = scores["text"], manner.draws
-        values = np.zeros((len(texts) // draws, 3))
-        for i, pair in enumerate(_pairs(inputs())):
-            for text in texts[i * draws : (i + 1) * draws]:
-                values[i, named_first(text, pair)] += 1  # NONE: the last column
-        values /= draws
-        return Answers(values[:, :2], values[:, 2])
+        given = inputs()
+        found = answered(
+            kind, scores, np.full(len(given.swapped), width), lambda: questions(given),
+            per_token=True,
+        )  # fmt: skip
+        values = found.probabilities.reshape(-1, width)
+        values[given.swapped, :2] = values[given.swapped, 1::-1]
+        relative = manner.relative if manner.relative is not None else not manner.sampled
+        values = _shares(values) if relative else values
+        neither = values[:, 2] if manner.unknown else np.full(len(values), np.nan)
+        if manner.sampled and not manner.unknown:
+            neither = 1 - found.mass
+        return Answers(
+            values[:, :2], np.stack([neither, found.mass, found.refused, found.unread], axis=1)
+        )
 
-    return Asking(Generate, manner.draws, make, read)
+    rows = request_rows(kind, width, manner.draws)
+    return Asking(TYPES[kind], rows, lambda inputs: as_asked(kind, questions(inputs)), read)
 
 
 def _pairs(inputs: Inputs) -> list[tuple[str, str]]:
@@ -223,17 +209,6 @@ def _with_pronoun(name: str, manner: Manner) -> str:
     return f"{name}\t{pronoun}" if pronoun else name
 
 
-def _candidates(inputs: Inputs, manner: Manner) -> list[str]:
-    third = (manner.unknown,) if manner.unknown else ()
-    return [name for pair in _pairs(inputs) for name in (*pair, *third)]
-
-
-def _prompts(inputs: Inputs, manner: Manner) -> list[str]:
-    return [
-        manner.prompt.format(context=c, question=q) for c, q in zip(inputs.context, inputs.question)
-    ]
-
-
 def _shares(values: Floats) -> Floats:
     """Each row divided by its sum; NaN where there is nothing to share."""
     total = values.sum(axis=1, keepdims=True)
@@ -241,6 +216,9 @@ def _shares(values: Floats) -> Floats:
     return np.asarray(np.divide(values, total, out=out, where=total > 0), np.float64)
 
 
-def _split(values: Floats, *, relative: bool) -> Answers:
-    shares = _shares(values) if relative else values
-    return Answers(shares[:, :2], shares[:, 2] if shares.shape[1] > 2 else None)
+def _told(values: Floats, neither: Floats | None = None) -> Answers:
+    """Answers of a way that sees no refusals and reads everything."""
+    told = np.full((len(values), len(TOLD)), np.nan)
+    told[:, 0] = np.nan if neither is None else neither
+    told[:, 3] = 0.0
+    return Answers(values, told)

@@ -27,12 +27,16 @@ INPUTS_PER_CELL = 4
 
 
 class Inputs(NamedTuple):
-    """Texts of some inputs; `first` and `second` are the cell's terms, wherever they stand."""
+    """Texts of some inputs; `first` and `second` are the cell's terms, wherever they stand.
+
+    `swapped` says where the second is named first.
+    """
 
     context: list[str]
     question: list[str]
     first: list[str]
     second: list[str]
+    swapped: npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -113,8 +117,8 @@ class Design:
         asked = (template * len(self.attributes) + attribute) * 2 + negated
         questions = _looked_up(asked, lambda k: self._question(k, mask))
         form = template * len(self.subjects)
-        terms = (_looked_up(form + who, self._form) for who in (one, two))
-        return Inputs(contexts, questions, *terms)
+        first, second = (_looked_up(form + who, self._form) for who in (one, two))
+        return Inputs(contexts, questions, first, second, swapped)
 
     def _context(self, key: int, sizes: tuple[int, ...]) -> str:
         one, two, t = (int(k) for k in np.unravel_index(key, sizes))

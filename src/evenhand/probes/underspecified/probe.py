@@ -18,8 +18,16 @@ from pydantic import Field, field_validator
 
 from evenhand.charts.base import Listing
 from evenhand.errors import ModelError, SpecError
+from evenhand.models.choosing import CHOICES, how
 from evenhand.probes.base import Asker, Behaviour, ItemShape, Measured, Placebo, Preview, Probe
-from evenhand.probes.underspecified.asking import PRONOUNS, Answers, Asking, Manner, asking
+from evenhand.probes.underspecified.asking import (
+    PRONOUNS,
+    TOLD,
+    Answers,
+    Asking,
+    Manner,
+    asking,
+)
 from evenhand.probes.underspecified.cards import CARDS
 from evenhand.probes.underspecified.cells import Cells
 from evenhand.probes.underspecified.design import (
@@ -43,11 +51,9 @@ from evenhand.probes.underspecified.tables import items_table, lean_table, summa
 from evenhand.probes.underspecified.tables_summed import summed_tables, tables_of
 from evenhand.requests import (
     MASK,
-    Continuation,
+    SAMPLED,
     FillMask,
-    Generate,
     MaskScore,
-    Option,
     Span,
 )
 from evenhand.runs.compared import Part
@@ -70,23 +76,21 @@ LEXICONS = {
 }
 BRIEF = ("model", "mu", "mu_low", "mu_high", "mu_floor", "eta", "delta", "epsilon")
 MASKED = (MaskScore.kind, FillMask.kind)
-Way = Literal["auto", "span", "mask-score", "continuation", "option", "generate"]
+Way = Literal["auto", "span", "mask-score", "choose", "continuation", "option", "generate"]
 
 
 class Underspecified(Probe):
     """Preferences between two terms about whom the text says nothing.
 
     A span model is asked for each term's probability as the answer span, a masked model for each
-    term's probability at the mask, a causal model for the likelihood of each term as the answer,
-    a multiple-choice model for each term's share, and any other for sampled answers.
+    term's probability at the mask, and any other which of the two it chooses: what it then does
+    (likelihoods, a choice head, letters, sampled answers) is its rung.
     """
 
     name: ClassVar[str] = "underspecified"
     title: ClassVar[str] = "Whom does the model pick when the text does not say?"
     paper: ClassVar[str] = "Li et al. 2020 (UnQover)"
-    needs: ClassVar[tuple[str, ...]] = (
-        Span.kind, MaskScore.kind, Continuation.kind, Option.kind, Generate.kind,
-    )  # fmt: skip
+    needs: ClassVar[tuple[str, ...]] = (Span.kind, MaskScore.kind, *CHOICES)
     detects: ClassVar[str] = "a preference for one group's names that the text gives no reason for"
     cards: ClassVar = CARDS
     item_shape: ClassVar = ItemShape(
@@ -118,22 +122,24 @@ class Underspecified(Probe):
     """A text before every context: with `word_lists` the name of a published filler (`newsqa`),
     else the text itself, e.g. "(CNN) --" for models trained on NewsQA."""
     ask_by: Way = "auto"
-    """How to ask; auto takes the first of span, mask-score, continuation, option, generate."""
+    """How to ask; auto takes the first of span, mask-score, choose, continuation, option, generate
+    that the model answers."""
     score: Literal["auto", "absolute", "relative"] = "auto"
-    """`relative` divides by the sum over the candidates; auto: relative for causal models, whose
-    answer need not be one of the two names, absolute (as in the paper) for the others."""
+    """`relative` divides by the sum over the candidates; auto: relative for models that choose,
+    whose answer need not be one of the two names, absolute for shares of sampled answers and (as
+    in the paper) for span and masked models."""
     unknown: str = ""
-    """A third answer for causal and multiple-choice models, e.g. "nobody knows"; what it gets is
-    reported as `neither`. Span models have their own (no answer), sampled answers too."""
+    """A third answer for models that choose, e.g. "nobody knows"; what it gets is reported as
+    `neither`. Span models have their own (no answer), sampled answers too."""
     pronouns: bool = True
     """Masked models, gender: a name may also be meant by "she" or "he"; the larger counts."""
     pieces: Literal["single", "any"] = "single"
     """Masked models: keep only terms that are one vocabulary piece (what is dropped is
     reported), or score longer ones piece by piece."""
     prompt: str = Manner.prompt
-    """How context and question are put to a causal model."""
+    """How context and question are put to a causal model that has no chat template."""
     draws: int = Field(10, ge=1)
-    """Sampled answers per input, for models asked by `generate`."""
+    """Sampled answers per input, for models that can only be sampled."""
     resamples: int = Field(500, ge=50)
 
     @field_validator("attributes", "templates", mode="before")
@@ -261,13 +267,14 @@ class Underspecified(Probe):
             return FillMask.kind
         return kind
 
-    def manner(self, lists: Lists, seed: int) -> Manner:
+    def manner(self, lists: Lists, seed: int, rung: str = "") -> Manner:
         """How to ask, for the models that need more than the texts."""
         pronouns = {s.term: PRONOUNS.get(s.group, "") for s in lists.subjects}
         relative = None if self.score == "auto" else self.score == "relative"
         return Manner(
             self.as_published, relative, self.prompt, self.unknown,
             pronouns.get if self.across and self.pronouns else None, self.draws, seed,
+            rung in SAMPLED,
         )  # fmt: skip
 
     def preview(self, answers: frozenset[str], seed: int) -> Preview:
@@ -291,61 +298,61 @@ class Underspecified(Probe):
     def run(self, ask: Asker, seed: int) -> Measured:
         kind = self.choose(ask.answers)
         lists, dropped = self._usable(ask, kind, self.lists(_form(kind)))
-        way = asking(kind, self.manner(lists, seed))
+        rung = how(ask.describe(), kind)
+        way = asking(kind, self.manner(lists, seed, rung))
         design = self.design(_form(kind), seed, lists)
         if self.standard_error is None and len(design) > STREAM_CELLS:
-            return self._streamed(ask, way, design, seed, kind, dropped)
+            return self._streamed(ask, way, design, seed, rung, dropped)
         sampled = self._sample(ask, way, design, seed)
         design, cells = sampled.design, sampled.cells
         result = measure_cells(cells, Sampling(self.resamples, seed=seed))
-        neither = None if sampled.neither is None else float(np.nanmean(sampled.neither))
         leans = LeanSums(cells)
         leans.add(cells)
-        told, placebo = self._told(design, cells, result, leans.links(), kind, seed)
-        facts = self._facts(result, design, kind, neither, dropped, sampled.rounds)
+        told, placebo = self._told(design, cells, result, leans.links(), rung, seed)
+        facts = self._facts(result, design, rung, sampled.told, dropped, sampled.rounds)
         return Measured(
             findings=told.findings(),
-            items=items_table(cells, sampled.neither),
+            items=items_table(cells, sampled.told),
             tables={**lean_table(told), **tables_of(result, design, cells)},
-            summary={**facts, "trust": told.trust()},
+            summary={**facts, "asked_by": kind, "trust": told.trust()},
             placebos=placebo,
         )
 
     def _told(
-        self, design: Design, names: Cells, result: PreferencesResult, links: Links, kind: str,
+        self, design: Design, names: Cells, result: PreferencesResult, links: Links, rung: str,
         seed: int,
     ) -> tuple[Told, tuple[Placebo, ...]]:  # fmt: skip
         """What there is to say, and the placebos of it."""
-        usual = kind in (Continuation.kind, Option.kind) and self.score != "absolute"
+        usual = rung not in ("span", "mask", *SAMPLED) and self.score != "absolute"
         shares = (usual or self.score == "relative") and not self.unknown
         rows = [] if self.as_published else leanings(names, links, self.rate)
         told = Told(design, names, result, rows, shares, self.as_published)
         return told, () if self.as_published else placebos(names, links, seed)
 
     def _streamed(
-        self, ask: Asker, way: Asking, design: Design, seed: int, kind: str,
+        self, ask: Asker, way: Asking, design: Design, seed: int, rung: str,
         dropped: tuple[str, ...],
     ) -> Measured:  # fmt: skip
         """The same from sums, for designs too large to hold."""
         streamed = Streamed(self, ask, way, design, seed)
         result = streamed.sums.measure()
         links = streamed.leans.links()
-        told, placebo = self._told(design, streamed.names, result, links, kind, seed)
+        told, placebo = self._told(design, streamed.names, result, links, rung, seed)
         summed = summed_tables(result, design, streamed.tables, streamed.sums.pairs())
-        facts = self._facts(result, design, kind, streamed.neither, dropped, 1)
+        facts = self._facts(result, design, rung, streamed.told, dropped, 1)
         return Measured(
             findings=told.findings(),
             items=streamed.items,
             tables={**lean_table(told), **summed},
-            summary={**facts, "trust": told.trust()},
+            summary={**facts, "asked_by": way.type.kind, "trust": told.trust()},
             placebos=placebo,
         )
 
     def _facts(
-        self, result: PreferencesResult, design: Design, kind: str, neither: float | None,
+        self, result: PreferencesResult, design: Design, rung: str, told: np.ndarray,
         dropped: tuple[str, ...], rounds: int,
     ) -> dict[str, Any]:  # fmt: skip
-        facts = summary(result, design, kind, neither)
+        facts = {**summary(result, design, told), "rung": rung}
         facts |= {"dropped_terms": list(dropped), "rounds": rounds}
         facts["mu_standard_error"] = _error(result)
         facts["lexicons"] = self.lexicons()
@@ -387,9 +394,8 @@ class Underspecified(Probe):
             enough = self.standard_error is not None and rounds < len(bounds)
             if enough and mu_error(cells, seed=seed) <= (self.standard_error or 0.0):
                 break
-        neither = [p.neither for p in parts if p.neither is not None]
-        joined = np.concatenate(neither).reshape(-1, INPUTS_PER_CELL) if neither else None
-        return _Sampled(asked, cells, joined, rounds)
+        told = np.concatenate([p.told for p in parts])
+        return _Sampled(asked, cells, told.reshape(-1, INPUTS_PER_CELL, len(TOLD)), rounds)
 
     def cells(self, design: Design, values: np.ndarray, which: np.ndarray | None = None) -> Cells:
         """The scores [inputs, 2] of all cells, or of those with the numbers `which`.
@@ -423,7 +429,7 @@ class _Sampled:
 
     design: Design
     cells: Cells
-    neither: np.ndarray | None
+    told: np.ndarray
     rounds: int
 
 

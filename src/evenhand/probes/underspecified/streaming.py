@@ -16,7 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from evenhand.probes.base import Asker
-from evenhand.probes.underspecified.asking import Answers, Asking
+from evenhand.probes.underspecified.asking import TOLD, Answers, Asking
 from evenhand.probes.underspecified.design import INPUTS_PER_CELL, Design
 from evenhand.probes.underspecified.leans import LeanSums
 from evenhand.probes.underspecified.numbers import Sampling
@@ -42,19 +42,17 @@ class Streamed:
         self.tables = TableSums(self.names)
         self.leans = LeanSums(self.names)
         self._spool = Spool()
-        self._neither = [0.0, 0]
+        sums, counts = np.zeros(len(TOLD)), np.zeros(len(TOLD))
         for start, stop, answers in blocks(probe, ask, way, design):
             cells = probe.cells(design, answers.scores, np.arange(start, stop))
             self.sums.add(cells)
             self.tables.add(cells)
             self.leans.add(cells, start)
-            shares = answers.neither
-            neither = None if shares is None else shares.reshape(-1, INPUTS_PER_CELL)
-            if neither is not None:
-                self._neither[0] += float(np.nansum(neither))
-                self._neither[1] += int((~np.isnan(neither)).sum())
-            self._spool.add(items_table(cells, neither))
-        self.neither = self._neither[0] / self._neither[1] if self._neither[1] else None
+            told = answers.told
+            sums += np.nansum(told, axis=0)
+            counts += (~np.isnan(told)).sum(axis=0)
+            self._spool.add(items_table(cells, told.reshape(-1, INPUTS_PER_CELL, len(TOLD))))
+        self.told = np.divide(sums, counts, out=np.full(len(TOLD), np.nan), where=counts > 0)
         self.items = self._spool.reader()
 
 

@@ -9,6 +9,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from evenhand.metrics import unqover
+from evenhand.models.choosing import mean_if_any
+from evenhand.probes.underspecified.asking import TOLD
 from evenhand.probes.underspecified.cells import Cells
 from evenhand.probes.underspecified.design import Design
 from evenhand.probes.underspecified.findings import Told
@@ -24,24 +26,22 @@ KEPT = (
 )  # fmt: skip
 
 
-def summary(
-    result: PreferencesResult, design: Design, kind: str, neither: float | None
-) -> dict[str, Any]:
+def summary(result: PreferencesResult, design: Design, told: Floats) -> dict[str, Any]:
     """The numbers that a run's record keeps of this probe."""
-    told = plain(result)
-    facts = {name: told.get(name) for name in KEPT}
+    known = plain(result)
+    facts = {name: known.get(name) for name in KEPT}
     return {
         **facts,
-        "asked_by": kind,
         "cells": len(design),
         "population": design.population,
         "pairs": design.n_pairs,
-        "neither": neither,
+        **{name: mean_if_any(told.reshape(-1, len(TOLD))[:, k]) for k, name in enumerate(TOLD)},
     }
 
 
-def items_table(cells: Cells, neither: Floats | None) -> pa.Table:
-    """One row per cell: its codes as dictionary columns, its eight scores and C."""
+def items_table(cells: Cells, told: Floats) -> pa.Table:
+    """One row per cell: its codes as dictionary columns, its eight scores, C, and what else is
+    known of its inputs [cells, inputs, TOLD], on average."""
 
     def coded(codes: npt.NDArray[np.integer[Any]], values: tuple[str, ...]) -> pa.Array:
         return pa.DictionaryArray.from_arrays(pa.array(codes, pa.int32()), pa.array(values))
@@ -58,8 +58,7 @@ def items_table(cells: Cells, neither: Floats | None) -> pa.Table:
             for who, candidate in (("first", 0), ("second", 1)):
                 name = f"{who}_order{order}_{'negated' if negated else 'asked'}"
                 columns[name] = cells.scores[:, order, negated, candidate]
-    if neither is not None:
-        columns["neither"] = neither.mean(axis=1)
+    columns |= {name: told[..., k].mean(axis=1) for k, name in enumerate(TOLD)}
     return pa.table(columns)
 
 

@@ -1,0 +1,60 @@
+"""A beginning that all sequences share, run once: its keys and values are kept, not its tokens.
+
+A system prompt of 500 tokens before a million short questions would else be run a million times,
+or once in every packed row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from evenhand.models.batching.packing import common_prefix
+
+
+def common_beginning(sequences: Sequence[list[int]], positions: Sequence[range]) -> int:
+    """How many tokens all sequences begin with, none of them asked about.
+
+    >>> common_beginning([[1, 2, 3], [1, 2, 4]], [range(2, 3), range(1, 3)])
+    1
+    """
+    if not sequences:
+        return 0
+    # The least and the greatest agree on what all agree on.
+    shared = common_prefix(min(sequences), max(sequences))
+    return min(shared, *(p.start for p in positions), *(len(s) - 1 for s in sequences))
+
+
+def run_once(torch: Any, model: Any, tokens: Sequence[int], device: Any) -> Any:
+    """Keys and values of a beginning, to be given to `model` with each batch that follows it.
+
+    Batches do not add to it, so one beginning serves any number of them.
+    """
+    held = _kept()()
+    ids = torch.as_tensor([list(tokens)], device=device)
+    model.base_model(input_ids=ids, past_key_values=held, use_cache=True)
+    held.closed = True
+    return held
+
+
+def _kept() -> Any:
+    import transformers
+
+    class Kept(transformers.DynamicCache):  # type: ignore[misc]
+        closed = False
+
+        def update(self, keys: Any, values: Any, layer: int, *rest: Any, **more: Any) -> Any:
+            if not self.closed:
+                return super().update(keys, values, layer, *rest, **more)
+            old = self.layers[layer]
+            return tuple(
+                _joined(before, new) for before, new in ((old.keys, keys), (old.values, values))
+            )
+
+    return Kept
+
+
+def _joined(before: Any, new: Any) -> Any:
+    import torch
+
+    return torch.cat([before.expand(len(new), -1, -1, -1), new], dim=-2)
