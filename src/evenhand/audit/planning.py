@@ -158,7 +158,7 @@ def announced(job: Audit) -> Iterator[str]:
     for entry in job.suite.entries:
         model = job.model_for(entry)
         if set(entry.probe.needs) & model.answers:
-            preview = entry.probe.preview(model.answers, job.seed)
+            preview = entry.probe.asked_of(model.rung).preview(model.answers, job.seed)
             part = sample_rows(preview.requests, 0, min(len(preview.requests), SAMPLED_ROWS))
             told = model.expected(part, distinct_count(preview))
             total = total + told if told else total
