@@ -46,7 +46,6 @@ def opened(path: str | Path, expected: str = "") -> Iterator[IO[bytes]]:
     """A file object over the unpacked bytes of a file.
 
     Args:
-        path: of the file.
         expected: what the file should be, for the message when it cannot be read.
     """
     kind = compression_of(path, expected)
@@ -96,7 +95,6 @@ def blocks(
     """Whole lines in blocks of about `size` bytes; every block ends in a line feed.
 
     Args:
-        path: of the file.
         size: bytes to read at a time; memory in use stays a small multiple of it.
         watch: told how many bytes more of the file on disk have been read.
         expected: what the file should be, for the message when it cannot be read.

@@ -110,7 +110,6 @@ def load(group: str, name: str, *, what: str, where: str = "", hint: str = "") -
 
     Args:
         group: one of the group names above.
-        name: as users write it.
         what: what it is, for the message when there is no such name.
         where, hint: the rest of that message.
 

@@ -34,8 +34,6 @@ def filled(
     """Settings of a kind; the error names every wrong one and its value.
 
     Args:
-        kind: the class.
-        given: values by name.
         what: what has these settings, the beginning of the message.
         spelled: a setting's name as the user wrote it.
 

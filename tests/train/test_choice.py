@@ -88,14 +88,15 @@ def test_a_folder_in_use_is_not_overwritten(tiny, samples, tmp_path):
 def test_batches_hold_every_question_once_and_like_lengths_together():
     import numpy as np
 
-    from evenhand.train.choice import like_lengths
+    from evenhand.train.common import like_lengths, shuffled
 
     lengths = np.random.default_rng(0).integers(10, 60, 1_000)
-    made = like_lengths(lengths, 16, 3, 0)
+    orders = [shuffled(1_000, 3, epoch) for epoch in (0, 1)]
+    made = like_lengths(orders[0], lengths, 16, 3, 0)
     assert sorted(np.concatenate(made).tolist()) == list(range(1_000))
     padded = sum(len(b) * lengths[b].max() for b in made)
     assert padded < 1.06 * lengths.sum()
-    again, other = like_lengths(lengths, 16, 3, 0), like_lengths(lengths, 16, 3, 1)
+    again, other = (like_lengths(o, lengths, 16, 3, e) for e, o in enumerate(orders))
     assert all((a == b).all() for a, b in zip(made, again))
     assert any(len(a) != len(b) or (a != b).any() for a, b in zip(made, other))
 

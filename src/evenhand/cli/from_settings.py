@@ -38,7 +38,6 @@ def options(
     """The parameters of a command that takes these settings; the positional ones come first.
 
     Args:
-        settings: a pydantic class.
         positional: fields that are arguments instead of options, in their order.
         given_only: an option that is not given is None instead of its default, for a command
             whose settings class depends on another option.

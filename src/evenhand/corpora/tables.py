@@ -7,7 +7,6 @@ float64, flags as bool. Rows are counted from 1, the header apart. Case is kept.
 from __future__ import annotations
 
 import contextlib
-import json
 import math
 import os
 from collections.abc import Iterable, Iterator, Sequence
@@ -19,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from evenhand.errors import DataError, unknown
-from evenhand.opening import SUFFIX, opened
+from evenhand.opening import SUFFIX, json_lines, opened, read_json
 
 Floats = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.int64]
@@ -113,6 +112,10 @@ class Table:
         codes = rank[np.asarray(column.indices, np.int64)]
         return Labels(tuple(values[k] for k in order), codes)
 
+    def texts(self, name: str, instead: str) -> list[str]:
+        """A text column, or the same text in every row where there is no such column."""
+        return list(self.labels(name)) if self.has(name) else [instead] * self.n_rows
+
     def numbers(self, name: str) -> Floats:
         """A column of numbers; empty cells and NaN become NaN, text is an error."""
         import pyarrow as pa
@@ -205,7 +208,9 @@ def _arrow(values: Any) -> Any:
         return pa.array([None if value is None else str(value) for value in values])
 
 
-def read_table(path: str | Path | Table, text: Sequence[str] = ()) -> Table:
+def read_table(
+    path: str | Path | Table, text: Sequence[str] = (), needed: Sequence[str] = ()
+) -> Table:
     """Read a table; the format follows from the name, else from the first bytes.
 
     Args:
@@ -213,10 +218,15 @@ def read_table(path: str | Path | Table, text: Sequence[str] = ()) -> Table:
             table that is in memory already stays as it is.
         text: columns that are text whatever they look like, so that a name such as "NA" or "007"
             stays what it is. In CSV, every column that is not a number is text anyway.
+        needed: columns that must be there, and have rows.
     """
-    if isinstance(path, Table):
-        return path
-    path = Path(path).expanduser()
+    table = path if isinstance(path, Table) else _read(Path(path).expanduser(), text)
+    if needed:
+        table.require(needed)
+    return table
+
+
+def _read(path: Path, text: Sequence[str]) -> Table:
     if path.is_dir() or not path.exists():
         what = "is a folder" if path.is_dir() else "no such file"
         raise DataError(f"{path}: {what}. Pass a CSV, JSON lines or Parquet file.")
@@ -282,23 +292,13 @@ def _read_csv(path: Path, delimiter: str, text: Sequence[str]) -> tuple[dict[str
 
 
 def _read_json(path: Path) -> dict[str, Any]:
-    rows: list[dict[str, Any]] = []
     with opened(path) as file:
         whole = path.suffix.lower() == ".json" and file.read(64).lstrip()[:1] == b"["
-        file.seek(0)
-        lines: Iterable[tuple[int, Any]]
-        lines = [(1, file.read())] if whole else enumerate(file, 1)
-        for number, line in lines:
-            if not line.strip():
-                continue
-            try:
-                value = json.loads(line)
-            except (json.JSONDecodeError, UnicodeDecodeError) as error:
-                raise DataError(
-                    f"{path}, line {number}: is not JSON ({error}). Expected one object per line."
-                ) from error
-            rows.extend(value if whole and isinstance(value, list) else [value])
-            if not isinstance(rows[-1], dict):
-                raise DataError(f"{path}, line {number}: expected an object, found {rows[-1]!r}.")
+    rows: list[dict[str, Any]] = []
+    numbered = enumerate(read_json(path), 1) if whole else json_lines(path, "one object per line")
+    for number, row in numbered:
+        if not isinstance(row, dict):
+            raise DataError(f"{path}, line {number}: expected an object, found {row!r}.")
+        rows.append(row)
     names = list(dict.fromkeys(name for row in rows for name in row))
     return {name: [row.get(name) for row in rows] for name in names}

@@ -82,17 +82,14 @@ def read_tokens(
 
     Args:
         table: a CSV, JSON lines or Parquet table.
-        text: the column of texts.
         cut: tweets (clean and tokenise) or split (at white space).
-        others: further columns.
     """
     from evenhand.corpora.tables import read_table
     from evenhand.corpora.tweets import clean_tweet
 
     if cut not in ("tweets", "split"):
         raise SpecError(unknown("way to cut tokens", cut, ("tweets", "split"), where="--tokens"))
-    found = read_table(table, text=[text, *others])
-    found.require([text, *others])
+    found = read_table(table, text=[text, *others], needed=[text, *others])
     texts = found.labels(text)
     made = [tweet_tokens(clean_tweet(t)) if cut == "tweets" else t.split() for t in texts]
     return made, {name: list(found.labels(name)) for name in others}

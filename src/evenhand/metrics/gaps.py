@@ -121,9 +121,6 @@ def group_gaps(
         predicted: the classifier's 0/1.
         groups: the group of each example; others than the two named count in `all` only.
         first: group A of the gap rate(A) - rate(B).
-        second: group B.
-        resamples: bootstrap samples and label permutations.
-        seed: seed of both.
 
     A rate without a bottom (a group that is absent or has one class only) is NaN with a reason. p
     is (b + 1) / (m + 1); undefined replicates are left out.

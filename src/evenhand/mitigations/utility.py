@@ -76,8 +76,7 @@ def labelled_accuracy(model: Any, path: Path, limit: int = 2_000, seed: int = 0)
     A classifier answers by itself; for other models a logistic one is fitted on frozen vectors
     of 70 % of the texts and judged on the rest.
     """
-    table = read_table(path, text=("text", "label"))
-    table.require(("text", "label"))
+    table = read_table(path, text=("text", "label"), needed=("text", "label"))
     texts, labels = list(table.labels("text"))[:limit], list(table.labels("label"))[:limit]
     if Classify.kind in model.answers:
         answered = np.asarray(Ask(model)(Classify(texts))["probabilities"])

@@ -37,7 +37,6 @@ class Ask:
     """Asks one model, keeping its scores below one run folder.
 
     Args:
-        model: whom to ask.
         folder: the run folder, below which `scores/` and `requests/` go (None: memory only).
         attempt: number of this attempt at the run.
         progress: told how far the work is.

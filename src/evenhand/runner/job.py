@@ -37,8 +37,6 @@ class Job:
     """A planned ask.
 
     Attributes:
-        model: whom to ask.
-        plan: the shards.
         store: where finished shards are kept, or None for memory only.
         requests_folder: where the questions are kept beside them.
         counts: told what was scored and what was reused.

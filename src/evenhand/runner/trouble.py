@@ -46,7 +46,6 @@ def begin(model: Model, requests: Requests, prepared: Any, told: Any) -> Finish:
     """Start on a shard; the function given back waits for the answers.
 
     Args:
-        model: whom is asked.
         requests, prepared: the rows, and what the model made of them ahead.
         told: counts whose `smaller_batches` is raised when the shard needed smaller batches.
     """

@@ -44,10 +44,8 @@ def kmeans_separation(
 
     Args:
         values: [n_units, n_features], used without scaling as published.
-        labels: one boolean per unit.
         restarts: k-means starts; the best inertia wins. The released code had 10 or 1,
             depending on the installed version, and both miss the best clusters at times.
-        seed: seed of the starts.
 
     Returns:
         Accuracy, null and p; NaN with a reason for non-finite or constant features or an
@@ -94,11 +92,7 @@ def linear_separability(
     the folds balanced. p = (b + 1)/(permutations + 1).
 
     Args:
-        values: [n_units, n_features].
-        labels: one boolean per unit.
         folds: parts of the cross-validation, at most the size of the smaller group.
-        permutations: permuted labellings.
-        seed: seed of folds and permutations.
 
     Returns:
         Accuracy, null and p; NaN with a reason as in `kmeans_separation`.

@@ -71,11 +71,8 @@ def correlate_table(
     x and multiplies: r* = Zx[order]' Zy, all a x b pairs in one product.
 
     Args:
-        x: n values, or n rows.
         y: n values or rows, paired with x.
         method: "spearman", "pearson" or "kendall" (n^2 work per permutation).
-        resamples: random permutations.
-        seed: seed of permutations and bootstrap.
         scipy_stream: reproduce scipy.stats.permutation_test((x,), ..., "pairings", two-sided,
             n_resamples=resamples, random_state=seed): its legacy stream, and its p, twice the
             smaller one-sided p (Kato & Miyao's tables).

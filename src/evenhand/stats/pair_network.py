@@ -209,10 +209,7 @@ def bootstrap(pairs: Pairs, groups: Codes | None, *, draws: int, seed: int) -> D
     absolute values would add their own noise to it.
 
     Args:
-        pairs: the cells.
         groups: group code of each term, or None.
-        draws: number of replicates.
-        seed: seed of the weights.
     """
     rng = np.random.default_rng(seed)
     terms = sample_weights(rng, pairs.stratum, draws)
@@ -313,7 +310,6 @@ def interval(
         draws: its replicates along the last axis.
         contexts: how many different partners and templates it rests on; with fewer than two the
             interval is NaN, since one says nothing about others.
-        level: share of the replicates inside.
     """
     tail = (1 - level) / 2
     low, high = np.quantile(draws, [tail, 1 - tail], axis=-1)
@@ -335,7 +331,6 @@ def noise_floors(
     This speaks of these terms: where terms stand for groups, see `name_floors`.
 
     Args:
-        pairs: the comparisons.
         metrics: a number from the table of gamma, and one from the table of eta; the fields of the
             result are pairs in this order.
         samples, seed: random flips.
@@ -368,11 +363,9 @@ def flip_p(
     """Two-sided p of gamma of each row, by flipping the sign of whole partners.
 
     Args:
-        links: the links.
         own: row (term or group) of each link's first end, then of its second end, shape [2, links];
             -1 leaves the link out.
         partner: partner of each end, shape [2, links].
-        n_rows: number of rows.
         by_attribute: one p per (row, attribute), else one per row over all attributes.
         samples, seed: random sign patterns, when there are too many to list.
     """

@@ -113,7 +113,6 @@ def two_sample(
         x: values of the first sample.
         y: values of the second sample; sizes may differ.
         samples: random splits, used when there are more than `max_exact` splits.
-        seed: seed of the random splits.
         max_exact: list all C(n, len(x)) splits when there are at most this many.
         statistic: the number that is reported and whose null is kept.
 

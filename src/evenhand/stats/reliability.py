@@ -51,7 +51,6 @@ def reliability(replicates: ArrayLike, points: ArrayLike, *, level: float = 0.95
     Args:
         replicates: the number for repeated runs of one model, at least 2.
         points: the number for different models, one run each, at least 2.
-        level: level of the interval.
 
     >>> found = reliability([1.0, 1.2, 0.8], [1.0, 3.0, 5.0, 2.0, 4.0])
     >>> round(found.reliability, 3), round(found.ceiling, 3)

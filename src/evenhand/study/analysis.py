@@ -34,7 +34,6 @@ def analyse(path: Path, columns: Columns, recipe: Recipe) -> tuple[list[Row], li
     Args:
         path: the table of runs; replicates of the original are its rows of that family.
         columns: its metric columns; with one side empty only reliabilities are known yet.
-        recipe: resamples and seed.
     """
     again = f"family={ORIGINAL}"
     names = (*columns.intrinsic, *columns.extrinsic)

@@ -184,8 +184,7 @@ class CorrelationReader(Reader):
             )
         again, value = _replicates_of(self.replicates)
         texts = list(dict.fromkeys([*self.by, *([self.strata] if self.strata else []), *again]))
-        table = read_table(self.table, text=texts)
-        table.require([*self.x, *self.y, *texts])
+        table = read_table(self.table, text=texts, needed=[*self.x, *self.y, *texts])
         columns = {name: table.numbers(name) for name in dict.fromkeys([*self.x, *self.y])}
         layers = table.labels(self.strata) if self.strata else None
         repeated = np.zeros(table.n_rows, np.bool_)
@@ -243,8 +242,7 @@ def reliabilities(
     """The `reliability` of any columns, without a correlation."""
     again, value = _replicates_of(replicates)
     groups = [by] if by else []
-    table = read_table(table, text=[*groups, *again])
-    table.require([*columns, *groups, *again])
+    table = read_table(table, text=[*groups, *again], needed=[*columns, *groups, *again])
     numbers = {name: table.numbers(name) for name in columns}
     repeated = _equal(table.labels(again[0]), value)
     parts = (_part(n, numbers, None, inside, repeated) for n, inside in _groups(table, groups))

@@ -46,13 +46,9 @@ class StudyKind(RunKind):
         return next(own, None) or super().card(facts, finding)
 
     def charts(self, facts: Mapping[str, Any], label: str) -> Mapping[str, Builder]:
-        from evenhand.study import chart
+        from evenhand.study.chart import CHARTS
 
-        return {
-            "correlations": chart.correlations,
-            "reliability": chart.reliability,
-            "points": chart.scatters,
-        }
+        return CHARTS
 
     def lexicons(self, facts: Mapping[str, Any]) -> list[str]:
         entries = facts["probes"].values()

@@ -236,7 +236,6 @@ def run_study(
     """Run a study, or resume one, and give its run folder.
 
     Args:
-        recipe: what to do (`load_recipe`).
         out: the folder; one that holds the same study is resumed.
         data: what `{data}` in the recipe's paths stands for.
         jobs: stages at a time, each in a process of its own; 0: one by one in this process.

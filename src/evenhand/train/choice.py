@@ -24,8 +24,6 @@ from evenhand.opening import json_lines
 from evenhand.train import common
 
 LETTERS = "ABC"
-BUCKET = 50
-"""So many batches are sorted by length together."""
 
 
 @dataclass(frozen=True)
@@ -102,9 +100,7 @@ def train(
         train_file: Social IQa training samples.
         dev_file: samples to measure accuracy on after every epoch.
         out: a new folder for the checkpoint.
-        recipe: epochs, rate, batch and seed.
         device: cuda or cpu; by default whichever is there.
-        say: told about each epoch.
     """
     recipe = recipe or ChoiceTraining()
     common.require_new(out)
@@ -174,21 +170,6 @@ class _Table:
         return inputs, self.right[asked]
 
 
-def like_lengths(lengths: np.ndarray, batch: int, seed: int, epoch: int) -> list[np.ndarray]:
-    """Batches of questions of like length in random order, every question once.
-
-    >>> [b.tolist() for b in like_lengths(np.array([9, 3, 8, 4]), 2, 0, 0)]
-    [[2, 0], [1, 3]]
-    """
-    order = common.shuffled(len(lengths), seed, epoch)
-    made = []
-    for low in range(0, len(order), batch * BUCKET):
-        chunk = order[low : low + batch * BUCKET]
-        chunk = chunk[np.argsort(lengths[chunk], kind="stable")]
-        made += [chunk[at : at + batch] for at in range(0, len(chunk), batch)]
-    return [made[i] for i in np.random.default_rng([seed, epoch, 1]).permutation(len(made))]
-
-
 def _fit(
     torch: Any, model: Any, table: _Table, dev: _Table, recipe: ChoiceTraining, say: common.Say
 ) -> tuple[list[dict[str, float]], list[int]]:
@@ -205,9 +186,11 @@ def _fit(
     for epoch in range(recipe.epochs):
         model.train()
         total = torch.zeros((), device=table.device)
-        for questions in like_lengths(table.lengths, recipe.batch, recipe.seed, epoch):
+        order = common.shuffled(n, recipe.seed, epoch)
+        plan = common.like_lengths(order, table.lengths, recipe.batch, recipe.seed, epoch)
+        for questions in plan:
             inputs, right = table.batch(questions)
-            with torch.autocast(table.device.split(":")[0], torch.bfloat16, enabled=casts):
+            with common.autocast(torch, table.device, casts):
                 logits = model(**inputs).logits
             loss = torch.nn.functional.cross_entropy(logits.float(), right)
             share = common.linear_schedule(done, steps, recipe.warmup)

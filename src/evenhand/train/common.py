@@ -77,13 +77,15 @@ def load_base(
     return tokenizer, model
 
 
-def descend(torch: Any, model: Any, optimizer: Any, loss: Any, rate: float) -> None:
-    """One step down the loss at this learning rate, gradients clipped to length 1."""
+def descend(
+    torch: Any, model: Any, optimizer: Any, loss: Any, rate: float, clip: float = 1.0
+) -> None:
+    """One step down the loss at this learning rate, gradients clipped to a length."""
     for group in optimizer.param_groups:
         group["lr"] = rate
     optimizer.zero_grad(set_to_none=True)
     loss.backward()
-    torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+    torch.nn.utils.clip_grad_norm_(model.parameters(), clip)
     optimizer.step()
 
 
@@ -104,6 +106,32 @@ def shuffled(n: int, seed: int, epoch: int) -> np.ndarray:
     return np.random.default_rng([seed, epoch]).permutation(n)
 
 
+BUCKET = 50
+"""So many batches are sorted by length together."""
+
+
+def like_lengths(
+    order: np.ndarray, lengths: np.ndarray, batch: int, seed: int, epoch: int
+) -> list[np.ndarray]:
+    """Batches of rows of like length in random order, every row once.
+
+    >>> order, lengths = np.array([2, 1, 0, 3]), np.array([9, 3, 8, 4])
+    >>> sorted(sorted(b.tolist()) for b in like_lengths(order, lengths, 2, 0, 0))
+    [[0, 2], [1, 3]]
+    """
+    made = []
+    for low in range(0, len(order), batch * BUCKET):
+        chunk = order[low : low + batch * BUCKET]
+        chunk = chunk[np.argsort(lengths[chunk], kind="stable")]
+        made += [chunk[at : at + batch] for at in range(0, len(chunk), batch)]
+    return [made[i] for i in np.random.default_rng([seed, epoch, 1]).permutation(len(made))]
+
+
+def autocast(torch: Any, device: str, enabled: bool) -> Any:
+    """Matrix products in bfloat16, where enabled."""
+    return torch.autocast(device.split(":")[0], torch.bfloat16, enabled=enabled)
+
+
 def require_new(out: Path) -> None:
     """Refuse a folder that holds something, before any work is done."""
     if out.exists() and any(out.iterdir()):
@@ -117,6 +145,18 @@ def save(model: Any, tokenizer: Any, out: Path, card: dict[str, Any]) -> None:
     model.save_pretrained(out, safe_serialization=True)
     tokenizer.save_pretrained(out)
     (out / "training.json").write_text(json.dumps(card, indent=1) + "\n", encoding="utf-8")
+
+
+def save_network(
+    out: Path, facts: str, weights: str, card: dict[str, Any], arrays: dict[str, Any]
+) -> None:
+    """A small network into a new folder: JSON beside safetensors (see `read_saved`)."""
+    from safetensors.torch import save_file
+
+    require_new(out)
+    out.mkdir(parents=True, exist_ok=True)
+    save_file({k: v.detach().cpu().contiguous() for k, v in arrays.items()}, out / weights)
+    (out / facts).write_text(json.dumps(card, indent=1) + "\n", encoding="utf-8")
 
 
 def read_saved(

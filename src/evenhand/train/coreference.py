@@ -8,7 +8,6 @@ words, so that embeddings of other length train alike; directions and relative l
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -139,18 +138,11 @@ class CoreferenceModel:
 
     def save(self, out: Path) -> None:
         """Write weights, shape and provenance into a new folder; vectors are only named."""
-        from safetensors.torch import save_file
-
-        common.require_new(out)
-        out.mkdir(parents=True, exist_ok=True)
-        save_file(
-            {k: v.cpu().contiguous() for k, v in self.layers.state_dict().items()}, out / WEIGHTS
-        )
         facts = {
             "format": FORMAT, "scale": self.scale, "threshold": self.threshold,
             "shape": asdict(self.shape), **self.card,
         }  # fmt: skip
-        (out / FACTS).write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8")
+        common.save_network(out, FACTS, WEIGHTS, facts, self.layers.state_dict())
 
 
 def decode(made: dict[str, npt.NDArray[Any]], row: int, threshold: float = 0.0) -> list[list[Span]]:
@@ -209,14 +201,12 @@ def train_coreference(
     """Train a resolver on frozen vectors.
 
     Args:
-        vectors: the embedding.
         train: documents with clusters; clusters of one mention are neither taught nor punished.
         dev: documents on which the threshold of linking is chosen.
         seed: of initial weights, order and dropout.
         recipe: other settings; its seed is replaced by `seed` except for the cutting of batches.
         prepared: `prepare(train, recipe)`, when many embeddings are trained on the same text.
         device: cpu or cuda; a GPU when present.
-        say: told about each epoch.
     """
     recipe = recipe or CoreferenceTraining()
     prepared = prepared or prepare(train, recipe)
@@ -271,12 +261,8 @@ def _fit(
             batch["genre"] = batch["genre"].masked_fill(hidden, 0)
             made = net.forward(torch, layers, shape, batch, rows, recipe.dropout)
             value = net.loss(torch, made, batch["gold"])
-            optimizer.zero_grad(set_to_none=True)
-            value.backward()
-            torch.nn.utils.clip_grad_norm_(layers.parameters(), recipe.clip)
-            for group in optimizer.param_groups:
-                group["lr"] = recipe.learning_rate * common.linear_schedule(done, steps, 0.05)
-            optimizer.step()
+            rate = recipe.learning_rate * common.linear_schedule(done, steps, 0.05)
+            common.descend(torch, layers, optimizer, value, rate, recipe.clip)
             losses.append(value.detach())
             done += 1
         total = float(torch.stack(losses).mean())

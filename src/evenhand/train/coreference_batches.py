@@ -59,7 +59,6 @@ def cut(
     """Documents as pieces of whole sentences; with `rng` the first piece has a random length.
 
     Args:
-        documents: what to cut.
         words: numbers for the spellings, extended in place.
         longest: tokens per piece; None keeps documents whole.
         rng: a numpy generator, so that repeated calls cut in other places.

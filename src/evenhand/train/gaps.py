@@ -53,8 +53,7 @@ class GapsReader(Reader):
     seed: Seed = 0
 
     def read(self) -> GapsResult:
-        table = read_table(self.table, text=["group"])
-        table.require(["label", "predicted", "group"])
+        table = read_table(self.table, text=["group"], needed=["label", "predicted", "group"])
         groups = table.labels("group")
         for name in (self.first, self.second):
             if name not in groups.values:

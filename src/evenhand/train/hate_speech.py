@@ -15,7 +15,6 @@ position: about a third of the products of a convolution, and no gradient of the
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -85,16 +84,11 @@ class HateSpeechModel:
 
     def save(self, out: Path) -> None:
         """Write weights and provenance into a new folder; vectors are only named."""
-        from safetensors.torch import save_file
-
-        common.require_new(out)
-        out.mkdir(parents=True, exist_ok=True)
-        save_file({k: v.detach().contiguous() for k, v in self.weights.items()}, out / WEIGHTS)
         facts = {
             "format": FORMAT, "scale": self.scale, "dimensions": self.vectors.dimensions,
             "extra": list(self.extra), "recipe": self.recipe.model_dump(), **self.card,
         }  # fmt: skip
-        (out / FACTS).write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8")
+        common.save_network(out, FACTS, WEIGHTS, facts, self.weights)
 
 
 def load_hate_speech(folder: str | Path, vectors: VectorTable) -> HateSpeechModel:
@@ -128,12 +122,9 @@ def train_hate_speech(
     vectors' own variance, U(-a, a) with a = sqrt(3 var); all others share one, <UNK>.
 
     Args:
-        vectors: the embedding.
         train: texts with both classes.
         dev: texts whose loss decides when to stop.
         seed: of initial weights, order, dropout and random vectors.
-        recipe: other settings.
-        say: told about each epoch.
     """
     recipe = recipe or HateSpeechTraining()
     for name, part in (("training", train), ("development", dev)):
@@ -304,12 +295,8 @@ def hate_speech_gaps(
 
     Args:
         model: a detector with `predict(tokens)`.
-        test: the texts.
         groups: the group of each text (default: those of `test`).
         first: the gap is rate(first) - rate(second), e.g. male - female, white - African American.
-        second: the other group.
-        resamples: of intervals and p.
-        seed: of both.
     """
     names = tuple(groups) if groups is not None else test.groups
     said = model.predict(test.tokens)

@@ -58,14 +58,11 @@ def read_labelled(
     as Kato & Miyao join hateful and abusive; `positive=("0",)` is hate alone.
 
     Args:
-        path: the table.
-        text: column of the texts.
-        label: column of the labels.
         group: column of the group of each text, for instance its dialect.
         positive: labels that count as hateful; compared as text.
     """
-    table = read_table(Path(path), text=[c for c in (text, label, group) if c])
-    table.require([c for c in (text, label, group) if c])
+    named = [c for c in (text, label, group) if c]
+    table = read_table(Path(path), text=named, needed=named)
     wanted = {str(p) for p in positive}
     labels = list(table.labels(label))
     found = np.asarray([value in wanted for value in labels], np.int64)

@@ -129,10 +129,7 @@ def train(
     Args:
         base: a folder or Hub id of a masked language model.
         texts: passages; every twentieth is kept back to measure the loss on.
-        out: a new folder.
-        recipe: method, steps and so on.
         device: cuda or cpu; by default whichever is there.
-        say: told about the progress.
 
     Raises:
         DataError: too few texts, or no text that names a group to exchange.
@@ -298,10 +295,7 @@ def text_losses(
         for low in range(0, len(encoded), 32):
             rows = encoded[low : low + 32]
             rng = np.random.default_rng([11, low])
-            _, mask, labels = masked_batch(tokenizer, rows, rng)
-            ids = np.full_like(mask, tokenizer.pad_token_id or 0)
-            for i, row in enumerate(rows):
-                ids[i, : len(row)] = row
+            ids, mask, labels = masked_batch(tokenizer, rows, rng)
             ids = np.where(labels != -100, tokenizer.mask_token_id, ids)
             at = np.nonzero(labels != -100)
             logits = model(

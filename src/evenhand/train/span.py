@@ -25,7 +25,6 @@ from evenhand.train.squad import Example, score
 
 Ints = npt.NDArray[np.int64]
 LONGEST_ANSWER = 30
-BUCKET = 50
 
 
 class SpanTraining(common.Training):
@@ -95,17 +94,6 @@ def _answer_tokens(offsets: npt.NDArray[np.int32], low: int, high: int) -> tuple
     return int(at[0]), int(at[-1])
 
 
-def batches(windows: Windows, rows: Ints, size: int) -> list[Ints]:
-    """Rows in batches of similar length, drawn within blocks of the given order."""
-    lengths = np.asarray([len(windows.ids[r]) for r in rows])
-    out = []
-    for low in range(0, len(rows), size * BUCKET):
-        block = rows[low : low + size * BUCKET]
-        block = block[np.argsort(lengths[low : low + size * BUCKET], kind="stable")]
-        out += [block[i : i + size] for i in range(0, len(block), size)]
-    return out
-
-
 def tensors(torch: Any, windows: Windows, rows: Ints, pad: int, device: str) -> dict[str, Any]:
     """Padded model arguments of one batch; widths are multiples of 16, so few shapes occur."""
     longest = max(len(windows.ids[r]) for r in rows)
@@ -139,7 +127,7 @@ def predict(
     model.eval()
     for low in range(0, len(order), batch):
         rows = order[low : low + batch]
-        with torch.inference_mode(), _autocast(torch, device):
+        with torch.inference_mode(), common.autocast(torch, device, device.startswith("cuda")):
             out = model(**tensors(torch, windows, rows, tokenizer.pad_token_id or 0, device))
             value, first, last = _best_spans(torch, out, windows, rows, device)
         for r, v, a, b in zip(rows, value, first, last):
@@ -167,10 +155,6 @@ def _best_spans(torch: Any, out: Any, windows: Windows, rows: Ints, device: str)
     value, at = pair.masked_fill(~allowed, low).flatten(1).max(-1)
     at = at.cpu().numpy()
     return value.cpu().numpy(), at // width, at % width
-
-
-def _autocast(torch: Any, device: str) -> Any:
-    return torch.autocast(device.split(":")[0], torch.bfloat16, enabled=device.startswith("cuda"))
 
 
 def train(
@@ -305,13 +289,12 @@ class _Job:
     ) -> float:
         torch, recipe = self.torch, self.recipe
         order = usable[common.shuffled(len(usable), recipe.seed, epoch)]
-        plan = batches(windows, order, recipe.batch)
-        turn = np.random.default_rng([recipe.seed, epoch, 1]).permutation(len(plan))
+        lengths = np.asarray([len(ids) for ids in windows.ids])
+        plan = common.like_lengths(order, lengths, recipe.batch, recipe.seed, epoch)
         torch.manual_seed(recipe.seed * 1_000 + epoch)
         self.model.train()
         total = torch.zeros((), device=self.device)
-        for k, number in enumerate(turn):
-            rows = plan[number]
+        for k, rows in enumerate(plan):
             step = epoch * len(plan) + k
             share = common.linear_schedule(step, steps, recipe.warmup)
             loss = self._loss(windows, rows)
@@ -323,7 +306,7 @@ class _Job:
         torch = self.torch
         inputs = tensors(torch, windows, rows, self.tokenizer.pad_token_id or 0, self.device)
         target = torch.from_numpy(windows.answer[rows]).to(self.device)
-        with _autocast(torch, self.device):
+        with common.autocast(torch, self.device, self.device.startswith("cuda")):
             out = self.model(**inputs)
         low = torch.finfo(torch.float32).min
         hidden = inputs["attention_mask"] == 0

@@ -75,7 +75,6 @@ def train_words(
         formats: any of "text" and "binary" (word2vec), "glove" (text without a header line).
         also: fastText only: words that need a vector even when the corpus lacks them; it is put
             together from their n-grams.
-        progress: told about lines trained on.
 
     Returns:
         What `training.json` says.

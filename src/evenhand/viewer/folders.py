@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from evenhand.errors import EvenhandError, RunError
 from evenhand.runs.counting import counted
@@ -16,6 +17,8 @@ from evenhand.runs.story import audited_name
 from evenhand.viewer.items import ItemTable
 
 OPEN_TABLES = 16
+T = TypeVar("T")
+Cache = OrderedDict[tuple[Path, int], T]
 
 
 @dataclass(frozen=True)
@@ -38,8 +41,8 @@ class Folders:
         self.root = root
         self.single = (root / "run.json").is_file()
         self._lock = threading.Lock()
-        self._findings: OrderedDict[tuple[Path, int], list[Finding]] = OrderedDict()
-        self._tables: OrderedDict[tuple[Path, int], ItemTable] = OrderedDict()
+        self._findings: Cache[list[Finding]] = OrderedDict()
+        self._tables: Cache[ItemTable] = OrderedDict()
 
     def runs(self) -> dict[str, Run]:
         """Run folders by name, newest first."""
@@ -66,14 +69,7 @@ class Folders:
         path = run.folder / "findings.json"
         if not path.is_file():
             return []
-        key = (path, path.stat().st_mtime_ns)
-        with self._lock:
-            if key not in self._findings:
-                self._findings[key] = Run(run.folder).findings
-                while len(self._findings) > 4 * OPEN_TABLES:
-                    self._findings.popitem(last=False)
-            self._findings.move_to_end(key)
-            return self._findings[key]
+        return self._kept(self._findings, path, lambda: Run(run.folder).findings, 4 * OPEN_TABLES)
 
     def items(self, run: Run, probe: str, table: str = "items") -> ItemTable:
         """One table of a run, kept open.
@@ -84,14 +80,18 @@ class Folders:
         path = run.tables(probe).get(table) if probe in run.probes else None
         if path is None:
             raise RunError(f"run {run.name} has no such table.")
+        return self._kept(self._tables, path, lambda: ItemTable(path), OPEN_TABLES)
+
+    def _kept(self, cache: Cache[T], path: Path, make: Callable[[], T], most: int) -> T:
+        """What was made of a file, made again when the file has changed."""
         key = (path, path.stat().st_mtime_ns)
         with self._lock:
-            if key not in self._tables:
-                self._tables[key] = ItemTable(path)
-                while len(self._tables) > OPEN_TABLES:
-                    self._tables.popitem(last=False)
-            self._tables.move_to_end(key)
-            return self._tables[key]
+            if key not in cache:
+                cache[key] = make()
+                while len(cache) > most:
+                    cache.popitem(last=False)
+            cache.move_to_end(key)
+            return cache[key]
 
     def line(self, run: Run) -> Line:
         """What the list says about a run; a damaged one is listed as such."""

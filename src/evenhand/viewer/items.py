@@ -99,7 +99,6 @@ class ItemTable:
         Args:
             filters: column=value; `any` asks for the value in some text column, `search` for
                 text contained in one, without regard to case.
-            number: page number from 1.
             seconds: time after which counting stops; the answer then says how much was searched.
         """
         known = tuple(sorted(self.known(filters).items()))

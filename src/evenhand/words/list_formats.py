@@ -263,7 +263,6 @@ def read_lists(
     """The lists of a social class from a published directory.
 
     Args:
-        folder: the directory.
         social_class: gender, nationality, ethnicity or religion.
         form: `qa` for questions, `lm` for masked statements.
         suffix: which subject list, e.g. `bert` for `religion_bert`; "" for the full one.

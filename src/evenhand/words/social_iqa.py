@@ -123,7 +123,6 @@ def make_context(
         id: how it is called in tables.
         fields: context, question, answer.
         name: the name that stands for the person (None: `{name}` is already there).
-        where: for the error message.
         prompt: the answer's beginning; by default made from the question.
     """
     made = with_placeholder(fields, name) if name else dict(fields)

@@ -157,8 +157,7 @@ def read_answers(
         The items that the table holds, their options (-1: the answer names none), and how many
         rows match no item.
     """
-    table = read_table(path, text=("category",))
-    table.require(("example_id", "category", column))
+    table = read_table(path, text=("category",), needed=("example_id", "category", column))
     ids = [f"{c}/{int(n)}" for c, n in zip(table.labels("category"), table.numbers("example_id"))]
     given: Mapping[str, Any] = dict(zip(ids, table.columns[column].to_pylist()))
     asked = [item for item in items if item.id in given]

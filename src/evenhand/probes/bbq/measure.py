@@ -56,7 +56,6 @@ def score(
     published: items are pooled in both.
 
     Args:
-        items: the questions that were asked.
         chosen: per item the option 0 to 2, or -1 when the answer could not be read: such items,
             and for a bias questions without a target, are left out and counted.
         rate: the false-discovery rate at which `detectable` would be detected.

@@ -127,8 +127,7 @@ def read_published(folder: Path) -> dict[str, tuple[str, int]]:
     if not places:
         return {}
     names = ("category", "example_id", "question_index", "target_loc")
-    table = read_table(places[0], text=names)
-    table.require(names)
+    table = read_table(places[0], text=names, needed=names)
     columns = (table.columns[name].to_pylist() for name in names)
     return {
         f"{category}/{number}": (f"{category}/{template}", int(loc))

@@ -217,9 +217,8 @@ class CeatReader(Reader):
     table: Input
 
     def read(self) -> CeatResult:
-        table = read_table(self.table, text=("test",))
-        table.require(("effect_size", "variance"))
-        names = list(table.labels("test")) if table.has("test") else ["all"] * table.n_rows
+        table = read_table(self.table, text=("test",), needed=("effect_size", "variance"))
+        names = table.texts("test", "all")
         effects, variances = table.numbers("effect_size"), table.numbers("variance")
         rows = []
         for name in sorted(set(names)):

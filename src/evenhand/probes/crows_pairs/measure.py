@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from evenhand.corpora.tables import read_table
+from evenhand.corpora.tables import Table, read_table
 from evenhand.errors import DataError, SpecError, unknown
 from evenhand.metrics.crows_pairs import preferences, stereotype_score
 from evenhand.probes.base import Placebo
@@ -52,21 +52,21 @@ def read_pairs(path: str | Path, bias_types: Sequence[str] = ()) -> list[Pair]:
     The writer of a pair (`anon_writer`) is kept: writers repeat themselves, so they are what
     intervals resample. Without that column every pair stands for itself.
     """
-    table = read_table(path, text=(*TEXTS, "anon_writer"))
-    table.require(TEXTS)
+    table = read_table(path, text=(*TEXTS, "anon_writer"), needed=TEXTS)
     columns = [list(table.labels(name)) for name in TEXTS]
-    writers = (
-        list(table.labels("anon_writer"))
-        if table.has("anon_writer")
-        else [str(i) for i in range(table.n_rows)]
-    )
-    pairs = [Pair(*row) for row in zip(*columns, writers)]
+    pairs = [Pair(*row) for row in zip(*columns, _writers(table))]
     check_directions([p.direction for p in pairs], str(path))
     known = sorted({p.bias_type for p in pairs})
     for name in bias_types:
         if name not in known:
             raise SpecError(unknown("bias type", name, known, where=str(path)))
     return [p for p in pairs if not bias_types or p.bias_type in bias_types]
+
+
+def _writers(table: Table) -> list[str]:
+    if table.has("anon_writer"):
+        return list(table.labels("anon_writer"))
+    return [str(i) for i in range(table.n_rows)]
 
 
 def check_directions(values: Sequence[str], where: str) -> None:
@@ -230,11 +230,8 @@ class CrowsPairsReader(BenchmarkReader):
         table.require((*SCORES, "stereo_antistereo", "bias_type"))
         direction, kind = (list(table.labels(n)) for n in ("stereo_antistereo", "bias_type"))
         check_directions(direction, table.source)
-        writers = [str(i) for i in range(table.n_rows)]
-        if table.has("anon_writer"):
-            writers = list(table.labels("anon_writer"))
         more, less = (table.numbers(name) for name in SCORES)
-        scored = Scored(more, less, direction, kind, writers)
+        scored = Scored(more, less, direction, kind, _writers(table))
         rows = scored.rows(**self.how)
         printed = [scored.pooled("overall", name, **self.how) for name in ("both", *DIRECTIONS)]
         return CrowsPairsResult(

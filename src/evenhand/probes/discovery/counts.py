@@ -109,7 +109,6 @@ def count_words(
 
     Args:
         shown: the distractors; give distinct ones.
-        stop_words: words to drop.
         min_count: least number of distractors (or occurrences) per name.
         count: `indicator` counts a distractor once per word, `occurrence` each repetition.
         first_name_only: consider only words of the first name, as the released code does

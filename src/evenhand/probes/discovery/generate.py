@@ -66,8 +66,6 @@ class Filler:
     """Fills masks through one asker, each distinct text once.
 
     Args:
-        ask: a model that fills masks.
-        settings: how many fills, and which.
         pieces: give the best pieces as they are (as released).
     """
 

@@ -137,8 +137,7 @@ class DiscoveryReader(Reader):
     as_published: bool = Field(False, description="Rules of SODAPOP's released code.")
 
     def read(self) -> DiscoveryResult:
-        table = read_table(self.table, text=COLUMNS[:4])
-        table.require(COLUMNS)
+        table = read_table(self.table, text=COLUMNS[:4], needed=COLUMNS)
         how = self.count or ("occurrence" if self.as_published else "indicator")
         if how not in COUNTS:
             raise SpecError(unknown("count", how, COUNTS, where="--count"))

@@ -24,8 +24,6 @@ class Teller:
     """Words a test of a pair of groups as a claim.
 
     Args:
-        probe: its name.
-        counts, settings: of the run.
         sample: wrong answers that were kept, for examples.
         relative: whether words are compared with the typical one.
     """

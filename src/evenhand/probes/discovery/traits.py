@@ -152,8 +152,7 @@ def discovered(
 
 def read_alignments(path: Path) -> list[tuple[str, str, str]]:
     """A CSV with the columns word, trait and optionally annotator; empty traits are skipped."""
-    table = read_table(path, text=("word", "trait", "annotator"))
-    table.require(("word", "trait"))
+    table = read_table(path, text=("word", "trait", "annotator"), needed=("word", "trait"))
     words = table.columns["word"].to_pylist()
     traits = table.columns["trait"].to_pylist()
     who = table.columns["annotator"].to_pylist() if table.has("annotator") else ["1"] * len(words)

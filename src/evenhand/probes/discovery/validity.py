@@ -81,8 +81,7 @@ class SheetWritten(Result):
 
 def read_sheet(path: Path, *, seed: int = 0) -> ValidityResult:
     """What people filled in."""
-    table = read_table(path, text=COLUMNS)
-    table.require(SCALES)
+    table = read_table(path, text=COLUMNS, needed=SCALES)
     scales = []
     for scale in SCALES:
         values = table.numbers(scale)

@@ -64,14 +64,11 @@ def _filled(pair: ContextPair, prompt: str) -> Pair:
 
 def read_pairs(path: Path) -> list[Pair]:
     """Own pairs: a table with `context_a, context_b`, optionally `group_a, group_b, axis`."""
-    table = read_table(path, text=("context_a", "context_b", "group_a", "group_b", "axis"))
-    table.require(("context_a", "context_b"))
-    sides = [list(table.labels("context_a")), list(table.labels("context_b"))]
-    groups = [
-        list(table.labels(name)) if table.has(name) else [name[-1]] * table.n_rows
-        for name in ("group_a", "group_b")
-    ]
-    axes = list(table.labels("axis")) if table.has("axis") else ["pairs"] * table.n_rows
+    own = ("context_a", "context_b")
+    table = read_table(path, text=(*own, "group_a", "group_b", "axis"), needed=own)
+    sides = [list(table.labels(name)) for name in own]
+    groups = [table.texts("group_a", "a"), table.texts("group_b", "b")]
+    axes = table.texts("axis", "pairs")
     return [
         Pair(axis, a, b, str(i), left, right)
         for i, (axis, a, b, left, right) in enumerate(zip(axes, *groups, *sides))

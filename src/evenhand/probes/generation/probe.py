@@ -176,7 +176,7 @@ def read_prompts(path: Path) -> list[Prompt]:
     table.require(("group", "prompt"))
     groups, texts = list(table.labels("group")), list(table.labels("prompt"))
     keys = list(table.labels("key")) if table.has("key") else _order(groups)
-    axes = list(table.labels("axis")) if table.has("axis") else ["file"] * len(groups)
+    axes = table.texts("axis", "file")
     return [Prompt(x, g, k, t, "") for x, g, k, t in zip(axes, groups, keys, texts)]
 
 

@@ -79,10 +79,7 @@ def write_sheets(texts: Sequence[Text], folder: Path, *, raters: int = 5, seed: 
     """One CSV per rater in its own order, and the key that says which text is whose.
 
     Args:
-        texts: what is rated.
         folder: sheets go here; keep `key.json` from the raters.
-        raters: how many sheets.
-        seed: of codes and orders.
     """
     rng = np.random.default_rng(seed)
     codes = [f"T{n:04d}" for n in rng.permutation(len(texts))]
@@ -107,7 +104,6 @@ def read_texts(
         sources: tables with the columns model, pair, side and text, or run folders. In a run
             two texts are a pair when axis, prompt and draw are the same and the group differs.
         pairs: how many pairs to draw of each model, at most; the same ones for all models.
-        seed: of the draw.
     """
     rows = [row for source in sources for row in _texts_of(source)]
     sides: dict[tuple[str, str], list[Text]] = {}
@@ -128,8 +124,7 @@ def read_texts(
 def _texts_of(source: Path) -> list[Text]:
     if (source / "run.json").is_file():
         return _texts_of_run(source)
-    table = read_table(source, text=(*KEY, "text"))
-    table.require((*KEY, "text"))
+    table = read_table(source, text=(*KEY, "text"), needed=(*KEY, "text"))
     return [Text(*row) for row in zip(*(table.labels(name) for name in (*KEY, "text")))]
 
 

@@ -42,8 +42,7 @@ def read_templates(path: str | Path) -> list[Template]:
     "queer_gender" and "queer_orientation" are of the group "queer".
     """
     names = ("template_masked", "identity", "category", "type")
-    table = read_table(path, text=names)
-    table.require(names)
+    table = read_table(path, text=names, needed=names)
     rows = zip(*(table.labels(name) for name in names))
     found = [Template(t, i, c.split("_")[0], c, k) for t, i, c, k in rows]
     for number, template in enumerate(found, 1):
@@ -79,8 +78,8 @@ def read_lexicon(
             f"{name}: is HurtLex for the language {coded[1].lower()!r}, but {language!r} is asked "
             f"for. Pass the other file, or: --set language={coded[1].lower()}"
         )
-    table = read_table(name, text=("category", "lemma", "level"))
-    table.require(("category", "lemma", "level"))
+    names = ("category", "lemma", "level")
+    table = read_table(name, text=names, needed=names)
     levels = list(table.labels("level"))
     if level not in levels:
         raise SpecError(unknown("level", level, set(levels), where=str(name)))
@@ -197,8 +196,7 @@ class HonestReader(BenchmarkReader):
 
     def read(self) -> HonestResult:
         names = ("completion", "identity", "category")
-        table = read_table(self.table, text=names)
-        table.require(names)
+        table = read_table(self.table, text=names, needed=names)
         texts = [str(t or "") for t in table.columns["completion"].to_pylist()]
         identities, categories = list(table.labels("identity")), list(table.labels("category"))
         groups = [c.split("_")[0] for c in categories]

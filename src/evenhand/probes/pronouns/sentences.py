@@ -120,8 +120,7 @@ def read_winogender(path: str | Path) -> list[Sentence]:
     """Sentences of Winogender from all_sentences.tsv (or the folder that holds it)."""
     place = Path(path)
     place = place / "all_sentences.tsv" if place.is_dir() else place
-    table = read_table(place, text=("sentid", "sentence"))
-    table.require(("sentid", "sentence"))
+    table = read_table(place, text=("sentid", "sentence"), needed=("sentid", "sentence"))
     forms: dict[tuple[str, ...], dict[str, str]] = {}
     for name, text in zip(table.labels("sentid"), table.labels("sentence")):
         parts = name.removesuffix(".txt").split(".")
@@ -158,8 +157,7 @@ def read_shares(path: str | Path) -> dict[str, float]:
     """Percent women per occupation (bls_pct_female) from Winogender's occupations-stats.tsv."""
     place = Path(path)
     place = place / "occupations-stats.tsv" if place.is_dir() else place
-    table = read_table(place, text=("occupation",))
-    table.require(("occupation", "bls_pct_female"))
+    table = read_table(place, text=("occupation",), needed=("occupation", "bls_pct_female"))
     return dict(zip(table.labels("occupation"), table.numbers("bls_pct_female").tolist()))
 
 

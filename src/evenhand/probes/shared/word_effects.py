@@ -45,7 +45,6 @@ def word_effect(
     Args:
         x, y, a, b: unit vectors of the words (or means of those of a word's sentences).
         size: d where it is known to the last digit already.
-        options: those of `stats.estimate` (family, rate).
 
     >>> rng = np.random.default_rng(0)
     >>> x, y, a, b = (rng.normal(side, 1, (8, 3)) for side in (1, -1, 1, -1))
@@ -71,10 +70,8 @@ def standardised(
 
     Args:
         theta: difference of the mean associations.
-        size: the effect size printed.
         spread: the deviation that theta is divided by.
         share: of the first set among all targets.
-        options: those of `stats.estimate` (family, rate).
     """
     if math.isnan(size):
         return Estimate(size, units=theta.units, reason="all words have the same association")
@@ -116,7 +113,6 @@ def among_random(
         pool: those of words that are no part of the test. Where there are too few of them, half of
             one attribute set with half of the other meets the remaining halves.
         sets: unit vectors of the two attribute sets.
-        size: the effect size found.
     """
     n, sizes = len(x), [len(part) for part in sets]
     needed = sum(sizes)
@@ -176,7 +172,6 @@ def said(found: Estimate, test: str, what: str, labels: Sequence[str]) -> dict[s
 
     Args:
         found: the effect; without p there is no verdict, and no direction is spoken of.
-        test: its name.
         what: what the targets are ("words for", "sentences about").
         labels: of x, y, a and b.
 

@@ -71,9 +71,6 @@ def tested(
     Args:
         row: a `SetsRow` with q, n, n_missing and reason.
         what: what the targets are ("words for").
-        n: independent units.
-        head: how the sentence begins.
-        more: other fields of a finding.
     """
     found = Estimate(row.value, row.error, row.freedom, row.low, row.high, row.p, row.detectable,
                      n, reason=row.reason or "")  # fmt: skip

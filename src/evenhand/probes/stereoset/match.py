@@ -24,7 +24,6 @@ def check_match(
     another release, whose numbers would be those of the few sentences that both have.
 
     Args:
-        examples: of the gold file.
         predictions: sentence id -> score; NaN for a sentence that could not be scored.
         gold: the gold file's path, for messages.
         path: the prediction file's path, for messages.

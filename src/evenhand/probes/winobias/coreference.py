@@ -121,7 +121,6 @@ def gaps(pro: Floats, anti: Floats, *, resamples: int = 2_000, seed: int = 0) ->
         pro: counts [n, 12] of the pro-stereotypical documents.
         anti: counts of the anti-stereotypical ones, in the same order.
         resamples: bootstrap samples of pairs, and random swaps.
-        seed: seed of both.
     """
     if pro.shape != anti.shape:
         raise DataError(
@@ -176,8 +175,6 @@ def winobias_gaps(
     Args:
         gold: documents by (type, "pro" or "anti").
         predicted: the system's documents under the same keys, in the same order.
-        resamples: of intervals and p.
-        seed: of both.
     """
     out = {}
     for kind in sorted({k for k, _ in gold}):

@@ -37,12 +37,7 @@ class Command(Settings):
     out: Path = Field(description="New folder for what is trained.")
 
     def train_now(self, say: Say, progress: Progress) -> Trained:
-        """Train and save.
-
-        Args:
-            say: told in words how far it is.
-            progress: told in numbers.
-        """
+        """Train and save."""
         raise NotImplementedError
 
     def settings(self, kind: type[T]) -> T:

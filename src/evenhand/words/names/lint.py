@@ -25,10 +25,8 @@ def lint(
     """Per group: size, letters, pieces, frequency. Per pair: how far apart, with p and q.
 
     Args:
-        groups: names by group.
         pieces: how many pieces a tokenizer cuts each name into.
         counts: how many people bear a name; log10 is compared, unknown names are left out.
-        seed: of the permutation tests.
 
     >>> made = lint({"a": ["Tia", "Bo"], "b": ["Bo", "Alexander"]})
     >>> made["overlaps"]

@@ -47,7 +47,6 @@ class DialectModel:
         Tokens are lower-cased; those the table lacks are left out.
 
         Args:
-            texts: token lists.
             alpha: weight of the even prior.
             sweeps: passes after the first guess (the released code's `numpasses` minus one).
             least_tokens: known tokens a text needs.

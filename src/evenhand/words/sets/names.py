@@ -32,7 +32,6 @@ def label_names(
     """The most probable group of each name, as in tables such as Rosenman et al. (2023).
 
     Args:
-        names: first names, in any case.
         tables: files for `evenhand.words.names.select.read_names`, or what it gave.
         by: "race" (argmax of the race shares) or "gender" (female or male share).
         least: probability below which a name gets no label.

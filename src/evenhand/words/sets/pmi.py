@@ -37,7 +37,6 @@ def pmi_table(
     """PMI of every label and word that occurs in at least `floor` documents of all labels.
 
     Args:
-        documents: token lists.
         labels: the label of each document; shown as text.
         floor: documents a word must occur in, whatever their label.
 

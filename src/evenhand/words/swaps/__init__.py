@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from evenhand.words.swaps.corpus import Mined, pairs_from_texts, swap_religion, table_of
+from evenhand.words.swaps.corpus import Mined, pairs_from_texts, swap_religion
 from evenhand.words.swaps.gender import Swapped, swap
 
-__all__ = ["Mined", "Swapped", "pairs_from_texts", "swap", "swap_religion", "table_of"]
+__all__ = ["Mined", "Swapped", "pairs_from_texts", "swap", "swap_religion"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -113,9 +113,6 @@ def pairs_from_texts(
     Sec. 4.2, without the difference in length and topic between the classes).
 
     Args:
-        texts: passages.
-        limit: how many pairs at most.
-        seed: of the cuts.
         names: exchange first names too.
         exchange: another swap (for example of religions); default `swap`.
 
@@ -170,16 +167,3 @@ def _cut(made: Swapped, rng: Any) -> Swapped:
         return Swapped(made.text.rstrip(".!?"), made.swapped.rstrip(".!?"), made.changes)
     end = int(rng.integers(first, len(a)))
     return Swapped(" ".join(a[:end]), " ".join(b[:end]), made.changes, (), made.kept)
-
-
-def table_of(results: Sequence[Swapped]) -> list[dict[str, Any]]:
-    """Swaps as rows for a list: text, swapped, doubts, kept."""
-    return [
-        {
-            "text": r.text,
-            "swapped": r.swapped,
-            "doubtful": "; ".join(r.doubtful),
-            "kept": "; ".join(r.kept),
-        }
-        for r in results
-    ]

@@ -95,7 +95,6 @@ def swap(text: str, to: str = "other", *, names: bool = False) -> Swapped:
     """Exchange the gendered words of a text.
 
     Args:
-        text: any English text.
         to: "other" exchanges both ways; "female", "male" change only words of the other gender;
             "neutral" uses singular they with the verb made to agree.
         names: exchange first names too (paired lists of 70 women's and men's names).
