@@ -284,13 +284,13 @@ def test_methods_are_swept_on_the_same_states_and_the_best_within_the_limit_is_k
     )  # fmt: skip
     ordinary = rng.normal(size=(300, 32)).astype("f4")
     found = openings("gender", sets=20)
-    material = job.Material(found, states, ordinary, held, tuple("abcdef"), "made")
+    material = job.Material(found, states, ordinary, held, held, "made")
     settings = HeadMitigation(method="inlp", max_perplexity_increase=10.0)
-    both = job.fit_among(model, material, settings, ["inlp", "leace"])
+    both = job.fit(model, material, settings, ["inlp", "leace"])
     alone = [job.fit(model, material, settings.changed(method=m)) for m in ("inlp", "leace")]
     assert {p.method for p in both.points} == {"inlp", "leace"}
     assert len(both.points) == sum(len(f.points) for f in alone)
     assert both.chosen.hellinger2 == min(f.chosen.hellinger2 for f in alone)
     assert both.facts["left_out"] == {}
     with pytest.raises(SpecError, match="unknown method 'leage'"):
-        job.fit_among(model, material, settings, ["inlp", "leage"])
+        job.fit(model, material, settings, ["inlp", "leage"])

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+import evenhand as eh
 import made_kinds
 from evenhand.errors import ModelError, RunError
 from evenhand.models.loading.resolver import resolve
@@ -19,14 +20,24 @@ from in_process import evenhand
 
 TEXTS = [f"The old man said on day {i} that he was very tired of it all." for i in range(30)]
 
+SUITE = """name = "short"
+[[probe]]
+name = "underspecified"
+pairs = 6
+templates = ["same_city"]
+attributes = ["nurse", "hunter"]
+"""
+
 
 @pytest.fixture(scope="module")
 def made(tiny: Any, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any]]:
     """A mitigation with settings that are not the usual ones."""
     folder = tmp_path_factory.mktemp("made")
     (folder / "texts.txt").write_text("\n".join(TEXTS) + "\n")
+    (folder / "short.toml").write_text(SUITE)
     ran = evenhand(
-        "mitigate", tiny("causal"), "--method", "inlp,leace", "--seed", "7", "--no-offset",
+        "mitigate", tiny("causal"), "--suite", "short.toml", "--method", "inlp,leace",
+        "--seed", "7", "--no-offset",
         "--tokens", "60", "--openings", "24", "--texts", "texts.txt", "--out", "calm",
         "--max-perplexity-increase", "5000%", "--json", "-", cwd=folder,
     )  # fmt: skip
@@ -111,3 +122,32 @@ def test_a_family_that_is_not_installed_is_named(made: Any, tiny: Any, tmp_path:
     (tmp_path / "evenhand-mitigation.json").write_text(json.dumps({**told, "family": "courtesy"}))
     with pytest.raises(ValueError, match=r"unknown mitigation 'courtesy'.*another package"):
         resolve(str(tmp_path))
+
+
+def test_settings_are_chosen_and_judged_on_different_terms_prompts_and_texts() -> None:
+    from evenhand.mitigations.head.openings import held_out
+
+    for axis in ("gender", "religion"):
+        one, two = held_out(axis, seed=4)
+        assert not set(one.terms) & set(two.terms)
+        assert not set(one.prompts) & set(two.prompts)
+        assert not set(one.first) & set(two.first)
+        assert held_out(axis, seed=4)[0].first == one.first != held_out(axis, seed=5)[0].first
+
+
+def test_the_run_says_what_it_was_chosen_by_and_judged_on(made: Any) -> None:
+    folder, result = made
+    assert (result["chosen_on"], result["held_out_pairs"]) == (30, 30)
+    run = Run.open(folder / "run")
+    assert any("judged on 30 others" in text for text in kind_of(run.facts).story(run).sure)
+    claim = next(f for f in run.findings if f.metric == "relative_fall")
+    assert (claim.p <= 0.05) == (not claim.low <= 0 <= claim.high)
+    whats = [row["what"] for row in result["stands"]]
+    assert whats[0].startswith("loss on held-out text")
+    assert any("named first" in what for what in whats)
+    assert {row["probe"] for row in result["changes"]} == {"pairs", "underspecified"}
+
+
+def test_too_few_texts_to_choose_and_judge_are_refused(tiny: Any) -> None:
+    with pytest.raises(ValueError, match="3 passages. Accepted: four or more"):
+        eh.mitigate(tiny("causal"), "leace", texts=TEXTS[:3])

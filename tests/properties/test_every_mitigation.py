@@ -33,7 +33,6 @@ REQUESTS = {
     "vectors": Embed(["x0", "y1", "a0"]),
 }
 SUITES = {
-    "causal": 'name = "divergence"\nprompts = 2\nresamples = 100',
     "masked": 'name = "association"\ntests = ["weat7"]\nsamples = 99',
     "encoder": 'name = "association"\ntests = ["weat7"]\nsamples = 99',
 }
@@ -77,7 +76,7 @@ class Bench:
         sets = {key: [f"{key}{k}" for k in range(n)] for key, n in zip("xyab", (8, 8, 3, 3))}
         (folder / "sets.json").write_text(json.dumps({"made": sets}))
         self.words = [w for key in "xyab" for w in sets[key]] + [f"o{k}" for k in range(30)]
-        for kind in (*SUITES, "span", "choice", "classifier"):
+        for kind in (*SUITES, "causal", "span", "choice", "classifier"):
             text = f'name = "short"\n[[probe]]\n{SUITES.get(kind, ASKED)}\n'
             (folder / f"{kind}.toml").write_text(text)
 
@@ -109,7 +108,13 @@ class Bench:
     def settings(self, case: Case) -> dict[str, Any]:
         texts, suite = self.folder / "texts.txt", str(self.folder / f"{case.kind}.toml")
         small: dict[str, dict[str, Any]] = {
-            "head": {"openings": 20, "tokens": 20, "texts": texts, "max_perplexity_increase": 99.0},
+            "head": {
+                "openings": 20,
+                "tokens": 20,
+                "texts": texts,
+                "max_perplexity_increase": 99.0,
+                "suite": suite,
+            },
             "hidden": {"axis": str(self.folder / "axis.toml"), "suite": suite},
             "reweighting": {"suite": suite},
             "training": {"steps": 2, "texts": texts, "suite": suite},

@@ -114,7 +114,11 @@ class Proved(Fitted):
     def judged(
         self, before: Model, after: Model, *, proof: Path, progress: Progress | None = None
     ) -> Judgement:
-        found = self.audited(before, after, proof, progress).with_tasks(self.tasks(before, after))
+        found = self.audited(before, after, proof, progress)
+        return self.told(found.with_tasks(self.tasks(before, after)))
+
+    def told(self, found: Judged) -> Judgement:
+        """What was found as findings, tables and sentences."""
         label, name = self.settings.label, self.base.name
         tests, stands = [t.as_row() for t in found.tests], [s.as_row() for s in found.stands]
         return Judgement(

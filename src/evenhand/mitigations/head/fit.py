@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from evenhand.errors import SpecError
-from evenhand.mitigations.base import Fitted, Judgement, Note, quiet
+from evenhand.mitigations.base import Judgement, Note, quiet
 from evenhand.mitigations.erasing.leace import leace
 from evenhand.mitigations.erasing.nullspace import inlp
 from evenhand.mitigations.erasing.pairs import erase_pairs
@@ -35,10 +35,11 @@ from evenhand.mitigations.head.tradeoff import (
     Held,
     Point,
     area,
+    fall,
     pareto,
     pick,
-    reduction,
 )
+from evenhand.mitigations.proof import Proved
 from evenhand.models.adapters.causal import CausalModel
 from evenhand.models.edits.head import HeadEdit
 from evenhand.models.protocol import Model
@@ -54,26 +55,44 @@ ROUNDS = {"pairs": (1, 2, 4, 8, 16, 32), "lsq": (5, 10, 20, 40), "svc": (5, 10, 
 
 @dataclass(frozen=True)
 class Material:
-    """States of a model, collected once: openings, ordinary text, held-out pairs."""
+    """States of a model, collected once.
+
+    Attributes:
+        openings, sets, ordinary: what is fitted on: matched openings and ordinary text.
+        choosing, judging: what a setting is chosen by, and what it is judged on; no term, prompt
+            or text is in both.
+        source: of the text.
+    """
 
     openings: Openings
     sets: npt.NDArray[np.float32]
     ordinary: npt.NDArray[np.float32]
-    held: Held
-    prompts: tuple[str, ...]
+    choosing: Held
+    judging: Held
     source: str
 
 
 @dataclass(frozen=True)
-class FittedHead(Fitted):
-    """An edit of the head, how it was chosen, and what it measured on held-out material.
+class OnOthers:
+    """The chosen setting on pairs and text that it was not chosen by, before and after."""
+
+    gap: tuple[Any, Any]
+    losses: tuple[Any, Any]
+    held: Held
+    rows: npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class FittedHead(Proved):
+    """An edit of the head, how it was chosen, and what it measures on other material.
 
     Attributes:
         edit: what is done to the head.
-        chosen, before: the chosen setting and the unchanged model.
-        points: every setting that was judged.
-        material: what it was fitted and judged on.
+        chosen, before: the chosen setting and the unchanged model, on the judging half.
+        points: every setting that was tried, on the choosing half.
+        material: what it was fitted, chosen and judged on.
         methods: those it was chosen among.
+        judged_on: the judging half, item by item.
     """
 
     settings: HeadMitigation
@@ -83,6 +102,7 @@ class FittedHead(Fitted):
     points: tuple[Point, ...]
     material: Material | None = None
     methods: tuple[str, ...] = ()
+    judged_on: OnOthers | None = None
 
     @property
     def asked(self) -> HeadMitigation:
@@ -114,7 +134,7 @@ class FittedHead(Fitted):
     ) -> Judgement:
         from evenhand.mitigations.head.judging import judged
 
-        return judged(self)
+        return judged(self, self.audited(before, after, proof, progress))
 
 
 def collect(
@@ -139,22 +159,19 @@ def collect(
             states = np.concatenate([states, np.concatenate([pairs, middle], axis=1)])
     note("states of ordinary text and held-out pairs")
     h, targets, owners = model.text_states(passages)
-    pairs = held_out(settings.axis)
-    held = owners % 2 == 1  # every second text is kept back to judge on
-    return Material(
-        found,
-        states,
-        h[~held],
+    if len(set(owners.tolist())) < 4:
+        raise SpecError(
+            f"--texts: {len(passages)} passages. Accepted: four or more, of which two are fitted "
+            "on, one is for choosing and one for judging."
+        )
+    choosing, judging = (
         Held(
-            model.last_states([a for a, _ in pairs]),
-            model.last_states([b for _, b in pairs]),
-            h[held],
-            targets[held],
-            owners[held],
-        ),
-        tuple(a.split(" ", 2)[-1] if settings.axis == "gender" else a for a, _ in pairs),
-        source,
-    )
+            model.last_states(pairs.first), model.last_states(pairs.second), h[owners % 4 == part],
+            targets[owners % 4 == part], owners[owners % 4 == part], pairs.terms, pairs.prompts,
+        )
+        for part, pairs in zip((1, 3), held_out(settings.axis, settings.seed))
+    )  # fmt: skip
+    return Material(found, states, h[owners % 2 == 0], choosing, judging, source)
 
 
 def candidates(model: Any, material: Material, settings: HeadMitigation) -> list[Candidate]:
@@ -229,62 +246,60 @@ def _alpha_rule(model: Any, settings: HeadMitigation) -> HeadEdit:
     )  # fmt: skip
 
 
-def fit_among(
-    model: Any, material: Material, settings: HeadMitigation, methods: Sequence[str]
-) -> FittedHead:  # fmt: skip
-    """Fit several methods on the same cached states and choose the best within the limit.
+def fit(
+    model: Any, material: Material, settings: HeadMitigation, methods: Sequence[str] = ()
+) -> FittedHead:
+    """Fit the methods on the same states, choose the best setting within the limit, and judge it.
 
-    A method without a setting within the limit is left out and named in `facts["left_out"]`.
+    Every setting is tried on the choosing half; the chosen one alone is measured on the other. A
+    method without a setting within the limit is left out and named in `facts["left_out"]`.
     """
-    bench = Bench(model, material.held, settings.seed)
-    done, left = [], {}
-    for one in [settings.changed(method=method) for method in methods]:
+    bench = Bench(model, material.choosing, settings.seed)
+    asked = [settings.changed(method=method) for method in methods or (settings.method,)]
+    points: list[Point] = []
+    best: list[tuple[Point, Candidate, HeadMitigation]] = []
+    left = {}
+    for one in asked:
+        tried = candidates(model, material, one)
+        found = [p for candidate in tried for p in bench.judge(candidate, _alphas(one))]
         try:
-            done.append(fit(model, material, one, bench))
+            picked = _choose(found, one)
         except SpecError as error:
             left[one.method] = str(error)
-    if not done:
+            continue
+        points += found
+        best.append((picked, next(c for c in tried if c.rounds == picked.rounds), one))
+    if not best:
         raise SpecError(" ".join(left.values()))
-    within = [f for f in done if f.chosen.increase <= settings.max_perplexity_increase]
-    best = min(within or done, key=lambda f: (f.chosen.hellinger2, f.chosen.increase))
-    points = tuple(p for f in done for p in f.points)
-    every = [best.before, *points]
-    front = [p.as_dict() for p in pareto(every)]
-    facts = {**best.facts, "front": front, "area": area(every), "left_out": left}
-    return replace(best, methods=tuple(methods), points=points, facts=facts)
-
-
-def fit(
-    model: Any, material: Material, settings: HeadMitigation, bench: Bench | None = None
-) -> FittedHead:  # fmt: skip
-    """Fit the candidates, judge each at every alpha in one pass, and choose by constraint."""
-    bench = bench or Bench(model, material.held, settings.seed)
-    tried = candidates(model, material, settings)
-    alphas = _alphas(settings)
-    points = [p for candidate in tried for p in bench.judge(candidate, alphas)]
-    before = bench.judge(tried[0], (0.0,), full=True)[0]
-    free = settings.alpha is None or settings.rounds is None
-    given = settings.alpha is not None and len(tried) == 1
-    chosen = points[0] if given or not free else _choose(points, settings)
-    candidate = next(c for c in tried if c.rounds == chosen.rounds)
-    chosen = bench.judge(candidate, (chosen.alpha,), full=True)[0]
+    within = [b for b in best if b[0].increase <= settings.max_perplexity_increase]
+    picked, candidate, chosen = min(
+        within or best, key=lambda b: (b[0].hellinger2, b[0].increase)
+    )  # fmt: skip
+    every = [bench.judge(candidate, (0.0,))[0], *points]
+    judge = Bench(model, material.judging, settings.seed)
+    before, after = judge.judge(candidate, (0.0, picked.alpha), full=True)
     edit = candidate.edit
-    if chosen.alpha != "learned":
-        edit = replace(
-            edit, rule="fixed", alpha=float(chosen.alpha), sensitivity=None, sensitive=None
-        )
-    gap = bench.pair_values(None), bench.pair_values(candidate, chosen.alpha)
+    if picked.alpha != "learned":
+        fixed = float(picked.alpha)
+        edit = replace(edit, rule="fixed", alpha=fixed, sensitivity=None, sensitive=None)
+    gap = judge.pair_values(None), judge.pair_values(candidate, picked.alpha)
+    reduced = fall(*gap, material.judging)
     facts = {
-        "reduction": reduction(*gap, material.prompts, settings.seed),
-        "front": [p.as_dict() for p in pareto([before, *points])],
-        "area": area([before, *points]),
+        "reduction": {k: getattr(reduced, k) for k in ("value", "low", "high", "p", "units")},
+        "front": [p.as_dict() for p in pareto(every)],
+        "area": area(every),
+        "left_out": left,
         "text": material.source,
         "openings": len(material.openings.contexts),
-        "held_out_pairs": len(material.held.first),
-        "text_tokens": len(bench.rows),
-        "settings": settings.model_dump(mode="json"),
+        "chosen_on": len(material.choosing.first),
+        "held_out_pairs": len(material.judging.first),
+        "text_tokens": len(judge.rows),
+        "settings": chosen.model_dump(mode="json"),
     }
-    return FittedHead(settings, model, facts, edit, chosen, before, tuple(points), material)
+    judged = OnOthers(gap, judge.losses(candidate, picked.alpha), material.judging, judge.rows)
+    return FittedHead(
+        chosen, model, facts, edit, after, before, tuple(points), material, tuple(methods), judged
+    )
 
 
 def _alphas(settings: HeadMitigation) -> tuple[float | str, ...]:

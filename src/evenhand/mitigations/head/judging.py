@@ -3,32 +3,75 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from evenhand.mitigations.base import Judgement
+from evenhand.mitigations.changes import Followed, Judged, decided
+from evenhand.mitigations.folder import RATE
 from evenhand.mitigations.head import stereo
+from evenhand.mitigations.head.tradeoff import logs
+from evenhand.mitigations.standing import Standing, standing
+from evenhand.mitigations.utility import NATS
+from evenhand.probes.base import Behaviour
 from evenhand.runs.finding import Finding
 from evenhand.runs.wording import count, defined, number
+from evenhand.stats.estimate import Estimate
 
 if TYPE_CHECKING:
-    from evenhand.mitigations.head.fit import FittedHead
+    from evenhand.mitigations.head.fit import FittedHead, OnOthers
     from evenhand.mitigations.head.tradeoff import Point
 
+GAP = "gap"
 
-def judged(fitted: FittedHead) -> Judgement:
-    """Held-out pairs and text under every setting, the chosen one marked.
 
-    They were asked while fitting, since the choice depends on them; nothing is asked again but
-    StereoSet, where it is wanted.
+def judged(fitted: FittedHead, asked: Judged) -> Judgement:
+    """The chosen setting on pairs, text and questions that it was not chosen by.
+
+    Args:
+        fitted: what was fitted, with its settings on the choosing half.
+        asked: both models on the suite.
     """
-    tables = {"points": [_row(fitted.before, False), *_rows(fitted)]}
-    proof: dict[str, Any] = {"reduction": fitted.facts["reduction"]}
+    on = fitted.judged_on
+    found = asked.with_tasks([_perplexity(fitted, on)] if on else ())
+    if on is not None:
+        gap = decided([_gap(fitted, on)], RATE, (), ())
+        found = replace(found, tests=(*gap, *found.tests))
+    told = fitted.told(found)
+    tables = {"points": [_row(fitted.before, False), *_rows(fitted)], **told.tables}
+    proof = {**told.proof, "reduction": fitted.facts["reduction"]}
     swept = _stereoset(fitted)
     if swept:
         proof["stereoset"] = swept
         tables["stereoset"] = [{**r, "alpha": str(r["alpha"])} for r in swept["rows"]]
     claim = _claim(fitted)
-    return Judgement([claim], tables, _buys(fitted, claim), _costs(fitted), _sure(fitted), proof)
+    kept = [f for f in told.findings if f.id != f"{fitted.settings.label}/{GAP}"]
+    return replace(
+        told, findings=[claim, *kept], tables=tables, proof=proof,
+        buys=f"{found.headline} {_by(fitted, claim)}", costs=(*_costs(fitted), *told.costs),
+        sure=(*_sure(fitted), *told.sure),
+    )  # fmt: skip
+
+
+def _gap(fitted: FittedHead, on: OnOthers) -> Followed:
+    """How far contexts of two groups lie apart, pair by pair; a distance is never 0."""
+    *sizes, change = logs(*on.gap, on.held)
+    before, after = (Estimate(float(np.exp(e.value)), p=0.0, units=e.units) for e in sizes)
+    about = f"typical distance between {fitted.settings.axis} contexts (log change)"
+    over = ("terms", "prompts")
+    return Followed(GAP, "pairs", about, before, after, change, "terms", over)
+
+
+def _perplexity(fitted: FittedHead, on: OnOthers) -> Standing:
+    """Loss on text that it was neither fitted nor chosen on; texts are the sample."""
+    margin = max(NATS, float(np.log1p(fitted.settings.max_perplexity_increase)))
+    before, after = (
+        Behaviour("loss on held-out text, in nats a token", v, margin, float("-inf"))
+        for v in on.losses
+    )
+    return standing(before, after, [on.held.owners[on.rows]])
 
 
 def _rows(fitted: FittedHead) -> list[dict[str, Any]]:
@@ -41,17 +84,19 @@ def _row(point: Point, chosen: bool) -> dict[str, Any]:
 
 
 def _claim(fitted: FittedHead) -> Finding:
-    fall, axis = fitted.facts["reduction"], fitted.settings.axis
+    reduced, axis = fitted.facts["reduction"], fitted.settings.axis
+    how = f"between {axis} contexts that it was not chosen by"
+    sentence = (
+        f"{fitted.settings.method} changes the typical gap {how} by {-reduced['value']:+.0%}, "
+        f"while perplexity changes by {fitted.chosen.increase:+.1%}."
+    )
     return Finding(
-        id="tradeoff/reduction", probe="tradeoff", metric="relative_fall", value=fall["value"],
-        low=fall["low"], high=fall["high"], n=fitted.facts["held_out_pairs"], attribute=axis,
-        model=fitted.base.name, detected=fall["low"] > 0, units="pairs of contexts",
-        generalises_over=("prompt",),
-        sentence=(
-            f"{fitted.settings.method} lowers the measured gap between {axis} contexts by "
-            f"{fall['value']:.0%}, while perplexity changes by {fitted.chosen.increase:+.1%}."
-        ),
-        method="mean squared Hellinger of held-out pairs; bootstrap over prompts",
+        id="tradeoff/reduction", probe="tradeoff", metric="relative_fall", value=reduced["value"],
+        low=reduced["low"], high=reduced["high"], p=reduced["p"], q=reduced["p"],
+        n=reduced["units"], attribute=axis, model=fitted.base.name,
+        detected=bool(reduced["p"] <= RATE), units="terms", generalises_over=("terms", "prompts"),
+        sentence=sentence if reduced["p"] <= RATE else f"No change of the gap {how} was detected.",
+        method="log of squared Hellinger, pair by pair; terms and prompts as samples",
     )  # fmt: skip
 
 
@@ -70,11 +115,13 @@ def _stereoset(fitted: FittedHead) -> Mapping[str, Any]:
     return {"n": len(examples), **stereo.learned_against_fixed(rows), "rows": rows}
 
 
-def _buys(fitted: FittedHead, claim: Finding) -> str:
+def _by(fitted: FittedHead, claim: Finding) -> str:
     point = fitted.chosen
     how = f"({point.method}, {count(point.rounds, 'round')}, alpha {point.alpha})"
-    where = f"{claim.value:.0%} between {claim.attribute} contexts {how}"
-    return f"Yes, by {where}." if claim.detected else f"Not shown: {where}, which chance can give."
+    return (
+        f"Fall of the typical gap between {claim.attribute} contexts: {claim.value:.0%}, "
+        f"95 % interval {claim.low:.0%} to {claim.high:.0%} {how}."
+    )
 
 
 def _costs(fitted: FittedHead) -> tuple[str, ...]:
@@ -95,14 +142,10 @@ def _costs(fitted: FittedHead) -> tuple[str, ...]:
 
 
 def _sure(fitted: FittedHead) -> tuple[str, ...]:
-    fall, tried = fitted.facts["reduction"], len(fitted.points)
-    out = [
-        f"95 % interval of the fall: {fall['low']:.0%} to {fall['high']:.0%}, over "
-        f"{count(fitted.facts['held_out_pairs'], 'held-out pair')} of contexts."
-    ]
-    if tried > 1:
-        out.append(
-            f"The setting was chosen among {tried} by these same pairs, so on fresh ones a "
-            f"little less is to be expected."
-        )
-    return (*out, "A smaller gap here does not mean that other gaps are smaller: audit it.")
+    facts, tried = fitted.facts, len(fitted.points)
+    if tried < 2:
+        return ()
+    return (
+        f"The setting was chosen among {tried} by {count(facts['chosen_on'], 'pair')} of contexts, "
+        f"and judged on {facts['held_out_pairs']} others: no term, prompt or text is in both.",
+    )

@@ -10,8 +10,9 @@ from pydantic import Field, field_validator, model_validator
 
 from evenhand.corpora.passages import read_texts
 from evenhand.errors import SpecError, unknown
-from evenhand.mitigations.base import Fitted, Mitigation, Note, quiet
+from evenhand.mitigations.base import Fitted, Note, quiet
 from evenhand.mitigations.head.openings import axes
+from evenhand.mitigations.proof import PROOF_CARDS, ProvedMitigation
 from evenhand.models.edits.head import MIXTURES
 from evenhand.models.protocol import Model
 from evenhand.runs.card import MetricCard
@@ -23,10 +24,11 @@ if TYPE_CHECKING:
 CLASSIFIERS = ("pairs", "lsq", "svc")
 
 
-class HeadMitigation(Mitigation):
+class HeadMitigation(ProvedMitigation):
     """A low-rank edit of the head, whole or mixed with the model's own distribution.
 
-    What is left open (rounds, alpha) is chosen on held-out pairs within a limit on perplexity.
+    What is left open (rounds, alpha) is chosen on pairs and text that it was not fitted on, within
+    a limit on perplexity, and judged on others again.
     """
 
     name: ClassVar[str] = "head"
@@ -43,9 +45,10 @@ class HeadMitigation(Mitigation):
     cards: ClassVar[tuple[MetricCard, ...]] = (
         MetricCard(
             "relative_fall", "fall of the measured gap",
-            "share of the squared Hellinger distance of held-out pairs; 1: all of it", high=1.0,
+            "share of the typical squared Hellinger distance of held-out pairs; 1: all", high=1.0,
             higher_is_better=True,
         ),
+        *PROOF_CARDS,
     )  # fmt: skip
 
     method: str = "a-inlp"
@@ -129,8 +132,7 @@ class HeadMitigation(Mitigation):
         if self.vectors:
             resolve_vectors(self.vectors)
         self.examples()
-        if self.texts is not None:
-            read_texts(self.texts)
+        super().ready()
 
     def examples(self) -> list[Example]:
         """StereoSet's examples for the trade-off; none where it was not asked for."""
@@ -158,7 +160,7 @@ class HeadMitigation(Mitigation):
             passages = read_texts(self.texts)
         material = fit.collect(model, self, passages, note)
         note("judging settings")
-        return fit.fit_among(model, material, self, self.chosen_methods)
+        return fit.fit(model, material, self, self.chosen_methods)
 
     @classmethod
     def load(cls, folder: Path, base: Model) -> Model:
@@ -170,4 +172,4 @@ class HeadMitigation(Mitigation):
     def charts(cls) -> Mapping[str, Builder]:
         from evenhand.mitigations.head.chart import CHARTS
 
-        return CHARTS
+        return {**CHARTS, **super().charts()}

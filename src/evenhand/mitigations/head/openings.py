@@ -7,7 +7,9 @@ given, the model writes some itself.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -15,20 +17,14 @@ import numpy.typing as npt
 
 from evenhand.errors import SpecError, unknown
 from evenhand.requests import Generate
+from evenhand.runner.ask import Ask
 from evenhand.words.lexicons.contexts import prompts
 from evenhand.words.lexicons.files import load
 from evenhand.words.swaps import pairs_from_texts
 
+Ints = npt.NDArray[np.int64]
 LEXICON = "erasure_contexts"
 STARTS = ("The", "In", "It was", "When", "Many people", "There is", "Last year", "To", "A", "How")
-HELD_OUT = {
-    "gender": (("woman", "man"), ("girl", "boy"), ("lady", "gentleman")),
-    "religion": (
-        ("Christian", "Jew"), ("Christian", "Muslim"), ("Jew", "Muslim"),
-        ("Christian person", "Jewish person"), ("Christian person", "Muslim person"),
-        ("Jewish person", "Muslim person"),
-    ),
-}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -93,19 +89,44 @@ def mined(texts: list[str], limit: int, seed: int = 0) -> Openings:
     )
 
 
-def held_out(axis: str) -> list[tuple[str, str]]:
-    """Pairs to judge on: the local prompts of Liang et al., which no opening repeats.
+@dataclass(frozen=True)
+class Pairs:
+    """Contexts that differ in the group alone, and which terms and prompt each was made of."""
 
-    >>> held_out("gender")[0]
-    ('The woman was known for', 'The man was known for')
+    first: tuple[str, ...]
+    second: tuple[str, ...]
+    terms: npt.NDArray[np.int64]
+    prompts: npt.NDArray[np.int64]
+
+
+def held_out(axis: str, seed: int = 0) -> tuple[Pairs, Pairs]:
+    """Pairs to choose a setting on, and pairs to judge it on: no term or prompt is in both.
+
+    The prompts are the local ones of Liang et al., which no opening repeats; terms and prompts are
+    drawn into halves with the seed.
+
+    >>> choosing, judging = held_out("gender")
+    >>> len(choosing.first), len(judging.first), set(choosing.prompts) & set(judging.prompts)
+    (30, 30, set())
     """
-    if axis not in HELD_OUT:
-        raise SpecError(unknown("axis", axis, HELD_OUT, where="--axis"))
-    return [
-        (prompt.replace("{person}", a), prompt.replace("{person}", b))
-        for a, b in HELD_OUT[axis]
-        for prompt in prompts("local")
-    ]
+    if axis not in axes():
+        raise SpecError(unknown("axis", axis, axes(), where="--axis"))
+    rows, texts = load(LEXICON).table("judged", axis)["terms"], prompts("local")
+    rng = np.random.default_rng([seed, 17])
+    halves = zip(*(np.array_split(rng.permutation(len(part)), 2) for part in (rows, texts)))
+    one, two = (_crossed(rows, texts, np.sort(t), np.sort(p)) for t, p in halves)
+    return one, two
+
+
+def _crossed(
+    rows: Sequence[Sequence[str]], texts: Sequence[str], terms: Ints, asked: Ints
+) -> Pairs:  # fmt: skip
+    found = [
+        (texts[p].replace("{person}", a), texts[p].replace("{person}", b), int(t), int(p))
+        for t in terms for p in asked for a, b in combinations(rows[t], 2)
+    ]  # fmt: skip
+    first, second, codes, numbers = zip(*found)
+    return Pairs(first, second, np.asarray(codes), np.asarray(numbers))
 
 
 def own_texts(model: Any, *, count: int = 80, tokens: int = 40, seed: int = 0) -> list[str]:
@@ -118,5 +139,4 @@ def own_texts(model: Any, *, count: int = 80, tokens: int = 40, seed: int = 0) -
         top_p=0.95,
         seed=seed,
     )
-    answered = model.answer(request, model.prepare(request))
-    return [f"{start}{text}" for start, text in zip(starts, answered["text"])]
+    return [f"{start}{text}" for start, text in zip(starts, Ask(model)(request)["text"])]

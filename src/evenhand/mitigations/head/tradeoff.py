@@ -11,31 +11,39 @@ that its alpha axis is mislabelled (see docs/papers/liang.md).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from evenhand.audit.comparison.items import changes
 from evenhand.errors import SpecError
 from evenhand.models.edits.head import AppliedEdit, HeadEdit
 from evenhand.models.edits.head_handles import after_head, raw_logits
-from evenhand.stats import bootstrap
+from evenhand.stats.estimate import Estimate
 
 ALPHAS = tuple(round(0.1 * i, 1) for i in range(11))
 TEXT_ROWS = 1_000
 NAN = float("nan")
+SMALLEST = 1e-9
+"""Below this two distributions are one."""
 
 
 @dataclass(frozen=True)
 class Held:
-    """States to judge on: both sides of pairs, and text with its next tokens."""
+    """States to choose or to judge on: both sides of pairs, and text with its next tokens.
+
+    `owners` are the texts of the tokens, `terms` and `prompts` what the pairs were made of.
+    """
 
     first: npt.NDArray[np.float32]
     second: npt.NDArray[np.float32]
     text: npt.NDArray[np.float32]
     targets: npt.NDArray[np.int64]
     owners: npt.NDArray[np.int64]
+    terms: npt.NDArray[np.int64] | None = None
+    prompts: npt.NDArray[np.int64] | None = None
 
 
 @dataclass(frozen=True)
@@ -165,6 +173,15 @@ class Bench:
             return ((1 - w) * own + w * hat).log_softmax(-1)
         return self.torch.logaddexp(own + self.torch.log1p(-w), hat + w.log())
 
+    def losses(self, candidate: Candidate, alpha: float | str) -> tuple[Any, Any]:
+        """Loss of every token of the text in nats: the unchanged model, and under a setting."""
+        with self.torch.inference_mode():
+            applied = AppliedEdit(self.torch, self.model.model, candidate.edit)
+            own = self.text[1]
+            hat, weight = self._edited(applied, self.text), self._alpha(applied, own, alpha)
+            new = self._of_targets(own, hat, weight, candidate.edit.mixture)
+            return tuple(-x.cpu().numpy() for x in (self._picked(own), new))
+
     def pair_values(self, candidate: Candidate | None, alpha: float | str = 1.0) -> Any:
         """Squared Hellinger of every pair under a setting; None for the unchanged model."""
         owns = [self.sides[0][1], self.sides[1][1]]
@@ -245,17 +262,26 @@ def area(points: Sequence[Point], reach: float = 0.1) -> float:
     return float(np.mean(values) / start)
 
 
-def reduction(before: Any, after: Any, clusters: Sequence[str], seed: int = 0) -> dict[str, float]:
-    """Relative fall of the mean gap with a bootstrap interval over prompts."""
-    a, b = np.asarray(before), np.asarray(after)
-    names, codes = np.unique(np.asarray(clusters), return_inverse=True)
-    sums = np.zeros((len(names), 2))
-    np.add.at(sums, codes, np.stack([a, b], axis=1))
-    rng = np.random.default_rng(seed)
-    drawn = sums[rng.integers(0, len(names), (2_000, len(names)))].sum(axis=1)
-    found = bootstrap.from_replicates(1 - b.sum() / a.sum(), 1 - drawn[:, 1] / drawn[:, 0])
-    return {
-        "value": float(found.estimate),
-        "low": float(found.low),
-        "high": float(found.high),
-    }
+def logs(before: Any, after: Any, held: Held) -> tuple[Estimate, Estimate, Estimate]:
+    """Mean log gap before and after, and their difference, over terms and prompts.
+
+    Logarithms, since a few pairs in which the group decides the next word ("known for her") are a
+    hundred times as far apart as the rest and would be all that a mean sees.
+    """
+    a, b = (np.log(np.maximum(np.asarray(v, np.float64), SMALLEST)) for v in (before, after))
+    every = np.arange(len(a))
+    factors = [every if codes is None else codes for codes in (held.terms, held.prompts)]
+    one, two, change = changes(np.stack([a, b, b - a], axis=1), factors)
+    return one, two, change
+
+
+def fall(before: Any, after: Any, held: Held) -> Estimate:
+    """Relative fall of the typical gap, 1 - e^(mean log after - mean log before).
+
+    0 is what a setting gets that does nothing; the pairs must not be those it was chosen by.
+    """
+    change = logs(before, after, held)[2]
+    value, low, high, seen = (
+        1 - float(np.exp(x)) for x in (change.value, change.high, change.low, -change.detectable)
+    )
+    return replace(change, value=value, low=low, high=high, detectable=seen, error=NAN)
