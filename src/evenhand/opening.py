@@ -64,8 +64,18 @@ def read_json(path: str | Path, expected: str = "") -> Any:
     """The JSON value in a file."""
     try:
         return json.loads(read_text(path, expected))
-    except json.JSONDecodeError as error:
+    except (ValueError, RecursionError) as error:  # too deep, or a number of too many digits
+        if isinstance(error, DataError):
+            raise
         raise DataError(f"{path}: is not JSON ({error}).{_expected(expected)}") from error
+
+
+def read_object(path: str | Path, expected: str = "") -> dict[str, Any]:
+    """The JSON object in a file."""
+    found = read_json(path, expected)
+    if not isinstance(found, dict):
+        raise DataError(f"{path}: holds a {type(found).__name__}. Expected a JSON object.")
+    return found
 
 
 def lines(path: str | Path, expected: str = "") -> Iterator[str]:
@@ -80,7 +90,7 @@ def json_lines(path: str | Path, expected: str = "") -> Iterator[tuple[int, Any]
         if line.strip():
             try:
                 yield number, json.loads(line)
-            except json.JSONDecodeError as error:
+            except (ValueError, RecursionError) as error:
                 raise DataError(
                     f"{path}, line {number}: is not JSON ({error}).{_expected(expected)}"
                 ) from error

@@ -39,7 +39,6 @@ class LoadOptions:
     dtype: str | None = None
     device: str | None = None
     revision: str | None = None
-    trust_remote_code: bool = False
     token_budget: int | None = None
     compile: bool = False
     chat: Chat = "auto"

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from evenhand.errors import DataError, ModelError, SpecError, need, unknown
+from evenhand.models.loading import checkpoint
 from evenhand.settings import Asked
 
 Say = Callable[[str], None]
@@ -57,18 +58,14 @@ def load_base(
         weights: where its weights are, if elsewhere.
         options: further ones of the class.
     """
-    transformers: Any = need("transformers", extra="hf", what="training")
-    transformers.logging.set_verbosity_error()
-    transformers.logging.disable_progress_bar()
     try:
-        tokenizer = transformers.AutoTokenizer.from_pretrained(source)
-        model = getattr(transformers, auto).from_pretrained(
-            weights or source, use_safetensors=True, **options
-        )
-    except (OSError, ValueError) as error:
-        reason = str(error).strip().splitlines()[0]
+        tokenizer = checkpoint.load_tokenizer(checkpoint.folder_of(source))
+        folder, new = checkpoint.folder_of(weights or source), auto != "AutoModelForMaskedLM"
+        model = checkpoint.load_model(auto, folder, new=new, **options)
+        checkpoint.check_ids(source, tokenizer, model)
+    except ModelError as error:
         raise ModelError(
-            f"train {task}: {source!r} is no encoder that can be loaded ({reason}). Give the "
+            f"train {task}: {source!r} is no encoder that can be loaded ({error}) Give the "
             "folder or Hub id of a BERT-like model with safetensors weights."
         ) from error
     if tokenizer.is_fast:

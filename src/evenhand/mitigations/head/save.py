@@ -11,6 +11,7 @@ import numpy as np
 from evenhand.errors import ModelError, SpecError
 from evenhand.mitigations import saved
 from evenhand.models.edits.head import AppliedEdit, HeadEdit
+from evenhand.models.loading.checkpoint import load_model
 from evenhand.models.loading.saved import read_facts
 from evenhand.models.protocol import Model
 
@@ -185,8 +186,8 @@ def export(edit: Any, model: Any, folder: Path) -> float:
             model.tokenizer.save_pretrained(folder)
         finally:
             config.tie_word_embeddings = tied
-    again = type(model.model).from_pretrained(folder, dtype=model.model.dtype).to(model.device)
-    return float((_logits(model, again.eval()) - wanted).abs().max())
+    again = load_model(type(model.model).__name__, folder, dtype=model.model.dtype)
+    return float((_logits(model, again.to(model.device).eval()) - wanted).abs().max())
 
 
 def _logits(model: Any, network: Any) -> Any:

@@ -12,13 +12,16 @@ import io
 import json
 import os
 import shutil
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from evenhand.errors import ModelError, need
+from evenhand.models.loading import checkpoint
 from evenhand.models.loading.cache import cache_folder, file_digest, writable
 
-CONVERSION = "gguf-2"
+CONVERSION = "gguf-3"
 BEGINS = ("llama", "bert")
 """Vocabularies whose texts start with the begin token where the file does not say; gpt2's do not,
 but for these ways to split words (llama.cpp, llama-vocab.cpp)."""
@@ -40,23 +43,19 @@ def _convert(path: Path, digest: str, folder: Path) -> None:
     need("gguf", extra="hf", what="reading GGUF files")
     torch: Any = need("torch", extra="hf", what="reading GGUF files")
     transformers: Any = need("transformers", extra="hf", what="reading GGUF files")
-    transformers.logging.set_verbosity_error()
-    transformers.logging.disable_progress_bar()
-    config = transformers.GgufConfig(gguf_file=path.name, dequantize=True)
+    name = "model.gguf"
+    config = transformers.GgufConfig(gguf_file=name, dequantize=True)
     temporary = folder.with_name(f"{folder.name}.{os.getpid()}.tmp")
-    try:
+    with tempfile.TemporaryDirectory() as alone, _about(path, alone):
+        # The loaders would read what lies beside the file, too: other tokenizers, other code.
+        (Path(alone) / name).symlink_to(path.resolve())
+        tokenizer = checkpoint.load_tokenizer(alone, gguf_file=name)
         with contextlib.redirect_stderr(io.StringIO()):  # the loader's own progress bar
-            model = transformers.AutoModelForCausalLM.from_pretrained(
-                str(path.parent),
-                gguf_file=path.name,
-                quantization_config=config,
-                dtype=torch.float32,
-            )
-        tokenizer = transformers.AutoTokenizer.from_pretrained(
-            str(path.parent), gguf_file=path.name
-        )
-    except (OSError, ValueError, KeyError, RuntimeError) as error:
-        raise ModelError(f"{path}: not a GGUF file that can be read ({error}).") from error
+            model = checkpoint.load_model(
+                "AutoModelForCausalLM", alone,
+                gguf_file=name, quantization_config=config, dtype=torch.float32,
+            )  # fmt: skip
+    checkpoint.check_ids(path, tokenizer, model)
     _keep_begin_token(tokenizer, begin_token(path))
     temporary.mkdir(parents=True, exist_ok=True)
     model.save_pretrained(temporary)
@@ -66,6 +65,16 @@ def _convert(path: Path, digest: str, folder: Path) -> None:
     if folder.exists():
         shutil.rmtree(folder)
     temporary.rename(folder)
+
+
+@contextlib.contextmanager
+def _about(path: Path, alone: str) -> Iterator[None]:
+    """Errors that name the file, not the folder it is read in."""
+    try:
+        with checkpoint.loading(path):
+            yield
+    except ModelError as error:
+        raise ModelError(str(error).replace(alone, str(path))) from error
 
 
 def begin_token(path: Path) -> int | None:

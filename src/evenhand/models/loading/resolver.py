@@ -12,18 +12,18 @@ checkpoint is read from its configuration; `kind=` overrides both.
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from pathlib import Path
 from typing import Any
 
 from evenhand import plugins
-from evenhand.errors import ModelError, need, unknown
+from evenhand.errors import ModelError, unknown
 from evenhand.models.endpoints.address import is_address, safe
 from evenhand.models.loading.fetch import PACKAGES, fetch
 from evenhand.models.loading.saved import FACTS, is_mitigation, read_facts
 from evenhand.models.protocol import LoadOptions, Model, ModelRecipe, with_options
+from evenhand.opening import read_object
 
 DEFAULT_MODEL = "smollm2-135m"
 _HUB_ID = re.compile(r"[\w.-]+(/[\w.-]+)?")
@@ -85,9 +85,7 @@ def adapters() -> dict[str, type[Model]]:
     return {kind: adapter(kind) for kind in plugins.places(plugins.MODELS)}
 
 
-def _resolve(
-    spec: str, kind: str | None, options: LoadOptions | None, above: tuple[Path, ...]
-) -> Model:
+def _resolve(spec: str, kind: str | None, options: LoadOptions, above: tuple[Path, ...]) -> Model:
     if is_address(spec):
         return adapter("endpoint").load(spec, spec, options)
     name, source = _locate(spec)
@@ -98,7 +96,7 @@ def _resolve(
         from evenhand.models.loading.gguf import converted
 
         source = str(converted(path))
-    return adapter(kind or kind_of(source, name)).load(source, name, options)
+    return adapter(kind or kind_of(source, name, options.revision)).load(source, name, options)
 
 
 def _mitigated(folder: Path, options: LoadOptions | None, above: tuple[Path, ...]) -> Model:
@@ -151,7 +149,7 @@ def kind_of_spec(spec: str) -> str:
     return "causal" if source.endswith(".gguf") else kind_of(source, name)
 
 
-def kind_of(source: str, name: str) -> str:
+def kind_of(source: str, name: str, revision: str | None = None) -> str:
     """The kind that claims a file or folder, or that the checkpoint's architecture belongs to.
 
     Kinds of other packages are asked before evenhand's own, whose word vectors would take any
@@ -163,29 +161,27 @@ def kind_of(source: str, name: str) -> str:
             if known[kind].claims(path):
                 return kind
     endings = {end: kind for kind, one in known.items() for end in one.architectures}
-    for architecture in _config(source, name).get("architectures") or []:
+    for architecture in _config(source, name, revision).get("architectures") or []:
         fitting = [end for end in endings if end and str(architecture).endswith(end)]
         if fitting:
             return endings[max(fitting, key=len)]
     return endings[""]
 
 
-def _config(source: str, name: str) -> dict[str, Any]:
+def _config(source: str, name: str, revision: str | None = None) -> dict[str, Any]:
     folder = Path(source)
     if folder.is_dir():
-        try:
-            return dict(json.loads((folder / "config.json").read_text()))
-        except FileNotFoundError as error:
+        if not (folder / "config.json").is_file():
             raise ModelError(
                 f"{source}: no config.json, so this is not a checkpoint folder. Give a folder "
                 f"saved by transformers, a .gguf file or a vector file."
-            ) from error
-        except json.JSONDecodeError as error:
-            raise ModelError(f"{source}/config.json is not JSON: {error}.") from error
-    transformers: Any = need("transformers", extra="hf", what="loading a language model")
+            )
+        return read_object(folder / "config.json", "the configuration of a model")
+    from evenhand.models.loading.checkpoint import folder_of
+
     try:
-        return dict(transformers.AutoConfig.from_pretrained(source).to_dict())
-    except (OSError, ValueError) as error:
+        return _config(str(folder_of(source, revision, ("config.json",))), name)
+    except ModelError as error:
         offline = os.environ.get("HF_HUB_OFFLINE") == "1"
         why = "the Hub is switched off (HF_HUB_OFFLINE=1)" if offline else "the Hub has no such id"
         hint = f"It is no local path, and {why} or cannot be reached. See: evenhand ls models"

@@ -12,15 +12,16 @@ from typing import Any
 
 from evenhand.errors import ModelError, SpecError, need, unknown
 from evenhand.models.batching.words import Words
+from evenhand.models.loading import checkpoint
 from evenhand.models.loading.cache import file_digest
 from evenhand.models.loading.compiling import compile_layers
 from evenhand.models.loading.precision import fitting
 from evenhand.models.protocol import LoadOptions, Model
 
-ADAPTER_VERSION = "hf-2"
+ADAPTER_VERSION = "hf-3"
 DTYPES = ("float32", "bfloat16", "float16", "float64")
-WEIGHT_SUFFIXES = (".safetensors",)
-IDENTITY_FILES = ("config.json", "tokenizer.json", "vocab.txt", "evenhand.json")
+READ_SUFFIXES = (".safetensors", ".json", ".txt", ".model", ".jinja", ".tiktoken")
+NOT_READ = ("training.json", "trainer_state.json", "all_results.json")
 
 
 class Transformer(Model):
@@ -35,22 +36,16 @@ class Transformer(Model):
     def __init__(self, source: str, name: str, options: LoadOptions | None = None) -> None:
         options = options or LoadOptions()
         torch: Any = need("torch", extra="hf", what="loading a language model")
-        transformers: Any = need("transformers", extra="hf", what="loading a language model")
-        transformers.logging.set_verbosity_error()
-        transformers.logging.disable_progress_bar()
         self.torch = torch
         self.name = name
         self.source = source
         _check(torch, options)
         self.device = options.device or ("cuda" if torch.cuda.is_available() else "cpu")
         self.token_budget = options.token_budget or (65_536 if self.on_gpu else 2_048)
-        common = {"revision": options.revision, "trust_remote_code": options.trust_remote_code}
-        with _loading_errors(source):
-            self.tokenizer: Any = transformers.AutoTokenizer.from_pretrained(source, **common)
-            load = functools.partial(
-                getattr(transformers, self.auto).from_pretrained,
-                source, use_safetensors=True, **common,
-            )  # fmt: skip
+        folder = checkpoint.folder_of(source, options.revision)
+        with checkpoint.loading(source):
+            self.tokenizer: Any = checkpoint.load_tokenizer(folder)
+            load = functools.partial(checkpoint.load_model, self.auto, folder)
             self.model: Any
             if options.dtype is None and self.on_gpu:
                 self.model, self.dtype = fitting(
@@ -59,13 +54,14 @@ class Transformer(Model):
             else:
                 self.dtype = options.dtype or "float32"
                 self.model = load(dtype=getattr(torch, self.dtype)).to(self.device)
+        checkpoint.check_ids(folder, self.tokenizer, self.model)
         self.model.eval()
         self.compiled = options.compile
         if options.compile:
             compile_layers(torch, self.model, self.tokenizer, name)
         self._unlimit_tokenizer()
         self.words = Words(self.tokenizer, lambda texts: self.encode(texts, special=False))
-        self._weights = weights_digest(source, self.model)
+        self._weights = folder_digest(folder)
         self.max_length = _max_length(self.model.config)
 
     @classmethod
@@ -203,33 +199,18 @@ def _max_length(config: Any) -> int:
     return max(0, limit - offset)
 
 
-def weights_digest(source: str, model: Any) -> str:
-    """SHA-256 over weight and tokenizer files of a folder, or over the tensors themselves.
+def folder_digest(folder: Path) -> str:
+    """SHA-256 over every file of a checkpoint that can change a score.
 
-    Hashing reads every byte once; the result is remembered beside size and time of each file.
+    All that the loaders may read counts: weights, configurations, tokenizer, special and added
+    tokens, chat templates, generation settings, pooling. Hashing reads every byte once; the result
+    is remembered beside size and time of each file.
     """
-    folder = Path(source)
-    if folder.is_dir():
-        files = sorted(
-            f for f in folder.iterdir() if f.suffix in WEIGHT_SUFFIXES or f.name in IDENTITY_FILES
-        )
-        parts = [f"{f.name}:{file_digest(f)}" for f in files]
-        return hashlib.sha256("|".join(parts).encode()).hexdigest()
-    state = hashlib.sha256()
-    for name, tensor in sorted(model.state_dict().items()):
-        state.update(name.encode())
-        state.update(tensor.detach().float().cpu().numpy().tobytes())
-    return state.hexdigest()
-
-
-@contextlib.contextmanager
-def _loading_errors(source: str) -> Iterator[None]:
-    """One paragraph instead of a traceback when a checkpoint cannot be loaded."""
-    try:
-        yield
-    except (OSError, ValueError, KeyError, RuntimeError) as error:
-        first = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-        raise ModelError(
-            f"model {source!r} cannot be loaded: {first} Only safetensors and GGUF weights are "
-            f"read. See what is available with: evenhand ls models"
-        ) from error
+    files = sorted(
+        f
+        for pattern in ("*", "*/*")
+        for f in folder.glob(pattern)
+        if f.suffix in READ_SUFFIXES and f.name not in NOT_READ and f.is_file()
+    )
+    parts = [f"{f.relative_to(folder).as_posix()}:{file_digest(f)}" for f in files]
+    return hashlib.sha256("|".join(parts).encode()).hexdigest()

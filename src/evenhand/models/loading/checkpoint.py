@@ -1,0 +1,229 @@
+"""The one door to transformers: what a checkpoint holds, whole, or a refusal.
+
+    folder_of(source)            the folder of a checkpoint, a Hub id's included
+    load_config(source)          its configuration
+    load_tokenizer(source)       its tokenizer, which knows words
+    load_model(auto, source)     its model, every weight of it read from the files
+
+No code that a checkpoint names is run and no pickle is opened, whatever is asked for: a model that
+needs either is refused. transformers fills weights that a file lacks with random numbers and drops
+those it has no place for; here both are an error, as is a configuration that the files cannot
+belong to, before memory is spent on it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from evenhand.errors import EvenhandError, ModelError, need
+
+Shapes = Mapping[str, tuple[int, ...]]
+HUB_FILES = ("*.json", "*.txt", "*.model", "*.jinja", "model.safetensors", "model-*.safetensors")
+INDEX = "model.safetensors.index.json"
+WORDS = ("The doctor met a teacher.", "医生见到了老师。", "Врач и учитель", "الطبيب المعلم")
+"""A tokenizer to which all of these are unknown knows no words."""
+AGAIN = "Copy or save it again: save_pretrained of model and tokenizer writes all of it."
+
+
+def folder_of(source: str, revision: str | None = None, files: tuple[str, ...] = HUB_FILES) -> Path:
+    """The folder that holds a checkpoint; for a Hub id its snapshot, fetched if need be."""
+    path = Path(source)
+    if path.is_dir():
+        return path
+    hub: Any = need("huggingface_hub", extra="hf", what="loading a model of the Hub")
+    with loading(source):
+        return Path(
+            hub.snapshot_download(
+                source, revision=revision, allow_patterns=files, ignore_patterns="*/*"
+            )
+        )
+
+
+def load_config(source: str | Path, **options: Any) -> Any:
+    """The configuration of a checkpoint."""
+    return _read("AutoConfig", source, **options)
+
+
+def load_tokenizer(source: str | Path, **options: Any) -> Any:
+    """The tokenizer of a checkpoint, refused when it knows no words."""
+    tokenizer = _read("AutoTokenizer", source, **options)
+    with loading(source):
+        rows = tokenizer(list(WORDS), add_special_tokens=False)["input_ids"]
+    # One number for everything is the unknown token, whether or not it is declared as special.
+    if len({i for row in rows for i in row} - {*tokenizer.all_special_ids}) < 2:
+        raise ModelError(
+            f"model '{source}': its tokenizer knows no words, every one is unknown to it. Files "
+            f"such as tokenizer.json are missing or damaged. {AGAIN}"
+        )
+    return tokenizer
+
+
+def load_model(auto: str, source: str | Path, *, new: bool = False, **options: Any) -> Any:
+    """A model with every weight read from its files.
+
+    Args:
+        auto: the class of transformers that loads it.
+        source: its folder; with `gguf_file` the folder of that file.
+        new: the head is meant to be new and will be trained; weights of the trunk are not.
+        options: further ones of the class.
+    """
+    folder = Path(source)
+    gguf = options.get("gguf_file")
+    shapes = gguf_shapes(folder / gguf) if gguf else _shapes(folder)
+    _check_config(folder, load_config(folder, **({"gguf_file": gguf} if gguf else {})), shapes)
+    model, info = _read(
+        auto,
+        folder,
+        use_safetensors=True,
+        output_loading_info=True,
+        **options,
+    )
+    _check_weights(folder, model, info, new)
+    return model
+
+
+def check_ids(source: str | Path, tokenizer: Any, model: Any) -> None:
+    """Refuse a tokenizer that gives numbers for which the model has no embedding."""
+    rows = model.get_input_embeddings().weight.shape[0]
+    used = {i for i in (tokenizer.bos_token_id, tokenizer.eos_token_id, tokenizer.pad_token_id,
+                        tokenizer.mask_token_id, tokenizer.cls_token_id, tokenizer.sep_token_id)
+            if i is not None}  # fmt: skip
+    special = {i for i, token in tokenizer.added_tokens_decoder.items() if token.special} - used
+    beyond = sorted({*tokenizer.get_vocab().values(), *used} - special)[-1:]
+    if beyond and beyond[0] >= rows:
+        token = tokenizer.convert_ids_to_tokens(beyond[0])
+        raise ModelError(
+            f"model '{source}': its tokenizer gives {token!r} the number {beyond[0]}, but the "
+            f"model embeds {rows} tokens only. They do not belong together. {AGAIN}"
+        )
+
+
+def _read(auto: str, source: str | Path, **options: Any) -> Any:
+    """The only call of `from_pretrained`."""
+    transformers: Any = need("transformers", extra="hf", what="loading a language model")
+    transformers.logging.set_verbosity_error()
+    transformers.logging.disable_progress_bar()
+    with loading(source):
+        return getattr(transformers, auto).from_pretrained(
+            str(source), trust_remote_code=False, local_files_only=True, **options
+        )
+
+
+@contextlib.contextmanager
+def loading(source: str | Path) -> Iterator[None]:
+    """One paragraph instead of a traceback, whatever a foreign checkpoint makes a library raise."""
+    try:
+        yield
+    except (EvenhandError, ImportError):
+        raise
+    except Exception as error:
+        said = [line.strip() for line in str(error).splitlines() if line.strip()]
+        first = said[0] if said else type(error).__name__
+        if "trust_remote_code" in str(error):
+            first = "it brings its own code, which is never run."
+        raise ModelError(
+            f"model '{source}' cannot be loaded: {first} Only safetensors and GGUF weights of "
+            f"architectures that transformers knows are read. See: evenhand ls models"
+        ) from error
+
+
+def _shapes(folder: Path) -> dict[str, tuple[int, ...]]:
+    """The shape of every tensor in the files that would be opened; no number is read."""
+    safetensors: Any = need("safetensors", extra="hf", what="loading a language model")
+    if (folder / "adapter_config.json").exists():
+        raise ModelError(
+            f"{folder}: a PEFT adapter, whose base is another model. Merge them first with "
+            "merge_and_unload() of peft, and give the folder of the result."
+        )
+    files = ["model.safetensors"]
+    if not (folder / files[0]).exists():
+        if not (folder / INDEX).exists():
+            raise ModelError(
+                f"{folder}: no model.safetensors. Only safetensors and GGUF weights are read; "
+                "pickled ones (.bin, .pt) can run code and are never opened. Convert them with: "
+                "model.save_pretrained(DIR)"
+            )
+        with loading(folder / INDEX):
+            named = json.loads((folder / INDEX).read_text())["weight_map"].values()
+            files = sorted({str(name) for name in named})
+        if wrong := [f for f in files if not re.fullmatch(r"[\w.-]+\.safetensors", f)]:
+            raise ModelError(
+                f"{folder / INDEX}: names {wrong[0]!r} as a weight file. Accepted: names of "
+                ".safetensors files in the same folder."
+            )
+    shapes = {}
+    for name in files:
+        place = folder / name
+        with loading(place), safetensors.safe_open(place, framework="numpy") as file:
+            keys = list(file.keys())
+            shapes.update({key: tuple(file.get_slice(key).get_shape()) for key in keys})
+    return shapes
+
+
+def gguf_shapes(path: Path) -> dict[str, tuple[int, ...]]:
+    """The shape of every tensor in a GGUF file."""
+    gguf: Any = need("gguf", extra="hf", what="reading GGUF files")
+    with loading(path):
+        return {t.name: tuple(map(int, t.shape)) for t in gguf.GGUFReader(str(path)).tensors}
+
+
+def _check_config(folder: Path, config: Any, shapes: Shapes) -> None:
+    """Refuse sizes that the tensors cannot have, before a model of these sizes is built."""
+    widest = max((max(shape, default=1) for shape in shapes.values()), default=0)
+    limits = {"num_hidden_layers": len(shapes), "hidden_size": widest, "vocab_size": widest,
+              "num_attention_heads": widest}  # fmt: skip
+    with loading(folder):
+        text = config.get_text_config()
+        found = {name: getattr(text, name, None) for name in limits}
+    for name, value in found.items():
+        if isinstance(value, int) and not 1 <= value <= limits[name]:
+            raise ModelError(
+                f"model '{folder}': its configuration says {name} = {value}, but its weights are "
+                f"{len(shapes)} tensors of at most {widest} rows. Accepted: 1 to {limits[name]}. "
+                f"{AGAIN}"
+            )
+    blocks = {int(m[1]) for name in shapes if (m := re.match(r"blk\.(\d+)\.", name))}
+    if blocks and len(blocks) != found["num_hidden_layers"]:
+        raise ModelError(
+            f"model '{folder}': says num_hidden_layers = {found['num_hidden_layers']}, but holds "
+            f"weights of {len(blocks)} layers. Convert or download the file again."
+        )
+    if "/" in str(getattr(config, "_attn_implementation", "")):
+        raise ModelError(f"model '{folder}': asks for foreign attention code, which is never run.")
+
+
+def _check_weights(folder: Path, model: Any, info: Mapping[str, Any], new: bool) -> None:
+    """Refuse a model with weights made up or left out.
+
+    Not made up are heads that are to be trained, and poolers of models that are asked for their
+    states only. A file may hold another head beside (a language model's, say, of which the trunk
+    alone is loaded), but nothing that belongs into the layers or modules that are there.
+    """
+    trunk = model.base_model
+    own = {name for name, _ in trunk.named_children()} - {"pooler"}
+    modules = {name for name, _ in model.named_modules()} - {""}
+
+    def inner(key: str) -> bool:
+        return key.removeprefix(f"{model.base_model_prefix}.").split(".")[0] in own
+
+    free = new or model is trunk
+    missing = sorted(key for key in info["missing_keys"] if inner(key) or not free)
+    spare = sorted(
+        key for key in info["unexpected_keys"] if inner(key) or key.rpartition(".")[0] in modules
+    )
+    for keys, what in (
+        (missing, "lacks {} (random numbers would stand in for them)"),
+        (spare, "holds {} that its configuration has no place for"),
+    ):
+        if keys:
+            shown = ", ".join(keys[:3]) + (", ..." if len(keys) > 3 else "")
+            count = f"{len(keys)} weight tensor{'s' * (len(keys) > 1)}: {shown}"
+            raise ModelError(
+                f"model '{folder}' is not whole: as {type(model).__name__} it "
+                f"{what.format(count)}. {AGAIN} Another kind of model is chosen with --as."
+            )
