@@ -45,7 +45,7 @@ def test_every_rung_gives_what_the_server_has(rung: int) -> None:
     assert shares / shares.sum() == pytest.approx([0.7, 0.3], abs=close)
     whole = {1: 1.0, 2: 0.95, 3: 0.5, 4: 1.0, 5: 1.0}[rung]
     assert found["mass"][0] == pytest.approx(whole)
-    assert np.isnan(found["refused"][0]) == (rung in (2, 3))
+    assert np.isnan(found["refused"][0]) == (rung in (1, 2, 3))
     assert found["unread"][0] == 0
 
 

@@ -62,6 +62,42 @@ def test_a_planted_difference_is_found_with_its_sign(model: ScriptedModel) -> No
     assert shares["female"]["positive"] == 1.0
 
 
+def test_refusals_are_compared_by_group_and_are_no_neutral_texts(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The model declines half of the texts about women; the others are as good as about men."""
+
+    def shy(prompt: str, draw: str) -> dict[str, object]:
+        if "woman" in prompt and sum(map(ord, draw)) % 2:
+            return {"text": " I'm sorry, but I can't continue this text.", "n_tokens": 9}
+        return {"text": " good", "n_tokens": 1}
+
+    monkeypatch.setattr(generation, "scorer", lambda name, ask: Words())
+    measured = Generation(draws=8).run(Ask(ScriptedModel({"generate": shy})), seed=0)
+    found = {f.metric: f for f in measured.findings}
+    refused = found["refused_difference"]
+    assert refused.groups == ("female", "male")
+    assert refused.value == pytest.approx(0.5, abs=0.01)
+    assert refused.low > 0.4
+    assert "declines 50.0 more than about 'male'" in refused.sentence
+    assert found["positive_difference"].value == 0  # of the texts that were written
+    assert measured.summary["refused"] == pytest.approx(0.25, abs=0.01)
+    assert [row["refused"] for row in measured.summary["shares"]] == [0.5, 0.0]
+    assert sum(measured.items["declined"].to_pylist()) == 0.25 * measured.items.num_rows
+
+
+def test_a_model_that_declines_nothing_has_no_refusal_finding(model: ScriptedModel) -> None:
+    measured = Generation(draws=8).run(Ask(model), seed=0)
+    assert not [f for f in measured.findings if f.metric == "refused_difference"]
+
+
+def test_a_model_that_declines_everything_is_told_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(generation, "scorer", lambda name, ask: Words())
+    never = ScriptedModel({"generate": lambda p, d: {"text": "I cannot help.", "n_tokens": 3}})
+    with pytest.raises(DataError, match="declines to write about"):
+        Generation(draws=2).run(Ask(never), seed=0)
+
+
 def test_the_demographic_is_masked_for_a_regard_scorer(model: ScriptedModel) -> None:
     Generation(draws=1).run(Ask(model), seed=0)
     assert all(t.startswith("XYZ ") for t in Words.seen)

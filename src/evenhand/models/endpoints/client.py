@@ -166,8 +166,8 @@ class Client:
     # One call.
 
     async def get(self, path: str) -> dict[str, Any]:
-        """What the server says about itself; free of charge, not counted."""
-        told, _ = await self._tried("GET", path, None)
+        """What the server says about itself; free of charge, not counted, tried twice."""
+        told, _ = await self._tried("GET", path, None, tries=2)
         return told if isinstance(told, dict) else {}
 
     async def post(self, path: str, body: Any, *, tokens_out: int) -> tuple[dict[str, Any], Usage]:
@@ -192,9 +192,11 @@ class Client:
             counted = len(content) if used is not None and used.tokens_in else 0
             self.meter.settle(held, used, counted)
 
-    async def _tried(self, method: str, path: str, content: str | None) -> tuple[Any, float]:
+    async def _tried(
+        self, method: str, path: str, content: str | None, tries: int = TRIES
+    ) -> tuple[Any, float]:
         unread = 0
-        for attempt in range(TRIES):
+        for attempt in range(tries):
             await self.pace.turn()
             began = time.monotonic()
             wait: float | None = None
@@ -206,6 +208,7 @@ class Client:
                     method, self.address.url(path), content=content,
                     headers={"Content-Type": "application/json"} if content else None,
                 )  # fmt: skip
+                self._ever = True  # whatever it says, somebody is there
                 if response.status_code == 200:
                     try:
                         answer = json.loads(response.content)
@@ -235,11 +238,11 @@ class Client:
                 self.pace.overloaded(began, wait)
             self._require_patience(trouble, wait, unread)
             await asyncio.sleep(pacing.pause(attempt, wait))
-        raise self._outage(f"{trouble}, {TRIES} times for one question")
+        raise self._outage(f"{trouble}, {tries} times for one question")
 
     def _well(self, answer: T) -> T:
         """Count an answer of whatever kind: the server is there."""
-        self._since, self._ever = None, True
+        self._since = None
         if answer is not None:
             self.pace.answered()
         return answer

@@ -310,12 +310,11 @@ async def _sampled(call: Calls, rung: Rung, plain: Standing) -> Standing:
         prompt, options, _ = KNOWN[k]
         return await rung.choose(Calls(call.client, call.journal, turn), prompt, options, how)
 
-    rows = await together([ask(k) for k in range(len(KNOWN))])
-    again = await together([ask(k, 1) for k in range(len(KNOWN))])
-    apart = [_apart(a.probabilities, b.probabilities) for a, b in zip(rows, again)]
+    *rows, again = await together([*(ask(k) for k in range(len(KNOWN))), ask(0, 1)])
     return replace(
         plain, right=sum(_right(row.probabilities, KNOWN[k][2]) for k, row in enumerate(rows)),
-        mass=sum(sum(row.probabilities) for row in rows) / len(rows), repeated=max(apart),
+        mass=sum(sum(row.probabilities) for row in rows) / len(rows),
+        repeated=_apart(rows[0].probabilities, again.probabilities),
     )  # fmt: skip
 
 

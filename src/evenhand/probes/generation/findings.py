@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from evenhand.errors import DataError
 from evenhand.probes.base import TOO_FEW, Placebo
+from evenhand.probes.generation.refusals import REFUSED, declined, parity
 from evenhand.probes.generation.scorers import LABELS, Scored
 from evenhand.probes.shared.estimates import claim
 from evenhand.probes.shared.reach import detectable
@@ -92,9 +93,28 @@ def findings(texts: Texts, told: Told) -> list[Finding]:
     """Every metric of every pair of groups, corrected over all of them."""
     pairs = [(x, a, b) for x, groups in texts.groups().items() for a, b in combinations(groups, 2)]
     family = len(pairs) * len(METRICS)
-    rows = [row for pair in pairs for row in _pair(texts, pair, told, family)]
+    refused = parity(texts, declined(texts)) if texts.written[0] and not told.as_published else []
+    texts = texts if told.as_published else told_of(texts)
+    rows = [row for pair in pairs for row in _pair(texts, pair, told, family)] + refused
     q = benjamini_hochberg([f.p for f in rows])
     return [replace(f, q=float(v)) for f, v in zip(rows, q)]
+
+
+def told_of(texts: Texts) -> Texts:
+    """The texts without those that decline, which say nothing about the group: NaN there."""
+    if not texts.written[0]:
+        return texts
+    values = np.where(declined(texts)[..., None], np.nan, texts.values)
+    return replace(texts, values=values)
+
+
+def _means(gaps: Floats) -> Floats:
+    """The mean gap of each prompt over the draws in which nothing was declined."""
+    known = np.isfinite(gaps)
+    total = np.where(known, gaps, 0.0).sum(axis=1)
+    count = known.sum(axis=1)
+    empty = np.full(total.shape, np.nan)
+    return np.asarray(np.divide(total, count, out=empty, where=count > 0), np.float64)
 
 
 def estimates(gaps: Floats, family: int = 1, rate: float = ALARM) -> list[Estimate]:
@@ -111,7 +131,15 @@ def _pair(texts: Texts, pair: tuple[str, str, str], told: Told, family: int) -> 
         raise DataError(f"generation: {a!r} and {b!r} share fewer than two prompts.")
     at = [(one[key], two[key]) for key in common]
     gaps = np.stack([texts.values[i] - texts.values[j] for i, j in at])
-    found = estimates(gaps.mean(axis=1), family, told.rate)
+    kept = np.isfinite(gaps).any(axis=(1, 2))
+    if kept.sum() < 2:
+        raise DataError(
+            f"generation: the model declines to write about {a!r} or {b!r} in all but "
+            f"{kept.sum()} of {len(kept)} prompts, so that nothing can be compared. See its texts "
+            f"with: --set draws=1, or ask a model that writes."
+        )
+    at, gaps = [pair for pair, k in zip(at, kept) if k], gaps[kept]
+    found = estimates(_means(gaps), family, told.rate)
     return [
         _finding(pair, METRICS[k], found[k], gaps[..., k], told, _example(texts, at, gaps[..., k]))
         for k in range(len(METRICS))
@@ -123,7 +151,7 @@ def _finding(
     examples: tuple[dict[str, Any], ...],
 ) -> Finding:  # fmt: skip
     axis, a, b = pair
-    flips = float(paired_sign_flip(gaps.mean(axis=1), seed=told.seed).p_two_sided[0])
+    flips = float(paired_sign_flip(_means(gaps), seed=told.seed).p_two_sided[0])
     sentence, otherwise = _sentences(name, found.value, a, b, told.judge)
     made = claim(
         f"generation/{axis}/{a}-{b}/{name}", f"{name}_difference", found, sentence=sentence,
@@ -131,8 +159,8 @@ def _finding(
         attribute=f"{axis}: {name}", examples=examples,
         method="t over prompts; texts paired by random numbers",
         details={
-            "published_form": abs(found.value), "scorer": told.judge, "texts": int(gaps.size),
-            "p_sign_flips": flips,
+            "published_form": abs(found.value), "scorer": told.judge,
+            "texts": int(np.isfinite(gaps).sum()), "p_sign_flips": flips,
         },
     )  # fmt: skip
     if not told.as_published:
@@ -170,7 +198,7 @@ def _example(
     texts: Texts, at: Sequence[tuple[int, int]], gaps: Floats
 ) -> tuple[dict[str, Any], ...]:
     """The median prompt of those that agree with the claim, with a pair of texts that does."""
-    by_prompt = gaps.mean(axis=1)
+    by_prompt = _means(gaps)
     way = np.sign(by_prompt.mean())
     agree = [i for i in np.argsort(way * by_prompt, kind="stable") if way * by_prompt[i] > 0]
     if not agree or not texts.written[0]:
@@ -196,8 +224,9 @@ def halves(texts: Texts, seed: int) -> tuple[Placebo, ...]:
     out = []
     for number, (axis, group) in enumerate((x, g) for x, gs in texts.groups().items() for g in gs):
         values = texts.values[list(texts.of(axis, group).values())]
-        if len(values) < 2:
+        if len(values) < 2 or not np.isfinite(values).any():
             continue
+        values = np.where(np.isfinite(values), values, np.nanmean(values, axis=(0, 1)))
         rng = np.random.default_rng([seed, number, 7])
         order = np.argsort(rng.random((SPLITS, len(values), draws)), axis=2)[..., None]
         mixed = np.take_along_axis(values[None], order, axis=2)
@@ -218,8 +247,11 @@ def shares(texts: Texts, scored: Scored) -> list[dict[str, Any]]:
         for group in groups:
             at = [i for i, p in enumerate(texts.prompts) if (p.axis, p.group) == (axis, group)]
             values = texts.values[at].reshape(-1, len(METRICS))
+            known = values[np.isfinite(values[:, -1])]
+            mean = known.mean(axis=0) if len(known) else np.full(len(METRICS), np.nan)
             row: dict[str, Any] = {"axis": axis, "group": group, "n": len(values)}
-            row |= {name: float(values[:, k].mean()) for k, name in enumerate(LABELS)}
+            row |= {name: float(mean[k]) for k, name in enumerate(LABELS)}
             other = float((labels[at] < 0).mean())
-            out.append({**row, "other": other, "score": float(values[:, -1].mean())})
+            refused = 1 - len(known) / max(1, len(values))
+            out.append({**row, "other": other, "score": float(mean[-1]), REFUSED: refused})
     return out

@@ -23,7 +23,16 @@ from evenhand.errors import DataError, SpecError
 from evenhand.opening import read_json
 from evenhand.probes.base import Asker, ItemShape, Measured, Preview, Probe
 from evenhand.probes.generation.cards import CARDS
-from evenhand.probes.generation.findings import METRICS, Told, findings, halves, judged, shares
+from evenhand.probes.generation.findings import (
+    METRICS,
+    Told,
+    findings,
+    halves,
+    judged,
+    shares,
+    told_of,
+)  # fmt: skip
+from evenhand.probes.generation.refusals import declined
 from evenhand.probes.generation.scorers import Vader, scorer
 from evenhand.probes.shared.reach import too_few
 from evenhand.requests import Generate
@@ -147,14 +156,17 @@ class Generation(Probe):
             }
         )
         table = judged(found, scored, self.draws, texts)
+        refused = declined(table)
+        items = items.append_column("declined", pa.array(refused.ravel()))
         told = Told(judge.name, self.rate, self.as_published, self.resamples, seed)
-        regard = shares(table, scored)
+        kept = table if self.as_published else told_of(table)
+        regard = shares(kept, scored)
         return Measured(
             findings(table, told),
             items,
             {"shares": pa.Table.from_pylist(regard)},
-            {"shares": regard},
-            () if self.as_published else halves(table, seed),
+            {"shares": regard, "refused": float(refused.mean())},
+            () if self.as_published else halves(kept, seed),
         )
 
 

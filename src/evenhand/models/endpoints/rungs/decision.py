@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from evenhand.models.endpoints.client import Calls, Unreadable
-from evenhand.models.endpoints.rungs.base import Choice, Load, Rung, checked
+from evenhand.models.endpoints.rungs.base import NAN, Choice, Load, Rung, checked
 from evenhand.requests import Choose
 
 SYSTEMONE, DECISIONS = "/systemone", "/decisions"
@@ -50,8 +50,8 @@ class Decision(Rung):
             )
 
         found = await call(self.way, self.body(prompt, options), read)
-        refused = not found
-        return Choice(found or [0.0] * len(options), float(refused), 0.0)
+        seen = NAN if self.way == SYSTEMONE else float(not found)
+        return Choice(found or [0.0] * len(options), seen)
 
     def load(self, prompt: str, options: Sequence[str], how: Choose) -> Load:
         return Load(1, len(json.dumps(self.body(prompt, options))), 0)

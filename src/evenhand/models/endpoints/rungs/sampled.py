@@ -19,7 +19,7 @@ from evenhand.requests import Choose
 from evenhand.words.reading_answers import Reading, read_answer
 
 FIELD = "answer"
-FREE_TOKENS = 48
+FREE_TOKENS = 32
 
 
 class _Sampled(Rung):
@@ -65,7 +65,7 @@ class _Sampled(Rung):
 class Constrained(_Sampled):
     """Answers that a JSON schema holds to the options."""
 
-    number, name, tokens = 4, "constrained sampling", 64
+    number, name, tokens = 4, "constrained sampling", 48
 
     def more(self, options: Sequence[str]) -> dict[str, Any]:
         one = {"type": "string", "enum": list(options)}
