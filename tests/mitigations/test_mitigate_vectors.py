@@ -119,6 +119,22 @@ def test_the_share_is_one_when_zero_is_not_reached_and_none_when_it_leads_away()
     assert job.balanced_amount(table, up, SETS) == 0.0
 
 
+def test_words_it_was_moved_for_are_no_evidence_about_others(tmp_path: Path) -> None:
+    settings = asked(neighbours=0)
+    run = settings.fit(model_of(made())).judge(out=tmp_path / "run")
+    (entry,) = run.facts["probes"].values()
+    told = entry["summary"]
+    assert told["told"]["buys"].startswith("Not judged: only the words it was moved for")
+    assert told["trained_on"]["verdict"] == "gone"
+    assert told["verdict"] == "same"
+    others = WordSets("others", ("oaa", "oab", "oac", "x0"), ("oad", "oae", "oaf"), SETS.a, SETS.b)
+    found = job.followed(made(), settings.fit(model_of(made())).vectors, others, seen=SETS.x)
+    assert found.change.units == 3
+    assert abs(found.change.value) < abs(job.followed(made(), made(1), SETS).change.value)
+    lost = job.followed(made(), made(), WordSets("few", ("x0",), SETS.y, SETS.a, SETS.b))
+    assert "fewer than two words" in lost.change.reason
+
+
 def run(*arguments: str) -> Any:
     return CliRunner().invoke(app, ["mitigate", *arguments])
 

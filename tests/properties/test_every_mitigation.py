@@ -197,6 +197,9 @@ def test_it_is_judged_into_a_run_that_opens_and_says_how_to_do_it_again(
     assert f"--method {case.method}" in line
     assert f"--seed {SEED}" in line
     assert story.problem.split("(")[0].strip() in run.report.read_text().replace("&#39;", "'")
+    assert {"verdict", "standing", "changes", "stands"} <= set(entry["summary"])
+    assert entry["lexicons"] or case.name == "vectors" or case.kind == "classifier"
+    assert kind.lexicons(facts) == entry["lexicons"]
     for finding in run.findings:
         assert kind.card(facts, finding).reads, finding.metric
     assert kind.contract(run)["kind"] == "mitigation"

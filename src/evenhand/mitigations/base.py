@@ -105,6 +105,10 @@ class Mitigation(Asked):
         """The publications of the methods asked for, each once."""
         return "; ".join(dict.fromkeys(self.methods[m] for m in self.chosen_methods))
 
+    def lexicons(self, kind: str) -> list[str]:
+        """Lexicons whose words a model of this kind is fitted and judged with."""
+        return []
+
     def ready(self) -> None:
         """Refuse files that cannot be read, before a model is loaded."""
 

@@ -42,6 +42,7 @@ class Page:
         command: the words that do it again, without model and folder.
         settings: everything that was asked for.
         seed, as_published: of the settings.
+        lexicons: where the words came from.
     """
 
     family: str
@@ -52,6 +53,7 @@ class Page:
     settings: Mapping[str, Any] = field(default_factory=dict)
     seed: int = 0
     as_published: bool = False
+    lexicons: Sequence[str] = ()
 
     def facts(self, model: Model) -> dict[str, Any]:
         """run.json before the work begins."""
@@ -70,6 +72,7 @@ class Page:
                     "probe": self.label, "family": self.family, "title": self.title,
                     "paper": self.paper, "model": model.name, "as_published": self.as_published,
                     "settings": dict(self.settings), "counts": {}, "summary": {},
+                    "lexicons": list(dict.fromkeys(self.lexicons)),
                 }
             },
             "work": {
@@ -95,7 +98,7 @@ def judge(
     page = Page(
         family=asked.name, label=asked.label, title=asked.title, paper=asked.paper,
         command=["mitigate", *as_options(asked)], settings=asked.model_dump(mode="json"),
-        seed=asked.seed, as_published=asked.as_published,
+        seed=asked.seed, as_published=asked.as_published, lexicons=asked.lexicons(before.kind),
     )  # fmt: skip
     folder = Path(out) if out else claimed(default_folder(before.name, asked.method))
     with written(folder, page, before) as give:

@@ -78,6 +78,9 @@ class MitigationKind(RunKind):
         family = _family(facts)
         return family.charts() if family else {}
 
+    def lexicons(self, facts: Mapping[str, Any]) -> list[str]:
+        return [name for entry in facts["probes"].values() for name in entry.get("lexicons", ())]
+
     def command(self, facts: Mapping[str, Any]) -> tuple[str, str]:
         work = facts["work"]
         if work.get("command"):

@@ -64,6 +64,10 @@ class ProvedMitigation(Mitigation):
         if self.texts is not None:
             read_texts(self.texts)
 
+    def lexicons(self, kind: str) -> list[str]:
+        suite = self.proof_suite(kind)
+        return [name for e in (suite.entries if suite else ()) for name in e.probe.lexicons()]
+
     def proof_suite(self, kind: str) -> Suite | None:
         """The suite to judge with: the one given, or a small one that fits kind and axis."""
         from evenhand.audit.suites import load_suite, parse_suite
@@ -115,26 +119,8 @@ class Proved(Fitted):
         self, before: Model, after: Model, *, proof: Path, progress: Progress | None = None
     ) -> Judgement:
         found = self.audited(before, after, proof, progress)
-        return self.told(found.with_tasks(self.tasks(before, after)))
-
-    def told(self, found: Judged) -> Judgement:
-        """What was found as findings, tables and sentences."""
-        label, name = self.settings.label, self.base.name
-        tests, stands = [t.as_row() for t in found.tests], [s.as_row() for s in found.stands]
-        return Judgement(
-            findings=[
-                *(s.finding(label, name) for s in found.stands),
-                *(t.finding(label, name) for t in found.tests),
-            ],
-            tables={"changes": tests, "stands": stands},
-            buys=found.headline,
-            costs=_costs(found),
-            sure=_sure(found),
-            proof={
-                "verdict": found.verdict, "standing": found.standing, "changes": tests,
-                "stands": stands, "left_out": found.left_out, "reason": found.reason,
-            },
-        )  # fmt: skip
+        found = found.with_tasks(self.tasks(before, after))
+        return judgement(self.settings.label, self.base.name, found)
 
     def tasks(self, before: Model, after: Model) -> list[Standing]:
         """The model's task, where a file for it was given."""
@@ -165,6 +151,22 @@ class Proved(Fitted):
             for m, name in ((before, "before"), (after, "after"))
         )
         return judged(one, two, self.seen)
+
+
+def judgement(label: str, model: str, found: Judged) -> Judgement:
+    """What was found as findings, tables and sentences."""
+    tests, stands = [t.as_row() for t in found.tests], [s.as_row() for s in found.stands]
+    return Judgement(
+        findings=[x.finding(label, model) for part in (found.stands, found.tests) for x in part],
+        tables={"changes": tests, "stands": stands},
+        buys=found.headline,
+        costs=_costs(found),
+        sure=_sure(found),
+        proof={
+            "verdict": found.verdict, "standing": found.standing, "changes": tests,
+            "stands": stands, "left_out": found.left_out, "reason": found.reason,
+        },
+    )  # fmt: skip
 
 
 def _costs(found: Judged) -> tuple[str, ...]:

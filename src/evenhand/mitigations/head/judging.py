@@ -13,6 +13,7 @@ from evenhand.mitigations.changes import Followed, Judged, decided
 from evenhand.mitigations.folder import RATE
 from evenhand.mitigations.head import stereo
 from evenhand.mitigations.head.tradeoff import logs
+from evenhand.mitigations.proof import judgement
 from evenhand.mitigations.standing import Standing, standing
 from evenhand.mitigations.utility import NATS
 from evenhand.probes.base import Behaviour
@@ -39,7 +40,7 @@ def judged(fitted: FittedHead, asked: Judged) -> Judgement:
     if on is not None:
         gap = decided([_gap(fitted, on)], RATE, (), ())
         found = replace(found, tests=(*gap, *found.tests))
-    told = fitted.told(found)
+    told = judgement(fitted.settings.label, fitted.base.name, found)
     tables = {"points": [_row(fitted.before, False), *_rows(fitted)], **told.tables}
     proof = {**told.proof, "reduction": fitted.facts["reduction"]}
     swept = _stereoset(fitted)

@@ -11,7 +11,7 @@ from pydantic import Field, field_validator, model_validator
 from evenhand.corpora.passages import read_texts
 from evenhand.errors import SpecError, unknown
 from evenhand.mitigations.base import Fitted, Note, quiet
-from evenhand.mitigations.head.openings import axes
+from evenhand.mitigations.head.openings import LEXICON, axes
 from evenhand.mitigations.proof import PROOF_CARDS, ProvedMitigation
 from evenhand.models.edits.head import MIXTURES
 from evenhand.models.protocol import Model
@@ -125,6 +125,9 @@ class HeadMitigation(ProvedMitigation):
         if self.rounds is not None and self.rounds < 1:
             raise SpecError(f"--rounds '{self.rounds}': expected 1 or more.")
         return self
+
+    def lexicons(self, kind: str) -> list[str]:
+        return [LEXICON, "liang_prompts", "liang_definitional", *super().lexicons(kind)]
 
     def ready(self) -> None:
         from evenhand.models.vectors.files import resolve_vectors

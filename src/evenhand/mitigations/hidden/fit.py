@@ -131,6 +131,7 @@ def fit(
     facts = {
         "readers": readers, "notes": notes, "settings": settings.model_dump(mode="json"),
         "pool": pool, "parts": data.counts(), "source": data.source, "groups": list(data.groups),
+        "fitted_on": sorted({t for t, part in zip(data.terms, data.part) if part < TEST and t}),
     }  # fmt: skip
     return FittedHidden(settings, model, facts, HiddenEdit(tuple(maps)))
 

@@ -80,6 +80,13 @@ class HiddenMitigation(ProvedMitigation):
             raise SpecError(f"--{info.field_name} '{value}': expected 1 or more.")
         return value
 
+    def lexicons(self, kind: str) -> list[str]:
+        from evenhand.mitigations.hidden.axes import FRAMES, PACKAGED
+
+        own = [] if Path(self.axis).is_file() or self.axis_texts else [FRAMES]
+        return [*own, *([PACKAGED[self.axis]] if self.axis in PACKAGED else []),
+                *super().lexicons(kind)]  # fmt: skip
+
     def fit(
         self, model: Model, *, texts: Sequence[str] | None = None, note: Note = quiet
     ) -> Fitted:

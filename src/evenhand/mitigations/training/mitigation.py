@@ -40,6 +40,9 @@ class TrainingMitigation(ProvedMitigation):
     steps: int = Field(500, description="Optimiser steps.")
     sides: str = Field("two", description="cda: one or two.")
 
+    def lexicons(self, kind: str) -> list[str]:
+        return [*(["swap_terms"] if self.method == "cda" else []), *super().lexicons(kind)]
+
     def fit(
         self, model: Model, *, texts: Sequence[str] | None = None, note: Note = quiet
     ) -> Fitted:

@@ -8,6 +8,7 @@ ATTRACT-REPEL at the published settings does not bring an association to zero, i
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -17,12 +18,13 @@ import numpy.typing as npt
 from evenhand.errors import SpecError
 from evenhand.metrics import association as metrics
 from evenhand.mitigations.base import Note, quiet
+from evenhand.mitigations.changes import Followed
 from evenhand.mitigations.vectors import attract_repel as trainer
 from evenhand.mitigations.vectors.projection import mean_axis, project
 from evenhand.models.vectors.files import VectorTable
 from evenhand.probes.association.score import Options, associate
-from evenhand.stats import bootstrap, permutation
-from evenhand.stats.multiple import benjamini_hochberg
+from evenhand.stats.crossed import crossed_contrasts
+from evenhand.stats.estimate import Estimate
 from evenhand.strict import plain
 from evenhand.words.lexicons import WordSets
 from evenhand.words.sets.expansion import expand
@@ -31,6 +33,7 @@ from evenhand.words.sets.neighbours import nearest
 if TYPE_CHECKING:
     from evenhand.mitigations.vectors.mitigation import VectorMitigation
 
+Floats = npt.NDArray[np.float64]
 SETS = ("x", "y", "a", "b")
 NUMBERS = ("effect_size", "statistic", "p_two_sided", "rnsb", "rnsb_kl", "reason")
 
@@ -165,39 +168,30 @@ def _measured(vectors: VectorTable, asked: VectorMitigation) -> list[dict[str, A
     return [{"test": row.test, **{name: getattr(row, name) for name in NUMBERS}} for row in rows]
 
 
-def paired_changes(before: VectorTable, after: VectorTable, asked: VectorMitigation) -> list[Any]:
-    """Per test: how its target words changed their association, word by word.
+def followed(
+    before: VectorTable, after: VectorTable, sets: WordSets, seen: Collection[str] = ()
+) -> Followed:
+    """A test before and after, and its change, over targets and attributes as samples.
 
-    With s(w) the association of a target word with a rather than b, the value is the mean over
-    words of sign * (s_after - s_before), where the sign is that of the group's side, turned so
-    that below 0 is nearer to no association. The interval is over words.
+    The value is theta = (XA - XB) - (YA - YB) in mean cosines; its change is that of the difference
+    of both tables of cosines (`stats.crossed`). Targets in `seen` are left out.
     """
-    found = []
-    for sets in asked.tests:
-        old, new = (_signed(table, sets) for table in (before, after))
-        row: dict[str, Any] = {"test": sets.name, "n": len(old), "change": float("nan")}
-        row |= {"low": float("nan"), "high": float("nan"), "p": float("nan")}
-        if len(old) > 1:
-            gap = (new - old) * (1.0 if old.mean() >= 0 else -1.0)
-            test = permutation.paired_sign_flip(gap, seed=asked.seed, max_exact=20_000)
-            ends = bootstrap.interval(gap, seed=asked.seed, resamples=2_000)
-            row |= {
-                "change": float(test.mean[0]), "p": float(test.p_two_sided[0]),
-                "low": float(np.asarray(ends.low)), "high": float(np.asarray(ends.high)),
-            }  # fmt: skip
-        found.append(row)
-    for row, q in zip(found, benjamini_hochberg([row["p"] for row in found])):
-        row["q"] = float(q)
-    return found
-
-
-def _signed(vectors: VectorTable, sets: WordSets) -> npt.NDArray[np.float64]:
-    """s(w) of the words of x, and -s(w) of those of y."""
-    x, y, a, b = (vectors.find(getattr(sets, key)).rows for key in SETS)
-    if not len(a) or not len(b):
-        return np.zeros(0)
-    parts = [sign * metrics.associations(r, a, b) for sign, r in ((1.0, x), (-1.0, y)) if len(r)]
-    return np.concatenate(parts) if parts else np.zeros(0)
+    words = {
+        key: before.find([w for w in getattr(sets, key) if key in "ab" or w not in seen]).words
+        for key in SETS
+    }
+    if min(map(len, words.values())) < 2:
+        found = [Estimate(float("nan"), reason="a set has fewer than two words")] * 3
+    else:
+        cosines = []
+        for table in (before, after):
+            x, y, a, b = (metrics.unit_rows(table.find(words[key]).rows) for key in SETS)
+            cosines.append(np.concatenate([x, y]) @ np.concatenate([a, b]).T)
+        tables = [*cosines, cosines[1] - cosines[0]]
+        found = crossed_contrasts(tables, len(words["x"]), len(words["a"]))
+    over = ("target words", "attribute words")
+    one, two, change = found
+    return Followed(sets.name, "associations", sets.name, one, two, change, "words", over)
 
 
 def moved_rows(before: VectorTable, after: VectorTable) -> npt.NDArray[np.bool_]:
@@ -211,22 +205,20 @@ def moved_rows(before: VectorTable, after: VectorTable) -> npt.NDArray[np.bool_]
     return moved
 
 
-def neighbours_kept(
+def kept_shares(
     before: VectorTable, after: VectorTable, *, k: int = 10, sample: int = 200, seed: int = 0
-) -> dict[str, Any]:
-    """Share of the k nearest words that untouched words keep, over a sample of them.
+) -> dict[str, Floats]:
+    """Share of the k nearest words that untouched words keep, word by word of a sample.
 
     `all` counts every neighbour, `untouched` only those that were not moved themselves: 1 there
     means that nothing but the touched words changed.
     """
     moved = moved_rows(before, after)
     rest = np.flatnonzero(~moved)
-    if not len(rest):
-        return {"all": None, "untouched": None, "sample": 0}
     rng = np.random.default_rng(seed)
-    asked = rng.choice(rest, min(sample, len(rest)), replace=False)
-    near = [nearest(t, np.asarray(t.matrix[asked], np.float32), k + 1)[0] for t in (before, after)]
+    asked = rng.choice(rest, min(sample, len(rest)), replace=False) if len(rest) else rest
     shares: dict[str, list[float]] = {"all": [], "untouched": []}
+    near = [nearest(t, np.asarray(t.matrix[asked], np.float32), k + 1)[0] for t in (before, after)]
     for row, one, two in zip(asked, *near, strict=True):
         old, new = (set(part.tolist()) - {int(row)} for part in (one, two))
         shares["all"].append(len(old & new) / max(len(old), 1))
@@ -235,6 +227,11 @@ def neighbours_kept(
         pushed = len([r for r in new if moved[r]]) - len([r for r in old if moved[r]])
         lost = max(0, len(fixed - new) - max(0, pushed))
         shares["untouched"].append(1 - lost / max(len(fixed), 1))
-    return {name: float(np.mean(values)) for name, values in shares.items()} | {
-        "sample": len(asked)
-    }
+    return {name: np.asarray(values) for name, values in shares.items()}
+
+
+def neighbours_kept(before: VectorTable, after: VectorTable, seed: int = 0) -> dict[str, Any]:
+    """Means of `kept_shares`, and how many words were sampled."""
+    shares = kept_shares(before, after, seed=seed)
+    size = len(shares["all"])
+    return {k: float(v.mean()) if size else None for k, v in shares.items()} | {"sample": size}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -17,12 +17,17 @@ from evenhand import __version__
 from evenhand.errors import SpecError, unknown
 from evenhand.mitigations import saved
 from evenhand.mitigations.base import Fitted, Judgement, Mitigation, Note, quiet, spec_of
+from evenhand.mitigations.changes import Judged, decided
+from evenhand.mitigations.folder import RATE
+from evenhand.mitigations.proof import PROOF_CARDS, judgement
+from evenhand.mitigations.standing import standing
 from evenhand.models.adapters.vectors import VectorModel
 from evenhand.models.protocol import Model
 from evenhand.models.vectors.files import VectorTable, write_words
+from evenhand.probes.base import Behaviour
+from evenhand.probes.shared.word_tests import lexicons_of
 from evenhand.runs.card import MetricCard
 from evenhand.runs.finding import Finding
-from evenhand.runs.wording import defined, number
 from evenhand.words.lexicons import WordSets, weat
 
 if TYPE_CHECKING:
@@ -33,6 +38,8 @@ AXES = {"gender": "kato_winobias", "race": "kato_weat3"}
 HELD_OUT = {"gender": ("weat6", "weat7", "weat8"), "race": ("weat3", "weat4", "weat5")}
 DIRECTIONS = ("reduce", "increase")
 FACTS = "evenhand-vectors.json"
+NEIGHBOURS = 0.10
+"""Margin: one of ten neighbours."""
 
 
 class VectorMitigation(Mitigation):
@@ -46,12 +53,7 @@ class VectorMitigation(Mitigation):
         "hard-projection": "Bolukbasi et al. 2016",
         "soft-projection": "Dev & Phillips 2019",
     }
-    cards: ClassVar[tuple[MetricCard, ...]] = (
-        MetricCard(
-            "association_change", "change of association",
-            "in cosines, mean over words; below 0: nearer to no association",
-        ),
-    )  # fmt: skip
+    cards: ClassVar[tuple[MetricCard, ...]] = PROOF_CARDS
 
     method: str = "attract-repel"
     axis: str = Field("gender", description="gender or race: which test is trained on.")
@@ -130,6 +132,9 @@ class VectorMitigation(Mitigation):
         moved = mitigate(model.table, self, note)
         return FittedVectors(self, model, moved.facts, moved.vectors)
 
+    def lexicons(self, kind: str) -> list[str]:
+        return lexicons_of([test.name for test in self.tests])
+
     @classmethod
     def load(cls, folder: Path, base: Model) -> Model:
         """What is saved are vectors like any others, which need no base."""
@@ -139,9 +144,10 @@ class VectorMitigation(Mitigation):
 
     @classmethod
     def charts(cls) -> Mapping[str, Builder]:
+        from evenhand.mitigations import chart as shared
         from evenhand.mitigations.vectors import chart
 
-        return {"tests": chart.tests}
+        return {"tests": chart.tests, "changes": shared.changes, "stands": shared.stands}
 
 
 class MovedVectors(VectorModel):
@@ -184,63 +190,48 @@ class FittedVectors(Fitted):
     def judged(
         self, before: Model, after: Model, *, proof: Path, progress: Progress | None = None
     ) -> Judgement:
-        from evenhand.mitigations.vectors.fit import paired_changes
+        from evenhand.mitigations.vectors.fit import followed, kept_shares
 
         assert isinstance(before, VectorModel)
         assert isinstance(after, VectorModel)
-        changes = paired_changes(before.table, after.table, self.settings)
-        rows = [
-            {**change, **{f"{k}_before": v for k, v in one.items() if k != "test"},
-             **{f"{k}_after": v for k, v in two.items() if k != "test"}}
-            for change, one, two in zip(changes, self.facts["before"], self.facts["after"])
-        ]  # fmt: skip
-        return Judgement(
-            findings=[self._finding(row) for row in rows],
-            tables={"tests": rows},
-            buys=self._buys(rows),
-            costs=self._costs(),
-            sure=(
-                "The first test is the one trained on; the others say how far that reaches.",
-                "Whether behaviour changes has to be measured where the vectors are used.",
-            ),
+        settings, both = self.settings, (before.table, after.table)
+        own, *others = settings.tests
+        seen = {w for key in "xy" for w in self.facts["words"][key]}
+        tests = decided([followed(*both, t, seen) for t in others], RATE, (), ())
+        shares = kept_shares(*both, seed=settings.seed)["all"]
+        what = "share of the ten nearest words that words which were not moved keep"
+        one, two = (Behaviour(what, v, NEIGHBOURS) for v in (np.ones(len(shares)), shares))
+        stands = (standing(one, two),)
+        reason = "" if others else "only the words it was moved for were measured"
+        found = Judged(tuple(tests), stands, reason)
+        trained = decided([followed(*both, own)], RATE, (), ())[0]
+        told = judgement(settings.label, self.base.name, found)
+        (claim,) = judgement(settings.label, self.base.name, Judged((trained,))).findings
+        asked = "It was asked to raise it. " if settings.direction == "increase" else ""
+        return replace(
+            told,
+            findings=[*told.findings, replace(claim, generalises_over=(), sentence=_own(claim))],
+            tables={"tests": self._rows(), **told.tables},
+            buys=f"{asked}{found.headline} {_own(claim)}",
+            costs=(*self._costs(), *told.costs),
+            sure=(*told.sure, "Behaviour has to be measured where the vectors are used."),
+            proof={**told.proof, "trained_on": trained.as_row()},
         )
 
-    def _finding(self, row: Mapping[str, Any]) -> Finding:
-        label = self.settings.label
-        return Finding(
-            id=f"{label}/{row['test']}", probe=label, metric="association_change",
-            value=row["change"], low=row["low"], high=row["high"], p=row["p"], q=row["q"],
-            n=row["n"], attribute=row["test"], model=self.base.name,
-            detected=bool(row["q"] <= 0.05) if defined(row["q"]) else None,
-            sentence=f"{row['test']}: {_sizes(row)}.", units="words",
-            reason="" if defined(row["change"]) else "fewer than two words have a vector",
-            method="the same words before and after; sign flips and bootstrap over words",
-        )  # fmt: skip
-
-    def _buys(self, rows: Sequence[Mapping[str, Any]]) -> str:
-        first = rows[0]
-        if not defined(first["q"]):
-            return f"Not shown: {first['test']} could not be measured."
-        if self.settings.direction == "increase":
-            return f"No, it was asked to raise it. {first['test']}: {_sizes(first)}."
-        head = "Not shown" if not first["q"] <= 0.05 else "Yes" if first["change"] < 0 else "No"
-        return f"{head}. {first['test']}: {_sizes(first)}."
+    def _rows(self) -> list[dict[str, Any]]:
+        """Every test with its numbers before and after."""
+        pairs = zip(self.facts["before"], self.facts["after"])
+        return [
+            {"test": one["test"],
+             **{f"{k}_{stage}": v for stage, row in (("before", one), ("after", two))
+                for k, v in row.items() if k != "test"}}
+            for one, two in pairs
+        ]  # fmt: skip
 
     def _costs(self) -> tuple[str, ...]:
-        kept = self.facts["neighbours_kept"]
-        out = [f"{self.facts['touched']} vectors moved, {self.facts['amount']:.0%} of the way."]
-        if kept["sample"]:
-            out.append(
-                f"{kept['sample']} sampled words that were not moved keep {kept['all']:.1%} of "
-                f"their ten nearest words ({kept['untouched']:.1%} of those not moved either)."
-            )
-        return tuple(out)
+        return (f"{self.facts['touched']} vectors moved, {self.facts['amount']:.0%} of the way.",)
 
 
-def _sizes(row: Mapping[str, Any]) -> str:
-    """The effect size before and after; the statistic where it has none."""
-    for key, name in (("effect_size", "effect size d"), ("statistic", "WEAT statistic")):
-        values = [row.get(f"{key}_{stage}") for stage in ("before", "after")]
-        if all(defined(v) for v in values):
-            return f"{name} {number(values[0])} before, {number(values[1])} after"
-    return str(row.get("reason_after") or row.get("reason_before") or "not defined")
+def _own(claim: Finding) -> str:
+    """What became of the test that was trained on, which says nothing of other words."""
+    return f"On the very words it moved: {claim.sentence}"
