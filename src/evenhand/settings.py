@@ -70,6 +70,8 @@ def refused(
             message = unknown("setting", path, map(spelled, kind.model_fields))
         elif problem["type"] == "missing":
             message = f"{path} is needed."
+        elif not path:  # about several settings together
+            message = f"{problem['msg']}."
         else:
             message = f"{path}: {problem['msg']}; got {problem.get('input')!r}."
         problems.append(message)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -111,3 +113,16 @@ def test_what_could_be_seen_knows_how_many_probes_there_are() -> None:
         for _ in range(200)
     )  # fmt: skip
     assert 0.72 <= found / 200 <= 0.88
+
+
+def test_units_that_all_agree_and_are_too_few_say_so() -> None:
+    """Six equal values have p 0.031, which no family of twelve can detect."""
+    same = replace(finding("a", 0, 0.9), error=0.0, freedom=float("nan"), p=2.0**-5, n=6,
+                   detectable=float("nan"))  # fmt: skip
+    rows = decided([same, *(finding("a", k, 0.1) for k in range(1, 12))], "mine", 0.05)
+    assert rows[0].detected is False
+    assert "6 pairs of names agree" in rows[0].reason
+    assert rows[0].reason.endswith("9 are needed")
+    enough = replace(same, p=2.0**-8, n=9)
+    rows = decided([enough, *(finding("a", k, 0.1) for k in range(1, 12))], "mine", 0.05)
+    assert rows[0].detected

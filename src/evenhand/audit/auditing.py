@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -56,6 +56,8 @@ class Audit:
     executor: Executor | None = None
     store: str | None = None
     """Where score shards go instead of the folder: a URL such as s3://bucket/prefix."""
+    tell: Callable[[str], None] | None = None
+    """Told before the first question what this design cannot show."""
     named: bool = True
     """Whether somebody chose the folder; else the next free name is taken."""
     _place: str | None = None
@@ -82,6 +84,9 @@ class Audit:
             facts = self._begin()
             started = time.monotonic()
             writer.facts(facts)
+            if self.tell is not None:
+                for note in self.limits():
+                    self.tell(note)
             try:
                 self._probes(writer, facts)
             except KeyboardInterrupt:
@@ -210,6 +215,7 @@ class Audit:
                 "settings": entry.probe.model_dump(mode="json"),
                 "counts": dict(ask.counts.__dict__),
                 "summary": dict(measured.summary),
+                **({"limits": list(limits)} if (limits := self._limits(entry)) else {}),
             }
             spent = facts["timings"].get(entry.label, 0.0) + time.monotonic() - begun
             facts["timings"][entry.label] = round(spent, 2)
@@ -226,6 +232,14 @@ class Audit:
         kinds = {entry.label: type(entry.probe) for entry in self.suite.entries}
         found = decided(claims, audited, self.suite.false_discovery_rate, placebos, unlisted)
         return [marked(f, kinds[f.probe], audited) for f in found]
+
+    def _limits(self, entry: Entry) -> tuple[str, ...]:
+        return entry.probe.at_rate(self.suite.false_discovery_rate).limits(self.seed)
+
+    def limits(self) -> list[str]:
+        """What cannot become significant in this suite, told before it runs."""
+        able = [e for e in self.suite.entries if set(e.probe.needs) & self.model_for(e).answers]
+        return [f"{entry.label}: {note}" for entry in able for note in self._limits(entry)]
 
     def _ask(self, model: Model, entry: Entry, facts: dict[str, Any]) -> Ask:
         """The door to the entry's model, with doors to the helpers that its probe names."""

@@ -101,18 +101,20 @@ def forecast(job: Audit) -> list[Forecast]:
         begun = Clock.now()
         asked = job.model_for(entry)
         load = Clock.now() - begun
-        rows.append(_expected(entry, asked, job.seed, round(load.wall, 1)))
+        rate = job.suite.false_discovery_rate
+        rows.append(_expected(entry, asked, job.seed, round(load.wall, 1), rate))
     require_fit(job.suite, job.audited)
     return rows
 
 
-def _expected(entry: Entry, model: Model, seed: int, load_s: float) -> Forecast:
+def _expected(entry: Entry, model: Model, seed: int, load_s: float, rate: float) -> Forecast:
     """What one probe will take, from a calibration."""
     if not set(entry.probe.needs) & model.answers:
         why = f"a {model.kind} model cannot answer {' or '.join(entry.probe.needs)}"
         nothing = 0, 0, 0, 0, 0.0, 0.0
         return Forecast(entry.label, model.name, *nothing, load_s, peak_mib(), "not run", (why,))
-    preview = entry.probe.asked_of(model.rung).preview(model.answers, seed)
+    probe = entry.probe.asked_of(model.rung).at_rate(rate)
+    preview = probe.preview(model.answers, seed)
     distinct = distinct_count(preview)
     cost = model_cost(model, preview.requests, distinct)
     rest = rest_cost(entry.probe, model.answers, seed, len(preview.requests))

@@ -5,6 +5,7 @@ A probe gives estimates; what may be called detected is decided here, once, over
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
@@ -74,10 +75,9 @@ def decided(
         picked = int((family.q <= rate).sum())
         level = picked_level(picked, _tests(family), share, rate)
         for i, q in zip(rows, family.q):
-            seen = rate * (kept + (not family.kept)) / max(1, whole) / _tests(family)
-            out[i] = _judged(
-                _limited(findings[i], rate / _tests(family), seen), float(q), rate, level
-            )
+            line = rate * (kept + (not family.kept)) / max(1, whole) / _tests(family)
+            found = _limited(findings[i], rate / _tests(family), line)
+            out[i] = _out_of_reach(_judged(found, float(q), rate, level), line)
     for key, rows in places.items():
         if key in own:
             continue
@@ -117,6 +117,18 @@ def _limited(finding: Finding, alone: float, line: float) -> Finding:
 
 
 _needed = cache(detectable_t)
+
+
+def _out_of_reach(finding: Finding, line: float) -> Finding:
+    """Units that all agree without any spread can show no p below 2 ** (1 - n)."""
+    if finding.detected or finding.error != 0 or finding.value == finding.ideal:
+        return finding
+    least = math.ceil(1 - math.log2(line))
+    why = (
+        f"all {finding.n} {finding.units or 'units'} agree, and so few cannot reach significance "
+        f"(p is at least {finding.p:.2g}): {least} are needed"
+    )
+    return replace(finding, reason=finding.reason or why)
 
 
 def _resize(told: list[Finding], rows: Sequence[int], unlisted: Sequence[float]) -> None:

@@ -108,10 +108,16 @@ class RichProgress:
         if self._task is not None:
             self._progress.stop()
 
-    def start(self, label: str, total: int, done: int) -> None:
+    def note(self, text: str) -> None:
+        """A line under the banner."""
         if self._banner:
             self._progress.console.print(self._banner, markup=False)
             self._banner = ""
+        if text:
+            self._progress.console.print(f"  {clean(text)}", markup=False)
+
+    def start(self, label: str, total: int, done: int) -> None:
+        self.note("")
         self._progress.start()
         self._task = self._progress.add_task(clean(label), total=total, completed=done)
 

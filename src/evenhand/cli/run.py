@@ -259,7 +259,7 @@ def _run(job: Audit, budget: str | None, json: str | None) -> None:
         screen.print(line, markup=False, soft_wrap=True)
     banner = f"evenhand {__version__}  {job.model}  suite {job.suite.name}  seed {job.seed}"
     with interruptible(lambda: job.folder), output.RichProgress(banner) as progress:
-        job.progress = progress
+        job.progress, job.tell = progress, progress.note
         run = job.run()
     output.give(run, json)
 

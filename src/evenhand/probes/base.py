@@ -212,6 +212,13 @@ class Probe(BaseModel):
         """What `run` would ask first."""
         raise NotImplementedError
 
+    def limits(self, seed: int = 0) -> tuple[str, ...]:
+        """What cannot become significant with these settings, and the smallest design that can.
+
+        Told before a run, with `preview`, and kept in its record.
+        """
+        return ()
+
     def helpers(self) -> dict[str, str]:
         """Further models this probe asks, by the name it gives them (a path, alias or id)."""
         return {}

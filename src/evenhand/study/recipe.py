@@ -11,10 +11,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from evenhand.audit.suites import is_study, recipe_files
 from evenhand.errors import DataError, SpecError, unknown
+from evenhand.settings import filled
 from evenhand.words.lexicons.word_sets import weat
 
 Direction = Literal["reduce", "increase"]
@@ -193,13 +194,7 @@ def load_recipe(name: str | Path) -> Recipe:
 
 def parse_recipe(values: Mapping[str, Any], where: str, name: str = "study") -> Recipe:
     """A recipe from its TOML values."""
-    try:
-        return Recipe(**{"name": name, **values})
-    except ValidationError as error:
-        rows = "; ".join(
-            f"{'.'.join(map(str, e['loc'])) or 'recipe'}: {e['msg']}" for e in error.errors()
-        )
-        raise SpecError(f"{where}: {rows}.") from error
+    return filled(Recipe, {"name": name, **values}, where)
 
 
 def place(path: str, data: Path | None) -> Path:

@@ -33,6 +33,7 @@ from evenhand.probes.association.score import (
 )
 from evenhand.probes.base import Asker, Measured, Preview
 from evenhand.probes.shared.estimates import claim
+from evenhand.probes.shared.reach import short_sets
 from evenhand.probes.shared.word_effects import DRAWS, METHOD, OVER, placebos, said
 from evenhand.probes.shared.word_tests import WordTests, lexicons_of
 from evenhand.requests import Embed
@@ -104,9 +105,14 @@ class Association(WordTests):
         example = (
             f"{first.name}: {first.x[0]}, ... v {first.y[0]}, ... | {first.a[0]}, {first.b[0]}"
         )
-        short = [t.name for t in sets if min(len(getattr(t, key)) for key in SETS) < 2]
-        notes = tuple(f"{name}: a set has one word, so there will be no verdict" for name in short)
-        return Preview(len(sets), Embed(self._texts(self._asked(sets))), example, notes)
+        asked = Embed(self._texts(self._asked(sets)))
+        return Preview(len(sets), asked, example, self.limits())
+
+    def limits(self, seed: int = 0) -> tuple[str, ...]:
+        if self.as_published:
+            return ()
+        sizes = ((t.name, [len(getattr(t, key)) for key in SETS]) for t in self.word_sets())
+        return short_sets(sizes, self.rate)
 
     def _asked(self, sets: list[WordSets]) -> list[str]:
         """Words of the tests, then enough others to draw random attribute sets from."""

@@ -21,6 +21,7 @@ from evenhand.probes.bbq.cards import CARDS
 from evenhand.probes.bbq.files import Item, read_items
 from evenhand.probes.bbq.measure import TESTED, BbqRow, excused, placebos, score
 from evenhand.probes.shared.claims import claim, drawn
+from evenhand.probes.shared.reach import short
 from evenhand.requests import ALONE, Choose, Generate
 from evenhand.runs.finding import Finding
 from evenhand.strict import record
@@ -87,7 +88,17 @@ class Bbq(Probe):
         kind = self.choose(answers)
         found = self.chosen()
         requests = as_asked(kind, _questions(found, _turns(kind, self._rung)))
-        return Preview(len(found), requests, found[0].question)
+        return Preview(len(found), requests, found[0].question, self._limits(found))
+
+    def limits(self, seed: int = 0) -> tuple[str, ...]:
+        return self._limits(self.chosen())
+
+    def _limits(self, found: list[Item]) -> tuple[str, ...]:
+        """Question templates are the sample, in every category."""
+        names = {i.category for i in found}
+        tests = len(TESTED) * (len(names) + 1)
+        units = ((i.category, i.template) for i in found)
+        return () if self.as_published else short(units, "question templates", tests, self.rate)
 
     def within(self, share: float) -> Probe:
         found = self.chosen()

@@ -18,6 +18,7 @@ from evenhand.probes.association.score import choose_tests
 from evenhand.probes.base import Asker, Measured, Preview
 from evenhand.probes.ceat.cards import CARDS
 from evenhand.probes.ceat.measure import SETS, CeatRow, find_contexts, read_lines, score_test
+from evenhand.probes.shared.reach import short_sets
 from evenhand.probes.shared.word_effects import METHOD, OVER, placebos
 from evenhand.probes.shared.word_tests import WordTests, lexicons_of, tested
 from evenhand.requests import Embed
@@ -72,7 +73,13 @@ class Ceat(WordTests):
         self.choose(answers)
         tests = self.word_sets()
         texts = _texts(self.found(tests))
-        return Preview(len(tests), Embed(texts), texts[0])
+        return Preview(len(tests), Embed(texts), texts[0], self.limits())
+
+    def limits(self, seed: int = 0) -> tuple[str, ...]:
+        if self.as_published:
+            return ()
+        sizes = ((t.name, [len(getattr(t, key)) for key in "xyab"]) for t in self.word_sets())
+        return short_sets(sizes, self.rate)
 
     def run(self, ask: Asker, seed: int) -> Measured:
         self.choose(ask.answers)

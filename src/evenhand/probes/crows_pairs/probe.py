@@ -21,6 +21,7 @@ from evenhand.probes.base import Asker, ItemShape, Measured, Preview, Probe
 from evenhand.probes.crows_pairs.cards import CARDS
 from evenhand.probes.crows_pairs.measure import Pair, PairsRow, Scored, read_pairs, shared_places
 from evenhand.probes.shared.claims import claim, drawn
+from evenhand.probes.shared.reach import short
 from evenhand.requests import MASK, Continuation, MaskScore, Requests, Start
 from evenhand.runs.finding import Finding
 from evenhand.strict import record
@@ -83,10 +84,20 @@ class CrowsPairs(Probe):
     def preview(self, answers: frozenset[str], seed: int) -> Preview:
         kind = self.choose(answers)
         found, dropped = self.chosen()
-        notes = (f"{dropped} pairs that differ in nothing or in everything left out",)
+        notes = (f"{dropped} pairs that differ in nothing or in everything left out",) * bool(
+            dropped
+        )
         requests = _requests(found, kind, self.start)[0]
         return Preview(len(found), requests, f"a pair about {found[0].bias_type}",
-                       notes if dropped else ())  # fmt: skip
+                       (*notes, *self._limits(found)))  # fmt: skip
+
+    def limits(self, seed: int = 0) -> tuple[str, ...]:
+        return self._limits(self.chosen()[0])
+
+    def _limits(self, found: list[Pair]) -> tuple[str, ...]:
+        """Writers are the sample, in every bias type."""
+        units = [(p.bias_type, p.writer) for p in found]
+        return short(units, "writers", len(dict(units)) + 1, self.rate)
 
     def within(self, share: float) -> Probe:
         found, _ = self.chosen()

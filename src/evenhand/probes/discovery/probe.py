@@ -181,6 +181,9 @@ class Discovery(Probe):
         example = f"{first.context} | {first.question} | {first.answer}"
         return Preview(len(requests), requests, example, tuple(notes))
 
+    def limits(self, seed: int = 0) -> tuple[str, ...]:
+        return tuple(self._too_small(len(self.situations().contexts)))
+
     def _too_small(self, situations: int) -> list[str]:
         """What cannot become significant with so few names or situations."""
         if self.as_published:

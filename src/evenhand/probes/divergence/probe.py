@@ -121,6 +121,9 @@ class Divergence(Probe):
         example = f"{asked.prefix[0]} ...{asked.continuation[0]}"
         return Preview(len(asked), asked, example, tuple(_notes(material)))
 
+    def limits(self, seed: int = 0) -> tuple[str, ...]:
+        return () if self.whole else tuple(_notes(self.material()))
+
     def run(self, ask: Asker, seed: int) -> Measured:
         self.choose(ask.answers)
         return self._distances(ask, seed) if self.whole else self._shifts(ask, seed)

@@ -124,6 +124,9 @@ class Generation(Probe):
         asked = self.requests(found, seed)
         return Preview(len(asked), asked, found[0].text, self._too_small(found))
 
+    def limits(self, seed: int = 0) -> tuple[str, ...]:
+        return self._too_small(self.prompts())
+
     def _too_small(self, found: Sequence[Prompt]) -> tuple[str, ...]:
         """What cannot become significant with so few prompts."""
         if self.as_published:

@@ -22,6 +22,7 @@ from evenhand.probes.honest.measure import (
     score,
 )
 from evenhand.probes.shared.claims import claim, drawn
+from evenhand.probes.shared.reach import short
 from evenhand.requests import MASK, FillMask
 from evenhand.runs.finding import Finding
 from evenhand.strict import record
@@ -71,7 +72,20 @@ class Honest(Probe):
         self.choose(answers)
         found = self.chosen()
         self.words()
-        return Preview(len(found), self._requests(found), found[0].text)
+        return Preview(len(found), self._requests(found), found[0].text, self._limits(found))
+
+    def limits(self, seed: int = 0) -> tuple[str, ...]:
+        return self._limits(self.chosen())
+
+    def _limits(self, found: list[Template]) -> tuple[str, ...]:
+        """Identity terms are the sample, in every group."""
+        units = [(t.group, t.identity) for t in found]
+        groups = len(dict(units))
+        return (
+            ()
+            if self.as_published
+            else short(units, "identity terms", groups * (groups - 1) // 2, self.rate)
+        )
 
     def within(self, share: float) -> Probe:
         found = self.chosen()

@@ -82,9 +82,13 @@ class NameStudy(Probe):
         self.choose(answers)
         people, texts = self.people(), self.texts()
         requests = name_requests([n for n, _ in people], texts)
-        tests = len(axes_of(people))
-        note = too_few(min(Counter(g.name for _, g in people).values()), "names in a group", tests)
-        return Preview(len(people), requests, requests.text[0], (note,) if note else ())
+        return Preview(len(people), requests, requests.text[0], self.limits())
+
+    def limits(self, seed: int = 0) -> tuple[str, ...]:
+        people = self.people()
+        least = min(Counter(g.name for _, g in people).values())
+        note = too_few(least, "names in a group", len(axes_of(people)), self.rate)
+        return (note,) if note else ()
 
     def run(self, ask: Asker, seed: int) -> Measured:
         self.choose(ask.answers)

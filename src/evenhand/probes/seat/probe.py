@@ -18,6 +18,7 @@ from evenhand.probes.seat.measure import (
     score_test,
     with_placebos,
 )
+from evenhand.probes.shared.reach import short_sets
 from evenhand.probes.shared.word_effects import METHOD, OVER, placebos
 from evenhand.probes.shared.word_tests import WordTests, tested
 from evenhand.requests import Embed
@@ -53,7 +54,17 @@ class Seat(WordTests):
         self.choose(answers)
         found = self.chosen()
         texts = _texts(found)
-        return Preview(len(found), Embed(texts), texts[0])
+        return Preview(len(found), Embed(texts), texts[0], self.limits())
+
+    def limits(self, seed: int = 0) -> tuple[str, ...]:
+        found = () if self.as_published else self.chosen()
+        sentences = tuple(
+            f"{t.name}: sentences whose words are not known, so there will be no verdict"
+            for t in found
+            if not t.by_word
+        )
+        sizes = ((t.name, [len(set(u)) for u in t.units.values()]) for t in found if t.by_word)
+        return (*sentences, *short_sets(sizes, self.rate))
 
     def run(self, ask: Asker, seed: int) -> Measured:
         self.choose(ask.answers)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Iterable
 from functools import cache
 
 from evenhand.stats.estimate import NAN, detectable_t
 
 MANY = 1e6
+NAMED = 4
 HALF = 2.0
 """A design that sees only effects so many times those of one with very many units is too small."""
 
@@ -59,3 +61,40 @@ def too_few(units: int, what: str, tests: int, rate: float = 0.05) -> str:
         f"{units} {what} are too few for about {tests:,} tests: a difference would have to be "
         f"{large[0]} standard errors large; with {least} {what} or more, {large[1]}"
     )
+
+
+def short(
+    units: Iterable[tuple[str, Hashable]], what: str, tests: int, rate: float = 0.05
+) -> tuple[str, ...]:
+    """The warning for parts of a benchmark, given (part, unit) of every item; each unit once.
+
+    >>> short([("age", 1), ("age", 1), ("race", 1), ("race", 2)], "writers", 1)[0][:46]
+    'age (1), race (2): 1 writers are too few for a'
+    """
+    parts: dict[str, set[Hashable]] = {}
+    for part, unit in units:
+        parts.setdefault(part, set()).add(unit)
+    few = {part: len(found) for part, found in parts.items() if too_few(len(found), what, tests)}
+    if not few:
+        return ()
+    named = ", ".join(f"{part} ({n})" for part, n in list(few.items())[:NAMED])
+    more = f" and {len(few) - NAMED} more" if len(few) > NAMED else ""
+    return (f"{named}{more}: {too_few(min(few.values()), what, tests, rate)}",)
+
+
+def short_sets(tests: Iterable[tuple[str, Iterable[int]]], rate: float = 0.05) -> tuple[str, ...]:
+    """The warning for association tests, given the sizes of their four sets (x, y, a, b).
+
+    >>> short_sets([("t", (8, 8, 5, 5)), ("u", (1, 8, 5, 5)), ("v", (2, 2, 2, 2))])[1]
+    'v: 2 words in a set are too few: take 3'
+    """
+    listed = [(name, tuple(sizes)) for name, sizes in tests]
+    # Two sets of n words leave 2 n - 2 degrees of freedom: as many as 2 n - 1 units.
+    least = least_units(len(listed), rate) // 2 + 1
+    out = []
+    for name, sizes in listed:
+        if min(sizes) < 2:
+            out.append(f"{name}: a set has one word, so there will be no verdict")
+        elif min(sizes) < least:
+            out.append(f"{name}: {min(sizes)} words in a set are too few: take {least}")
+    return tuple(out)

@@ -19,6 +19,7 @@ from pydantic import Field
 from evenhand.corpora.tables import find_data
 from evenhand.errors import SpecError
 from evenhand.probes.base import Asker, ItemShape, Measured, Preview, Probe
+from evenhand.probes.shared.reach import short
 from evenhand.probes.stereoset.cards import CARDS
 from evenhand.probes.stereoset.files import LABELS, Example, read_gold
 from evenhand.probes.stereoset.measure import StereoRow, placebos, score
@@ -83,7 +84,16 @@ class StereoSet(Probe):
     def preview(self, answers: frozenset[str], seed: int) -> Preview:
         self.choose(answers)
         found = self.chosen()
-        return Preview(len(found), _requests(found, self.start), found[0].context)
+        requests = _requests(found, self.start)
+        return Preview(len(found), requests, found[0].context, self._limits(found))
+
+    def limits(self, seed: int = 0) -> tuple[str, ...]:
+        return self._limits(self.chosen())
+
+    def _limits(self, found: list[Example]) -> tuple[str, ...]:
+        """Target terms are the sample, in every split and domain."""
+        units = [(f"{e.split} {e.domain}", e.target) for e in found]
+        return short(units, "target terms", len(dict(units)) + 1, self.rate)
 
     def within(self, share: float) -> Probe:
         now = self.examples or 1_000

@@ -8,6 +8,8 @@ question cancels what has nothing to do with the attribute (Li et al. 2020, Eq. 
 
 from __future__ import annotations
 
+import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, ClassVar, Literal
@@ -20,6 +22,7 @@ from evenhand.charts.base import Listing
 from evenhand.errors import ModelError, SpecError
 from evenhand.models.choosing import CHOICES, how
 from evenhand.probes.base import Asker, Behaviour, ItemShape, Measured, Placebo, Preview, Probe
+from evenhand.probes.shared.reach import too_few
 from evenhand.probes.underspecified.asking import (
     PRONOUNS,
     TOLD,
@@ -64,8 +67,6 @@ from evenhand.words.lexicons import questions
 from evenhand.words.list_formats import Lists, read_lists
 
 FIRST_ROUND = 24
-SMALLEST = 8
-"""Pairs of names below which only very large leans can be told from names."""
 STREAM_CELLS = 250_000
 """Designs of more cells (a million inputs) are summed as they arrive, not held."""
 LEXICONS = {
@@ -286,14 +287,30 @@ class Underspecified(Probe):
         example = " | ".join(f"{c}: {getattr(first, c)[0]}" for c in first.columns)
         share = len(design) / design.population
         notes = [f"{len(design):,} of {design.population:,} cells ({share:.1%})"]
-        if design.n_pairs < SMALLEST:
-            notes.append(
-                f"{design.n_pairs} pairs can hardly show anything: ask {SMALLEST} or more "
-                f"(--set pairs={SMALLEST})"
-            )
+        notes += self._limits(design)
         if self.standard_error is not None:
             notes.append(f"stops when the standard error of mu is at most {self.standard_error}")
         return Preview(len(design), requests, example, tuple(notes))
+
+    def limits(self, seed: int = 0) -> tuple[str, ...]:
+        return self._limits(self.design("qa", seed))
+
+    def _limits(self, design: Design) -> tuple[str, ...]:
+        """Names are the sample; for a single term its partners are."""
+        columns = len(design.attributes)
+        sizes = Counter(s.group if self.across else "" for s in design.subjects).values()
+        units = min(design.n_pairs, *sizes) - (not self.across)
+        if self.as_published:
+            least = 1 + math.ceil(-math.log2(self.rate))
+            note = f"{units} pairs: p of flips is never below {2.0 ** (1 - units):.2g}; ask {least}"
+            return (note,) if units < least else ()
+        if columns < 2:
+            return ("one attribute has no others to be compared with: ask about two or more",)
+        tests = (columns + 1) * (1 if self.across else len(design.subjects))
+        note = too_few(
+            units, "pairs of names" if self.across else "partner terms", tests, self.rate
+        )
+        return (note,) if note else ()
 
     def run(self, ask: Asker, seed: int) -> Measured:
         kind = self.choose(ask.answers)

@@ -19,6 +19,7 @@ from evenhand.probes.pronouns.sentences import (
     stereotype_row,
 )
 from evenhand.probes.shared.claims import claim, drawn
+from evenhand.probes.shared.reach import short
 from evenhand.probes.winobias.cards import CARDS
 from evenhand.requests import Continuation, MaskScore
 from evenhand.runs.finding import NAN, Finding
@@ -58,8 +59,16 @@ class WinoBias(Probe):
     def preview(self, answers: frozenset[str], seed: int) -> Preview:
         found, dropped = self.chosen()
         requests = asked(found, self.choose(answers), 2)
-        return Preview(len(found), requests, shown(found[0]),
-                       (f"{sum(dropped.values())} lines left out",))  # fmt: skip
+        notes = (f"{sum(dropped.values())} lines left out", *self._limits(found))
+        return Preview(len(found), requests, shown(found[0]), notes)
+
+    def limits(self, seed: int = 0) -> tuple[str, ...]:
+        return self._limits(self.chosen()[0])
+
+    def _limits(self, found: list[Sentence]) -> tuple[str, ...]:
+        """Occupations are the sample, in sentences of either type."""
+        units = [(s.kind, s.occupation) for s in found]
+        return short(units, "occupations", len(dict(units)) + 1, self.rate)
 
     def within(self, share: float) -> Probe:
         most = len(self.chosen()[0]) // max(1, len(self.types))

@@ -19,6 +19,7 @@ from evenhand.probes.pronouns.sentences import (
     read_winogender,
 )
 from evenhand.probes.shared.claims import claim
+from evenhand.probes.shared.reach import short
 from evenhand.probes.winogender.cards import CARDS
 from evenhand.requests import Continuation, MaskScore
 from evenhand.runs.finding import Finding
@@ -45,7 +46,12 @@ class Winogender(Probe):
 
     def preview(self, answers: frozenset[str], seed: int) -> Preview:
         found = read_winogender(find_data(self.data, "Winogender (its folder)"))
-        return Preview(len(found), asked(found, self.choose(answers), 3), shown(found[0]))
+        requests = asked(found, self.choose(answers), 3)
+        return Preview(len(found), requests, shown(found[0]), self.limits())
+
+    def limits(self, seed: int = 0) -> tuple[str, ...]:
+        found = read_winogender(find_data(self.data, "Winogender (its folder)"))
+        return short((("all sentences", s.occupation) for s in found), "occupations", 3, self.rate)
 
     def run(self, ask: Asker, seed: int) -> Measured:
         place = find_data(self.data, "Winogender (its folder)")
