@@ -32,7 +32,7 @@ SMALL: dict[str, tuple[Rows | None, dict[str, Any]]] = {
     "bbq": (CASES["bbq"].rows[:8], {}),
     "winobias": (CASES["winobias"].rows[:4], {}),
     "winogender": (JOBS[:3], {}),
-    "honest": ([*PEOPLE[:2], *PEOPLE[6:8]], {}),
+    "honest": ([*PEOPLE[:2], *PEOPLE[-2:]], {}),
 }
 SMALLEST = re.compile(r"(with|take|see|sees|ask) .*\d|\d rows .* see smaller")
 
