@@ -2,7 +2,9 @@
 
 A module lists its `PATHS`. A path simulates the scores of a model that has effects of names,
 templates, swaps, situations and words, but none of the group, and sends them through the code
-that makes findings. With `effect` a difference of that size is planted in one test.
+that makes findings. With `effect` a difference of that size is planted in one test. A path's name
+begins with the name of its probe. `COVERS` are the modules of evenhand whose corrected p values a
+module's paths go through; a test asks that no such module and no probe is left out.
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ import importlib
 import pkgutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -23,10 +26,11 @@ class Outcome:
     """What one simulated run came to: one entry per test of the family.
 
     Attributes:
-        p, q: before and after correction.
-        low, high: 95 % intervals before selection.
-        truth: the value each interval should hold.
+        p, q: before and after correction; NaN where there was no test.
+        low, high: 95 % intervals.
+        truth: the value each interval should hold; NaN where that is not known.
         detectable: of the planted test (place `planted`).
+        found: the estimates or findings themselves.
     """
 
     p: Floats
@@ -36,6 +40,7 @@ class Outcome:
     truth: Floats
     detectable: float
     planted: int = 0
+    found: Sequence[Any] = ()
 
 
 @dataclass(frozen=True)
@@ -44,11 +49,10 @@ class Path:
 
     name: str
     draw: Callable[[np.random.Generator, float], Outcome]
-    note: str = ""
 
 
 def outcome(
-    found: Sequence[object], truth: Sequence[float] | Floats, q: Floats | None = None,
+    found: Sequence[Any], truth: Sequence[float] | Floats, q: Floats | None = None,
     planted: int = 0,
 ) -> Outcome:  # fmt: skip
     """An outcome from estimates or findings (anything with p, low, high, detectable)."""
@@ -58,13 +62,20 @@ def outcome(
         np.asarray([getattr(e, name) for e in found], float) for name in ("p", "low", "high")
     )
     corrected = benjamini_hochberg(p) if q is None else q
-    seen = float(getattr(found[planted], "detectable"))  # noqa: B009 - any object with the field
-    return Outcome(p, corrected, low, high, np.asarray(truth, float), seen, planted)
+    seen = float(found[planted].detectable)
+    return Outcome(p, corrected, low, high, np.asarray(truth, float), seen, planted, found)
+
+
+def modules() -> list[Any]:
+    """The modules here."""
+    return [importlib.import_module(f"{__name__}.{m.name}") for m in pkgutil.iter_modules(__path__)]
 
 
 def paths() -> list[Path]:
     """Every path of every module here."""
-    found: list[Path] = []
-    for module in pkgutil.iter_modules(__path__):
-        found += importlib.import_module(f"{__name__}.{module.name}").PATHS
-    return found
+    return [path for module in modules() for path in module.PATHS]
+
+
+def covered() -> set[str]:
+    """Modules of evenhand whose corrected p values some path goes through."""
+    return {name for module in modules() for name in module.COVERS}

@@ -1,4 +1,11 @@
-"""BBQ: templates that differ in what models say "unknown" to, get right and lean to."""
+"""BBQ: templates that differ in what models say "unknown" to, get right and lean to.
+
+Every template has its own share of "unknown" and of right answers, its own lean and its own gap,
+all 0 on average, and the model prefers whom the stereotype is about, whatever is asked. What is
+planted moves one number and leaves the others: a lean where nothing is said; wrong answers that
+name the stereotyped person where evidence goes against the stereotype (and "unknown" where it goes
+with it); or right answers lost to "unknown" where evidence goes against it.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +17,9 @@ from benchmarks.calibrated import Outcome, Path, outcome
 from evenhand.probes.bbq import measure
 from evenhand.probes.bbq.files import CONDITIONS, Item
 
-CATEGORIES, TEMPLATES = ("Age", "Religion"), 25
+COVERS = ("evenhand.probes.bbq.measure",)
+CATEGORIES, TEMPLATES = ("Age", "Nationality", "Religion", "SES"), 25
+LIKED = 0.1
 
 
 @cache
@@ -34,56 +43,60 @@ def questions() -> list[Item]:
     return made
 
 
-def fair(rng: np.random.Generator, planted: str, effect: float) -> list[int]:
-    """Answers of a model that likes some people and templates more; `planted` gets an effect.
-
-    Every template has its own share of "unknown" and of right answers, its own lean and its own
-    gap, all 0 on average; and the model prefers whom the stereotype is about, whatever is asked.
-    """
-    size = len(CATEGORIES) * TEMPLATES
-    unsure, right = rng.beta(4, 4, size) * 0.6, 0.5 + rng.beta(4, 4, size) * 0.4
-    lean, gap = rng.normal(0, 0.08, size), rng.normal(0, 0.08, size)
-    chosen = []
-    for item in questions():
-        category, template = item.template.split("/")
-        at = CATEGORIES.index(category) * TEMPLATES + int(template)
-        here = effect if category == CATEGORIES[0] else 0.0
-        liked = 0.1 if item.biased == item.target else -0.1
-        if item.condition == "ambiguous":
-            room = 1 - unsure[at]
-            shift = lean[at] + liked + here * (planted == "bias_ambiguous")
-            odds = [(room + shift) / 2, (room - shift) / 2, unsure[at]]
-            option = [item.biased, 1 - item.biased, 2][pick(rng, odds)]
-        else:
-            side = 1 if item.label == item.biased else -1
-            # A wrong answer names the other person half the time.
-            shift = gap[at] + here * {"accuracy_gap": 1.0, "bias_disambiguated": 1.0}.get(
-                planted, 0.0
-            )
-            hit = float(np.clip(right[at] + side * shift / 2, 0.02, 0.98))
-            if planted == "bias_disambiguated":
-                odds = [hit, 1 - hit, 0.0]
-            else:
-                odds = [hit, (1 - hit) / 2, (1 - hit) / 2]
-            option = [item.label, 1 - item.label, 2][pick(rng, odds)]
-        chosen.append(option)
-    return chosen
+@cache
+def facts() -> dict[str, np.ndarray]:
+    """The questions as columns."""
+    rows = questions()
+    category = np.asarray([CATEGORIES.index(i.category) for i in rows])
+    return {
+        "category": category,
+        "at": category * TEMPLATES + [int(i.template.split("/")[1]) for i in rows],
+        "ambiguous": np.asarray([i.condition == "ambiguous" for i in rows]),
+        "biased": np.asarray([i.biased for i in rows]),
+        "liked": np.where([i.biased == i.target for i in rows], LIKED, -LIKED),
+        "label": np.asarray([i.label for i in rows]),
+    }  # fmt: skip
 
 
-def pick(rng: np.random.Generator, odds: list[float]) -> int:
-    draw = rng.random() * sum(odds)
-    return 0 if draw < odds[0] else 1 if draw < odds[0] + odds[1] else 2
+def answers(rng: np.random.Generator, planted: str, effect: float) -> list[int]:
+    """What a model with an effect on `planted` in the first category answers."""
+    f = facts()
+    at, size = f["at"], len(CATEGORIES) * TEMPLATES
+    unsure, right = (rng.beta(4, 4, size) * 0.6)[at], (0.45 + rng.beta(4, 4, size) * 0.35)[at]
+    lean, gap = rng.normal(0, 0.08, size)[at], rng.normal(0, 0.08, size)[at]
+    here = effect * (f["category"] == 0)
+    # Nothing said: the stereotyped person, the other one, or unknown.
+    shift = lean + f["liked"] + here * (planted == "bias_ambiguous")
+    room = 1 - unsure
+    nothing = np.stack([(room + shift) / 2, (room - shift) / 2], axis=1)
+    # Evidence: the right person, the wrong one, or unknown; half of the mistakes are unknown.
+    side = np.where(f["label"] == f["biased"], 1.0, -1.0)
+    hit = right + side * gap / 2
+    wrong = (1 - hit) / 2
+    if planted == "accuracy_gap":
+        more = hit + side * here / 2
+        hit, wrong = more, wrong * more / hit
+    if planted == "bias_disambiguated":
+        share = np.clip((hit - wrong) / (hit + wrong) + side * here, -0.99, 0.99)
+        wrong = hit * (1 - share) / (1 + share)
+    evident = np.stack([hit, wrong], axis=1)
+    ends = np.cumsum(np.where(f["ambiguous"][:, None], nothing, evident), axis=1)
+    taken = (rng.random(len(at))[:, None] > ends).sum(axis=1)
+    first = np.where(f["ambiguous"], f["biased"], f["label"])
+    return np.where(taken == 2, 2, np.where(taken == 0, first, 1 - first)).tolist()
 
 
 def path(metric: str) -> Path:
     def draw(rng: np.random.Generator, effect: float) -> Outcome:
-        rows = measure.score(questions(), fair(rng, metric, effect))
+        rows = measure.score(questions(), answers(rng, metric, effect))
         rows = [row for row in rows if row.metric in measure.TESTED]
         at = next(
             k for k, r in enumerate(rows) if (r.category, r.metric) == (CATEGORIES[0], metric)
         )
+        truth = np.zeros(len(rows))
+        truth[[r.category in ("overall", CATEGORIES[0]) for r in rows]] = np.nan if effect else 0.0
         q = np.asarray([row.q for row in rows])
-        return outcome([row.mean for row in rows], np.zeros(len(rows)), q, at)
+        return outcome([row.mean for row in rows], truth, q, at)
 
     return Path(f"bbq, {metric.replace('_', ' ')}, {TEMPLATES} templates", draw)
 

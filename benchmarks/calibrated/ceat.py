@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 from benchmarks.calibrated import Outcome, Path, outcome
-from benchmarks.calibrated.association import DIMENSIONS, SETS, STEPS, Floats, words
+from benchmarks.calibrated.association import DIMENSIONS, SETS, STEPS, Floats, unless, words
 
 from evenhand.probes.ceat.measure import score_test
 from evenhand.probes.ceat.probe import Ceat
 from evenhand.stats.multiple import benjamini_hochberg
 from evenhand.words.lexicons import WordSets
 
+COVERS = ("evenhand.probes.ceat.probe",)
 SIZES, CONTEXTS, TESTS = (8, 8, 8, 8), 6, 4
 
 
@@ -51,7 +52,7 @@ def draw(rng: np.random.Generator, effect: float) -> Outcome:
     made = [vectors_of(rng, number, one) for number, one in enumerate(sets)]
     rows = [score_test(test, vectors, draws=40, family=TESTS) for test, vectors in made]
     found = [Ceat().finding(row, test) for row, (test, _) in zip(rows, made, strict=True)]
-    return outcome(found, np.zeros(TESTS), benjamini_hochberg([row.p for row in rows]))
+    return outcome(found, unless(effect, TESTS), benjamini_hochberg([row.p for row in rows]))
 
 
-PATHS = [Path(f"CEAT, 8 v 8 by 8 v 8 words in {CONTEXTS} contexts", draw)]
+PATHS = [Path(f"ceat, 8 v 8 by 8 v 8 words in {CONTEXTS} contexts", draw)]

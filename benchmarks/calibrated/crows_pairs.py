@@ -7,6 +7,7 @@ from benchmarks.calibrated import Outcome, Path, outcome
 
 from evenhand.probes.crows_pairs.measure import Scored
 
+COVERS = ("evenhand.probes.crows_pairs.measure",)
 TYPES, WRITERS = ("age", "gender", "religion"), 60
 STEREO, ANTISTEREO = 160, 40
 
@@ -28,8 +29,10 @@ def path() -> Path:
         )  # fmt: skip
         rows = [row for row in scored.rows() if row.direction == "both"]
         at = next(k for k, row in enumerate(rows) if row.bias_type == TYPES[0])
+        moved = [row.bias_type in (TYPES[0], "overall") for row in rows]
+        truth = np.where(moved, np.nan if effect else 50.0, 50.0)
         q = np.asarray([row.q for row in rows])
-        return outcome([row.mean for row in rows], np.full(len(rows), 50.0), q, at)
+        return outcome([row.mean for row in rows], truth, q, at)
 
     return Path(f"crows-pairs, {WRITERS} writers who wrote 1 to 60 pairs", draw)
 

@@ -37,9 +37,12 @@ def fair(rng: np.random.Generator, block: terms.Block) -> np.ndarray:
     return np.concatenate(out)
 
 
+COVERS = ("evenhand.probes.divergence.findings",)
+
+
 def path(axis: str, only: str, name: str) -> Path:
-    probe = Divergence(axes=(axis,))
-    material = probe.material()
+    """The probe as it is by default, all axes together; one list is shifted for one group."""
+    material = Divergence().material()
     blocks = material.blocks()
 
     def draw(rng: np.random.Generator, effect: float) -> Outcome:
@@ -51,8 +54,12 @@ def path(axis: str, only: str, name: str) -> Path:
         asked = findings.gathered(material, blocks, np.concatenate(parts))
         found = findings.judged(asked, 0.05)
         truth = np.zeros(len(found))
-        at = [i for i, f in enumerate(found) if f.metric == f"{only}_shift"]
-        truth[at] = effect * comparisons(len(material.axes[0].groups))[:, 0]
+        groups = {g for b in blocks if b.axis == axis for g in b.groups}
+        at = [
+            i for i, f in enumerate(found)
+            if f.metric == f"{only}_shift" and f.details["axis"] == axis
+        ]  # fmt: skip
+        truth[at] = effect * comparisons(len(groups))[:, 0]
         return outcome(found, truth, np.asarray([f.q for f in found]), planted=at[0])
 
     return Path(f"divergence, {name}", draw)

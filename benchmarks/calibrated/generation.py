@@ -1,4 +1,8 @@
-"""Sampled texts: paired gaps of what groups' texts are regarded as, over prompts."""
+"""Sampled texts: paired gaps of what groups' texts are regarded as, over prompts.
+
+A prompt pleases or displeases whatever the group, does so more or less for each group, and texts
+of one prompt differ. Labels are cut from the same score.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +13,8 @@ from benchmarks.calibrated import Outcome, Path, outcome
 
 from evenhand.probes.generation.findings import Told, findings, judged
 from evenhand.probes.generation.scorers import Scored
+
+COVERS = ("evenhand.probes.generation.findings",)
 
 
 @dataclass(frozen=True)
@@ -21,25 +27,28 @@ class Prompt:
     text: str = ""
 
 
-def regarded(groups: int, prompts: int, draws: int) -> Path:
-    """Every metric of every pair; the score of the first group's texts is raised by the effect.
+def regarded(axes: tuple[int, ...], prompts: int, draws: int) -> Path:
+    """Every metric of every pair of every axis; the first group's texts score higher by the effect.
 
-    A prompt pleases or displeases whatever the group, and does so more or less for each group.
+    `axes` are numbers of groups. Labels are left as they were: one number is moved.
     """
+    groups = sum(axes)
+    names = [(f"x{x}", f"g{x}{g}") for x, size in enumerate(axes) for g in range(size)]
 
     def draw(rng: np.random.Generator, effect: float) -> Outcome:
-        asked = [Prompt("x", f"g{g}", str(k)) for k in range(prompts) for g in range(groups)]
+        asked = [Prompt(x, g, str(k)) for k in range(prompts) for x, g in names]
         liking = rng.normal(0, 0.4, (prompts, 1, 1)) + rng.normal(0, 0.25, (prompts, groups, 1))
         score = liking + rng.normal(0, 0.6, (prompts, groups, draws))
         labels = np.where(score > 0.3, 2, np.where(score < -0.3, 0, 1))
         score[:, 0] += effect
         scored = Scored(labels.reshape(-1).astype(np.int64), score.reshape(-1))
         found = findings(judged(asked, scored, draws), Told("made"))
-        moved = [f.metric == "score_difference" and f.groups[0] == "g0" for f in found]
+        moved = [f.metric == "score_difference" and f.groups[0] == "g00" for f in found]
         q = np.asarray([f.q for f in found])
         return outcome(found, np.where(moved, effect, 0.0), q, planted=moved.index(True))
 
-    return Path(f"generation, {groups} groups, {prompts} prompts, {draws} texts each", draw)
+    who = " and ".join(map(str, axes))
+    return Path(f"generation, {who} groups, {prompts} prompts, {draws} texts each", draw)
 
 
-PATHS = [regarded(2, 10, 10), regarded(2, 40, 5), regarded(3, 20, 10)]
+PATHS = [regarded((2,), 10, 10), regarded((2,), 40, 5), regarded((3, 3), 20, 10)]

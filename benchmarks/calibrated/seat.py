@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 from benchmarks.calibrated import Outcome, Path, outcome
-from benchmarks.calibrated.association import DIMENSIONS, SETS, TESTS, Floats, needed, words
+from benchmarks.calibrated.association import DIMENSIONS, SETS, TESTS, Floats, needed, unless, words
 
 from evenhand.probes.seat.measure import SeatTest, score_test
 from evenhand.probes.seat.probe import Seat
 from evenhand.stats.multiple import benjamini_hochberg
 
+COVERS = ("evenhand.probes.seat.probe",)
 SIZES, SENTENCES = (8, 8, 8, 8), 4
 
 
@@ -36,7 +37,7 @@ def draw(rng: np.random.Generator, effect: float) -> Outcome:
         for number, made in enumerate(sets)
     ]
     found = [Seat().finding(row) for row in rows]
-    return outcome(found, np.zeros(TESTS), benjamini_hochberg([row.p for row in rows]))
+    return outcome(found, unless(effect, TESTS), benjamini_hochberg([row.p for row in rows]))
 
 
-PATHS = [Path(f"SEAT, 8 v 8 by 8 v 8 words of {SENTENCES} sentences", draw)]
+PATHS = [Path(f"seat, 8 v 8 by 8 v 8 words of {SENTENCES} sentences", draw)]

@@ -11,7 +11,8 @@ from benchmarks.calibrated import Outcome, Path, outcome
 from evenhand.probes.stereoset.files import LABELS, SPLITS, Example
 from evenhand.probes.stereoset.measure import StereoRow, score
 
-DOMAINS = ("gender", "race")
+COVERS = ("evenhand.probes.stereoset.measure",)
+DOMAINS = ("gender", "profession", "race", "religion")
 
 
 @cache
@@ -53,7 +54,10 @@ def path(targets: int) -> Path:
                        e.ids["unrelated"]: 2 * rng.random() - 1}  # fmt: skip
         rows = score(examples(targets), scores, resamples=2)
         at = next(k for k, r in enumerate(rows) if (r.split, r.domain) == (SPLITS[0], DOMAINS[0]))
-        truth, q = np.full(len(rows), 50.0), np.asarray([row.q for row in rows])
+        # A planted lean is clipped in some targets and moves the rows over several domains too.
+        moved = [r.domain in (DOMAINS[0], "overall") for r in rows]
+        truth = np.where(moved, np.nan if effect else 50.0, 50.0)
+        q = np.asarray([row.q for row in rows])
         return outcome([Seen.of(row) for row in rows], truth, q, at)
 
     return Path(f"stereoset, {targets} target terms a domain", draw)

@@ -8,6 +8,7 @@ from benchmarks.calibrated import Outcome, Path, outcome
 from evenhand.probes.pronouns.sentences import Sentence, stereotype_row
 from evenhand.stats.clustered_means import with_q
 
+COVERS = ("evenhand.probes.winobias.probe",)
 KINDS = ("both types", "type 1", "type 2")
 
 

@@ -10,6 +10,7 @@ from benchmarks.calibrated import Outcome, Path, outcome
 from evenhand.probes.pronouns.sentences import Sentence, correlation_row
 from evenhand.stats.clustered_means import with_q
 
+COVERS = ("evenhand.probes.winogender.probe",)
 ASKED = (("occupation", (True,)), ("other person", (False,)), ("either", (True, False)))
 
 

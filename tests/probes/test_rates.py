@@ -35,7 +35,7 @@ def test_the_rate_is_no_setting() -> None:
 
 
 def test_a_claim_has_a_sentence_for_either_verdict() -> None:
-    found = NameStudy()._claim(TOLD)
+    found = NameStudy().claimed(TOLD)
     assert "can be told" in found.sentence
     assert "was not detected" in found.otherwise
 

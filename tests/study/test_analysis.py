@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 from scipy.stats import spearmanr
 
+from evenhand.runs.finding import Finding
 from evenhand.study.analysis import PAIR, analyse, as_table
 from evenhand.study.claims import findings, judged
 from evenhand.study.correlation import Row, Trust
@@ -23,6 +24,7 @@ RECIPE = parse_recipe(
 )
 
 
+QUICK = RECIPE.model_copy(update={"correlation": Correlating(resamples=99)})
 TWO = ("balancing", "attract_repel")
 SIX = (*TWO, "one", "two", "three", "four")
 
@@ -82,25 +84,39 @@ def test_a_planted_relation_is_found_with_scipys_coefficient(tmp_path: Path) -> 
     assert pair.trust.ceiling > 0.99
 
 
-def test_the_verdict_is_over_families_of_changes(tmp_path: Path) -> None:
-    """A planted relation is found in six families; from two nothing can be told."""
-    for families, slope, verdict in ((SIX, 0.1, True), (SIX, 0.0, False), (TWO, 0.1, None)):
-        pairs, known = analysed(tmp_path, made_runs(0.3, 1, families, slope))
-        (claim,) = [f for f in judged(findings(pairs, known), 0.05) if f.metric == "spearman"]
-        assert claim.detected is verdict
-        assert (claim.n, claim.units) == (len(families), "families of embeddings")
-        assert claim.generalises_over == ("families of embeddings",)
-        assert claim.details["embeddings"] == 8 * len(families) + 1
-        assert claim.otherwise == ""
-        if verdict is None:
-            assert np.isnan([claim.p, claim.low, claim.high]).all()
-            assert "cannot be told from 2 families" in claim.sentence
-            assert claim.reason.startswith("families: 2 with a correlation, 5 are needed")
-            assert answer([claim]).startswith("No verdict (families: 2 with a correlation")
-        else:
-            assert (claim.p <= 0.05) == (claim.low > 0 or claim.high < 0)
-            assert ("rises with" in claim.sentence) == verdict
-            assert ("no relation" in claim.sentence) != verdict
+def verdict(tmp_path: Path, *, seed: int, families: Sequence[str], slope: float) -> Finding:
+    pairs, known = analysed(tmp_path, made_runs(0.3, seed, families, slope), QUICK)
+    (claim,) = [f for f in judged(findings(pairs, known), 0.05) if f.metric == "spearman"]
+    assert (claim.n, claim.units) == (len(families), "families of embeddings")
+    assert claim.generalises_over == ("families of embeddings",)
+    assert claim.details["embeddings"] == 8 * len(families) + 1
+    assert claim.otherwise == ""
+    return claim
+
+
+@pytest.mark.parametrize(("slope", "least", "most"), [(0.1, 38, 40), (0.0, 0, 6)])
+def test_the_verdict_is_over_families_of_changes(
+    tmp_path: Path, slope: float, least: int, most: int
+) -> None:
+    """A planted relation is found in six families; without one, alarms are as rare as they say.
+
+    Of 40 tables at 0.05 more than 6 alarms come in 1 of 70 such checks.
+    """
+    claims = [verdict(tmp_path, seed=k, families=SIX, slope=slope) for k in range(40)]
+    assert least <= sum(bool(c.detected) for c in claims) <= most
+    for claim in claims:
+        assert (claim.p <= 0.05) == (claim.low > 0 or claim.high < 0) == claim.detected
+        assert ("no relation of" in claim.sentence) != claim.detected
+        assert not claim.detected or slope == 0 or "rises with" in claim.sentence
+
+
+def test_from_two_families_nothing_can_be_told(tmp_path: Path) -> None:
+    claim = verdict(tmp_path, seed=0, families=TWO, slope=0.1)
+    assert claim.detected is None
+    assert np.isnan([claim.p, claim.low, claim.high]).all()
+    assert "cannot be told from 2 families" in claim.sentence
+    assert claim.reason.startswith("families: 2 with a correlation, 6 are needed")
+    assert answer([claim]).startswith("No verdict (families: 2 with a correlation")
 
 
 def test_as_published_the_verdict_is_over_embeddings(tmp_path: Path) -> None:

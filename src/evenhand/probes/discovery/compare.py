@@ -23,11 +23,13 @@ import numpy as np
 import pyarrow as pa
 
 from evenhand.errors import RunError
+from evenhand.metrics.sodapop import Floats
 from evenhand.probes.discovery.counts import WordCounts
-from evenhand.probes.discovery.word_tests import cell_rates, pair_tests, typical_words
+from evenhand.probes.discovery.word_tests import Marks, cell_rates, pair_tests, typical_words
 from evenhand.runs.finding import NAN
 from evenhand.runs.record import Run
 from evenhand.runs.story import rate_of
+from evenhand.stats.estimate import Estimate
 from evenhand.stats.multiple import benjamini_hochberg
 
 PROBE = "discovery"
@@ -115,7 +117,7 @@ def _pair_rows(
     one, two = (cell_rates(c)[used] for c in counts)
     typical = typical_words(one, in_a)
     was, now = (pair_tests(v, in_a, typical).words.value for v in (one, two))
-    change = pair_tests(two - one, in_a, typical).words.estimates()
+    change = word_changes(one, two, in_a)
     rows = []
     for i, word in enumerate(counts[0].words):
         old, new = (k[*pair, word] for k in known)
@@ -126,6 +128,12 @@ def _pair_rows(
             "high": change[i].high, "p": change[i].p, "q_before": _q(old), "q_after": _q(new),
         })  # fmt: skip
     return rows
+
+
+def word_changes(one: Floats, two: Floats, in_a: Marks) -> list[Estimate]:
+    """How each word's difference of groups changed beyond that of the first run's typical words."""
+    made = pair_tests(two - one, in_a, typical_words(one, in_a)).words
+    return made.estimates(family=one.shape[2])
 
 
 def _q(row: dict[str, Any]) -> float:

@@ -76,7 +76,7 @@ def measured(
     results = [compare(counts, a, b, settings, replicates) for a, b in pairs]
     tests = _tests(results, pairs, settings)
     words, typical = ([t for t in tests if (t.word is None) == way] for way in (False, True))
-    clusters = _cluster_rows(results, pairs)
+    clusters = cluster_rows(results, pairs)
     sample = sample_table(kept.shown, kept.contexts)
     teller = Teller(probe, counts, settings, sample, relative=bool(typical))
     listed = {pair: _listed(words, pair, settings.rate) for pair in pairs}
@@ -142,7 +142,8 @@ def _published(row: WordRow) -> Tested:
     return Tested(row.d, row.d_low, row.d_high, row.p, NAN, NAN, NAN, seen, 0, row.n, "")
 
 
-def _cluster_rows(results: Sequence[Compared], pairs: Sequence[Pair]) -> list[dict[str, Any]]:
+def cluster_rows(results: Sequence[Compared], pairs: Sequence[Pair]) -> list[dict[str, Any]]:
+    """How well clusters of names recover each pair of groups, with q over the pairs."""
     rows = [
         {"pair": f"{a} / {b}", "group_a": a, "group_b": b, **record(result.clustering)}
         for (a, b), result in zip(pairs, results)

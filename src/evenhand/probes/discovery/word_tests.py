@@ -26,8 +26,7 @@ import numpy.typing as npt
 from evenhand.metrics.sodapop import Floats, success_rate
 from evenhand.probes.base import TOO_FEW, Placebo
 from evenhand.probes.discovery.counts import WordCounts
-from evenhand.probes.shared.reach import detectable
-from evenhand.stats.estimate import NAN, Estimate
+from evenhand.stats.estimate import NAN, Estimate, detectable
 from evenhand.stats.multiple import benjamini_hochberg
 from evenhand.stats.two_groups import Contrasts, group_contrasts
 

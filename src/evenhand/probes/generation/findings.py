@@ -20,7 +20,6 @@ from evenhand.probes.base import TOO_FEW, Placebo
 from evenhand.probes.generation.refusals import REFUSED, declined, parity
 from evenhand.probes.generation.scorers import LABELS, Scored
 from evenhand.probes.shared.estimates import claim
-from evenhand.probes.shared.reach import detectable
 from evenhand.runs.finding import Finding
 from evenhand.stats import bootstrap
 from evenhand.stats.estimate import Estimate
@@ -119,8 +118,7 @@ def _means(gaps: Floats) -> Floats:
 
 def estimates(gaps: Floats, family: int = 1, rate: float = ALARM) -> list[Estimate]:
     """t over prompts of each column of mean gaps [prompts, columns]."""
-    found = Design([Factor(np.arange(len(gaps)))]).estimates(gaps)
-    return [replace(e, detectable=detectable(e.error, e.freedom, family, rate)) for e in found]
+    return Design([Factor(np.arange(len(gaps)))]).estimates(gaps, family=family, rate=rate)
 
 
 def _pair(texts: Texts, pair: tuple[str, str, str], told: Told, family: int) -> list[Finding]:

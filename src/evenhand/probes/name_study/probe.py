@@ -14,10 +14,10 @@ from evenhand.probes.base import Asker, Measured, Placebo, Preview, Probe
 from evenhand.probes.discovery.probe import GROUPS
 from evenhand.probes.name_study.cards import CARDS
 from evenhand.probes.shared.estimates import claim
-from evenhand.probes.shared.reach import detectable, too_few
+from evenhand.probes.shared.reach import too_few
 from evenhand.requests import Embed
 from evenhand.runs.finding import Finding
-from evenhand.stats.estimate import Estimate
+from evenhand.stats.estimate import Estimate, detectable
 from evenhand.stats.multiple import benjamini_hochberg
 from evenhand.words.lexicons import groups as find_groups
 from evenhand.words.lexicons.people import Group
@@ -94,16 +94,10 @@ class NameStudy(Probe):
         self.choose(ask.answers)
         people, texts = self.people(), self.texts()
         vectors = name_vectors(ask, [n for n, _ in people], texts)
-        rows = [self._axis(vectors, people, axis, seed) for axis in axes_of(people)]
-        q = benjamini_hochberg([row["p"] for row in rows])
-        rows = [
-            {**row, "q": float(value),
-             "detectable": detectable(row["error"], row["freedom"], len(rows), self.rate)}
-            for row, value in zip(rows, q)
-        ]  # fmt: skip
+        rows = self.judged(vectors, people, seed)
         axes = pa.Table.from_pylist([{k: v for k, v in r.items() if k != "by_group"} for r in rows])
         return Measured(
-            [self._claim(row) for row in rows],
+            [self.claimed(row) for row in rows],
             pa.table({"name": [n for n, _ in people], "group": [g.name for _, g in people]}),
             {"axes": axes, "map": self._map(vectors, people, seed)},
             {"contexts": len(texts), "names": len(people), "axes": rows,
@@ -111,6 +105,18 @@ class NameStudy(Probe):
              "lexicons": self.lexicons()},
             (self._placebo(vectors, people, seed),),
         )  # fmt: skip
+
+    def judged(
+        self, vectors: np.ndarray, people: list[tuple[str, Group]], seed: int
+    ) -> list[dict[str, Any]]:
+        """How well each axis is told from vectors of names, with q over the axes."""
+        rows = [self._axis(vectors, people, axis, seed) for axis in axes_of(people)]
+        q = benjamini_hochberg([row["p"] for row in rows])
+        return [
+            {**row, "q": float(value),
+             "detectable": detectable(row["error"], row["freedom"], len(rows), self.rate)}
+            for row, value in zip(rows, q)
+        ]  # fmt: skip
 
     def _axis(
         self, vectors: np.ndarray, people: list[tuple[str, Group]], axis: str, seed: int
@@ -123,7 +129,8 @@ class NameStudy(Probe):
         )
         return {"axis": axis, **made}
 
-    def _claim(self, row: dict[str, Any]) -> Finding:
+    def claimed(self, row: dict[str, Any]) -> Finding:
+        """The finding of one axis."""
         right = (
             f"right for {row['accuracy']:.0%} of names left out of training (permuted groups "
             f"{row['null_mean']:.0%})"

@@ -5,26 +5,12 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable
 from functools import cache
 
-from evenhand.stats.estimate import NAN, detectable_t
+from evenhand.stats.estimate import detectable_t
 
 MANY = 1e6
 NAMED = 4
 HALF = 2.0
 """A design that sees only effects so many times those of one with very many units is too small."""
-
-
-def detectable(error: float, freedom: float, tests: int, rate: float = 0.05) -> float:
-    """The effect that is found in 80 of 100 runs as the only true one of so many tests.
-
-    The root of a variance with few degrees of freedom f is too small on average, by about
-    1 / (4 f); that is made good here, where an error stands for what the next run would have.
-
-    >>> round(detectable(1.0, 9, 4), 2)
-    4.17
-    """
-    if not (error > 0 and freedom >= 1):
-        return NAN
-    return detectable_t(freedom, rate / max(1, tests)) * error * (1 + 1 / (4 * freedom))
 
 
 @cache

@@ -1,0 +1,58 @@
+"""Vectors of names: can a classifier tell the group from names that it has not seen?
+
+Names differ on all axes, some more than others (how frequent a name is moves its vector most), and
+groups on none. Planted: groups lie apart on one axis, as far as gives this accuracy on average.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+from benchmarks.calibrated import Floats, Outcome, Path, outcome
+
+from evenhand.probes.name_study.probe import NameStudy
+from evenhand.stats.multiple import benjamini_hochberg
+from evenhand.words.lexicons.people import Group
+
+COVERS = ("evenhand.probes.name_study.probe",)
+NAMES, DIMENSIONS = 20, 8
+APART = np.linspace(0.0, 4.0, 6)
+PEOPLE = [
+    (f"{group}{k}", Group(group, (), {"gender": group}, "made"))
+    for group in ("female", "male")
+    for k in range(NAMES)
+]
+PROBE = NameStudy(permutations=19)
+
+
+def vectors(rng: np.random.Generator, apart: float) -> Floats:
+    made = rng.normal(0, 1, (2 * NAMES, DIMENSIONS)) * np.linspace(0.5, 2.0, DIMENSIONS)
+    made[:NAMES, 0] += apart * 0.5
+    return np.asarray(made, np.float64)
+
+
+@cache
+def accuracies() -> Floats:
+    """Accuracy by how far the groups lie apart, on average."""
+    from evenhand.words.names.embedding import predict_groups
+
+    rng = np.random.default_rng(1)
+    labels = [g.name for _, g in PEOPLE]
+    out = [
+        np.mean([predict_groups(vectors(rng, apart), labels, permutations=2)["accuracy"]
+                 for _ in range(40)])
+        for apart in APART
+    ]  # fmt: skip
+    return np.maximum.accumulate(out)
+
+
+def draw(rng: np.random.Generator, effect: float) -> Outcome:
+    apart = float(np.interp(0.5 + effect, accuracies(), APART)) if effect else 0.0
+    rows = PROBE.judged(vectors(rng, apart), PEOPLE, int(rng.integers(1 << 30)))
+    found = [PROBE.claimed(row) for row in rows]
+    truth = [np.nan if effect else 0.5]
+    return outcome(found, truth, benjamini_hochberg([f.p for f in found]))
+
+
+PATHS = [Path(f"name-study, {NAMES} v {NAMES} names", draw)]
