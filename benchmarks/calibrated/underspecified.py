@@ -14,8 +14,9 @@ from benchmarks.calibrated import Outcome, Path, outcome
 
 from evenhand.probes.underspecified import leans
 from evenhand.probes.underspecified.cells import Cells
+from evenhand.probes.underspecified.numbers import Sampling, measure_cells
 
-COVERS = ("evenhand.probes.underspecified.leans",)
+COVERS = ("evenhand.probes.underspecified.leans", "evenhand.probes.underspecified.numbers")
 ATTRIBUTES, TEMPLATES = 12, 3
 NAME, ABOUT, IN_TEMPLATE, REST = 0.1, 0.03, 0.05, 0.05
 """Standard deviations of a name's effects: everywhere, about an attribute, in a template."""
@@ -106,9 +107,39 @@ def judged(made: tuple[Cells, leans.Links], truth: np.ndarray, planted: int) -> 
     return outcome([r.found for r in rows], truth, np.asarray([r.q for r in rows]), planted)
 
 
+def gamma(size: int, how: str) -> Path:
+    """UnQover's gamma as `measure underspecified` reads it: of groups, or of single terms.
+
+    It subtracts the negated question, so a name that is liked whatever is asked cancels, and what
+    is left of its liking is about the attribute. No effect is called detectable there.
+    """
+    grouped = how != "terms"
+    first, second = met(size, how) if grouped else np.triu_indices(size, 1)
+    count = 2 * size if grouped else size
+    sides = np.repeat([0, 1], size) if grouped else None
+
+    def draw(rng: np.random.Generator, effect: float) -> Outcome:
+        liked = rng.normal(0, ABOUT * grouped, (count, ATTRIBUTES, 1))
+        lean = liked[first] - liked[second]
+        lean = lean + rng.normal(0, REST, (len(first), ATTRIBUTES, 1))
+        lean = lean + rng.normal(0, REST, (len(first), ATTRIBUTES, TEMPLATES))
+        cells, _ = asked(first, second, lean, sides)
+        cells.scores[:, :, 1] = cells.scores[:, :, 1, ::-1]  # a negation that is heeded
+        made = measure_cells(cells, Sampling(resamples=200, samples=999))
+        rows = [r for r in made.gamma_group or made.gamma if r.group in (None, "a")]
+        p, q, low, high = (
+            np.asarray([getattr(r, name) for r in rows]) for name in ("p", "q", "low", "high")
+        )
+        return Outcome(p, q, low, high, np.zeros(len(rows)), np.nan)
+
+    names = f"{size} disjoint pairs" if how == "pairs" else f"{size} x {size} names, {how}"
+    return Path(f"underspecified, gamma, {names if grouped else f'{size} single terms'}", draw)
+
+
 PATHS = [
     groups(40, "pairs"), groups(8, "pairs"), groups(10, "all meet"), groups(20, "all meet"),
     groups(70, "all meet"), groups(20, "each meets 3"), groups(40, "pairs", shared=True),
     groups(10, "all meet", shared=True), groups(20, "all meet", shared=True),
-    terms(10, shared=False), terms(10, shared=True),
+    terms(10, shared=False), terms(10, shared=True), gamma(40, "pairs"), gamma(20, "all meet"),
+    gamma(10, "terms"),
 ]  # fmt: skip

@@ -17,6 +17,8 @@ from evenhand.metrics import unqover
 from evenhand.probes.reading import Result, Shown, number, span
 from evenhand.probes.underspecified.cells import Cells
 from evenhand.stats import pair_network as inference
+from evenhand.stats.estimate import Estimate, estimate
+from evenhand.stats.mixed import Design, Factor
 from evenhand.stats.multiple import benjamini_hochberg
 from evenhand.stats.name_floors import Floors, name_floors
 from evenhand.stats.noise import NoiseFloor
@@ -206,7 +208,7 @@ def inferred(
     groups = cells.group_of_term
     by_group = None
     if groups is not None:
-        by_group = _group_rows(cells, design, groups, draws.gamma_group, how.level, test)
+        by_group = _group_rows(cells, design, groups, how.level)
     few = design.contexts()[0] < 2
     return PreferencesResult(
         n_cells=coverage.n_complete,
@@ -315,39 +317,66 @@ def _term_rows(
     if by_attribute:
         names = [(term, a) for term in cells.terms for a in cells.attributes]  # type: ignore[misc]
     contexts = table.n if by_attribute else design.contexts()[1]
-    return _rows(("term", "attribute"), names, table, contexts, draws, p, level)
+    drawn = draws.reshape(table.gamma.size, -1)
+    ends = inference.interval(table.gamma.ravel(), drawn, contexts.ravel(), level)
+    return _rows(("term", "attribute"), names, table, ends, p)
 
 
 def _group_rows(
-    cells: Cells, design: inference.Network, groups: Codes, draws: Floats, level: float,
-    test: dict[str, int],
+    cells: Cells, design: inference.Network, groups: Codes, level: float
 ) -> list[Lean]:  # fmt: skip
     """Rows of gamma(group, a) over the cells between different groups.
 
-    Names on both sides are samples: p is the larger of flipping the group's own terms and of
-    flipping its partners.
+    Names on both sides are samples: p and interval come from one variance over both
+    (`stats.mixed`), so that they agree.
     """
     table = design.group_preferences(groups, len(cells.groups))
     links = design.links
-    terms = np.stack([links.first, links.second])
-    own = np.where(groups[links.first] != groups[links.second], groups[terms], -1)
-    if (own < 0).all():
+    across = groups[links.first] != groups[links.second]
+    if not across.any():
         return []
-    p = np.maximum(
-        *(inference.flip_p(links, own, side, len(cells.groups), by_attribute=True, **test)
-          for side in (terms, terms[::-1]))
-    )  # fmt: skip
+    shape = len(cells.groups), len(cells.attributes)
+    ends = np.full((2, *shape), np.nan)
+    p = np.full(shape, np.nan)
+    for k in range(shape[0]):
+        for a, found in _over_names(links, groups, k, table.gamma[k], level):
+            ends[:, k, a], p[k, a] = (found.low, found.high), found.p
     names = [(group, a) for group in cells.groups for a in cells.attributes]
-    return _rows(("group", "attribute"), names, table, table.n, draws, p, level)
+    return _rows(("group", "attribute"), names, table, ends.reshape(2, -1), p.ravel())
+
+
+def _over_names(
+    links: inference.Links, groups: Codes, group: int, gamma: Floats, level: float
+) -> Iterator[tuple[int, Estimate]]:
+    """Each attribute's gamma of one group, over its names and those they met."""
+    mean = links.sums[0] / links.sums[2]
+    sides = [(links.first, links.second, 1.0), (links.second, links.first, -1.0)]
+    parts = []
+    for own, other, sign in sides:
+        kept = (groups[own] == group) & (groups[other] != group)
+        parts.append((own[kept], other[kept], links.attribute[kept], sign * mean[kept]))
+    own, other, attribute, value = (np.concatenate(part) for part in zip(*parts))
+    met, pair = np.unique(np.stack([own, other]), axis=1, return_inverse=True)
+    values = np.full((met.shape[1], len(gamma)), np.nan)
+    values[pair.ravel(), attribute] = value
+    known = ~np.isnan(values)
+    # Attributes that the same pairs were asked about share their design.
+    for rows in np.unique(known.T, axis=0):
+        if rows.sum() < 2:
+            continue
+        made = Design([Factor(met[0, rows]), Factor(met[1, rows])])
+        here = np.flatnonzero((rows == known.T).all(axis=1))
+        for a, e in zip(here, made.estimates(values[rows][:, here])):
+            units = min(made.levels)
+            yield int(a), estimate(float(gamma[a]), e.error, e.freedom, units=units, level=level)
 
 
 def _rows(
-    keys: tuple[str, ...], names: list[Any], table: unqover.Preferences, contexts: Codes,
-    draws: Floats, p: Floats, level: float,
+    keys: tuple[str, ...], names: list[Any], table: unqover.Preferences,
+    ends: npt.NDArray[np.float64] | tuple[Floats, Floats], p: Floats,
 ) -> list[Lean]:  # fmt: skip
     gamma, eta, n = table.gamma.ravel(), table.eta.ravel(), table.n.ravel()
-    low, high = inference.interval(gamma, draws.reshape(len(gamma), -1), contexts.ravel(), level)
-    low, high = np.clip(low, -1, 1), np.clip(high, -1, 1)
+    low, high = (np.clip(end, -1, 1) for end in ends)
     q = benjamini_hochberg(p)
     return [
         Lean(
