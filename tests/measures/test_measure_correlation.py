@@ -60,7 +60,7 @@ def test_strata_can_tell_another_story_than_the_pooled_number() -> None:
     assert [(part["stratum"], part["n"]) for part in row["strata"]] == [("m", 20), ("n", 20)]
     assert [part["spearman"] for part in row["strata"]] == pytest.approx([-1, -1])
     assert row["p_families"] is None
-    assert row["reason_families"].startswith("families: 2 with a correlation, 5 are needed")
+    assert row["reason_families"].startswith("families: 2 with a correlation, 6 are needed")
     alone = told("correlation", table, x=["x"], y=["y"], **QUICK)["rows"][0]
     assert "p_families" not in alone
     assert [alone[k] for k in ("spearman", "p", "q")] == [row[k] for k in ("spearman", "p", "q")]

@@ -197,6 +197,7 @@ def test_an_interval_needs_a_second_partner_or_template() -> None:
     twice = measured(rows(2, 3))
     assert (twice["eta_low"], twice["eta"], twice["eta_high"]) == (1, 1, 1)
     assert "reason" not in twice
+    assert twice["reach"].startswith("no q of a lone difference can be below 1")
     assert all(row["low"] is not None for row in twice["gamma"] + twice["gamma_term"])
 
 

@@ -22,6 +22,7 @@ from pydantic import Field
 from evenhand.corpora.tables import Labels, Table, read_table
 from evenhand.errors import SpecError
 from evenhand.probes.reading import Input, Names, Reader, Result, Seed, Shown, number, span
+from evenhand.probes.shared.reach import out_of_reach
 from evenhand.stats.correlation import correlate_table
 from evenhand.stats.families import over_families
 from evenhand.stats.multiple import benjamini_hochberg
@@ -131,6 +132,10 @@ class CorrelationResult(Result):
                 none = ["-"] * (1 + with_ceiling)
                 cells.append(["", "", f"in {part.stratum}", *_cells(part), *none])
         yield Shown("Spearman correlations", head + ["ceiling"] * with_ceiling, cells)
+        orders = [row.n_permutations for row in self.rows if row.n_permutations]
+        note = out_of_reach(1 / min(orders), len(self.rows)) if orders else ""
+        if note and not any(row.families for row in self.rows):
+            yield Shown(f"Note: {note}.")
         for row in self.rows:
             if row.families:
                 yield Shown(f"{row.x} ~ {row.y} {row.by or ''}: {_verdict(row.families)}")

@@ -14,6 +14,7 @@ from evenhand.metrics.sodapop import Floats
 from evenhand.probes.base import FDR
 from evenhand.probes.discovery.counts import WordCounts
 from evenhand.probes.discovery.word_tests import Tested, cell_rates, corrected, pair_rows
+from evenhand.probes.shared.reach import out_of_reach
 from evenhand.stats import bootstrap, clustering, permutation
 from evenhand.stats.multiple import benjamini_hochberg
 from evenhand.strict import INLINE, OPTIONAL
@@ -166,6 +167,9 @@ def compare(
     won, shown = counts.of_names()
     drawn = replicates if replicates is not None else group_replicates(counts, settings)
     reason = _reason(counts, used, in_a)
+    coarse = out_of_reach(1 / max(1, n_partitions), len(p))
+    if coarse and not reason and not settings.as_published:
+        reason = f"d, by re-labelled names: {coarse}"
     beyond, typical = _verdicts(counts, used, in_a, settings, reason)
     numbers = [
         found.sr_a, found.sr_b, found.d, found.m, found.rd,

@@ -32,6 +32,20 @@ def least_units(tests: int, rate: float = 0.05) -> int:
     return units
 
 
+def out_of_reach(least: float, tests: int, rate: float = 0.05) -> str:
+    """A note where the smallest p of an exact test is too large for so many tests, or nothing.
+
+    >>> out_of_reach(2 / 64, 12)[:49], out_of_reach(1e-4, 12)
+    ('no q of a lone difference can be below 0.38: the ', '')
+    """
+    if least * tests <= rate:
+        return ""
+    return (
+        f"no q of a lone difference can be below {min(1.0, least * tests):.2g}: the smallest p of "
+        f"this test is {least:.2g}, and {tests:,} are corrected together"
+    )
+
+
 def too_few(units: int, what: str, tests: int, rate: float = 0.05) -> str:
     """A warning for people, or nothing where there are enough.
 

@@ -23,6 +23,7 @@ NAME = "underspecified"
 LISTED = 200
 METHOD = "contrast within pairs, both orders averaged; names as crossed samples, Satterthwaite t"
 PUBLISHED = "sign flips of whole partners; interval: terms and templates as crossed samples"
+OF_GROUPS = "t over the names of both groups"
 FLOORS = (
     "floor: directions of whole pairs turned at random",
     "floor: likings of names dealt out anew among the names of all groups",
@@ -207,9 +208,9 @@ class Told:
             sentence=said,
             units="cells",
             reason=row.reason or "",
-            method=PUBLISHED,
+            method=PUBLISHED if row.group is None else OF_GROUPS,
             as_published=self.as_published,
-            details={"eta": stated(row.eta), "p_flips": stated(row.p), "q_flips": stated(row.q)},
+            details={"eta": stated(row.eta), "p_gamma": stated(row.p), "q_gamma": stated(row.q)},
         )
 
     def _whole(self) -> list[Finding]:

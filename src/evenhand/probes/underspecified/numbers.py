@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from evenhand.metrics import unqover
 from evenhand.probes.reading import Result, Shown, number, span
+from evenhand.probes.shared.reach import out_of_reach
 from evenhand.probes.underspecified.cells import Cells
 from evenhand.stats import pair_network as inference
 from evenhand.stats.estimate import Estimate, estimate
@@ -100,7 +101,7 @@ class PreferencesResult(Result):
 
     mu and eta have a floor: what they read for a model that prefers neither term; where terms have
     groups, what its liking for single names gives whatever their group (`stats.name_floors`), or
-    `floor_reason` why that cannot be told. The lists have the highest gamma first; `gamma_group`
+    `floor_reason` why that cannot be told. `reach` says when no test could. The lists have the highest gamma first; `gamma_group`
     is there when terms have groups.
     """
 
@@ -134,6 +135,7 @@ class PreferencesResult(Result):
     gamma_term: Sequence[Lean] = ()
     gamma_group: Sequence[Lean] | None = field(default=None, metadata=OPTIONAL)
     flips: unqover.Flips | None = field(default=None, metadata=OPTIONAL)
+    reach: str | None = field(default=None, metadata=OPTIONAL)
     coverage: Coverage
     settings: Sampling
 
@@ -156,7 +158,7 @@ class PreferencesResult(Result):
         title = f"{self.n_cells} cells, {self.coverage.n_missing} incomplete"
         head = ["number", "value", "95 % interval", "noise floor", "p", "ideal"]
         yield Shown(title, head, numbers)
-        for why in filter(None, (self.reason, self.floor_reason)):
+        for why in filter(None, (self.reason, self.floor_reason, self.reach)):
             yield Shown(f"Note: {why}.")
         rows = list(self.gamma_group or self.gamma)
         ends = rows if len(rows) <= LISTED else rows[: LISTED // 2] + rows[-LISTED // 2 :]
@@ -209,14 +211,19 @@ def inferred(
     by_group = None
     if groups is not None:
         by_group = _group_rows(cells, design, groups, how.level)
+    by_term = _term_rows(cells, design, draws.gamma, how.level, test)
+    met = np.unique(np.stack([design.links.first, design.links.second]), axis=1)
+    least = max(2.0 ** (1 - int(np.bincount(met.ravel()).max())), 1 / (how.samples + 1))
+    reach = out_of_reach(least, len(by_term)) if groups is None else ""
     few = design.contexts()[0] < 2
     return PreferencesResult(
         n_cells=coverage.n_complete,
         **numbers,
         **_intervals(numbers, design, draws, how.level),
         reason="one pair of terms and one template: no interval" if few else None,
+        reach=reach or None,
         **_floors(design, groups, how),
-        gamma=_term_rows(cells, design, draws.gamma, how.level, test),
+        gamma=by_term,
         gamma_term=_term_rows(cells, design, draws.gamma_term, how.level, test),
         gamma_group=by_group,
         flips=flips,
@@ -318,8 +325,8 @@ def _term_rows(
         names = [(term, a) for term in cells.terms for a in cells.attributes]  # type: ignore[misc]
     contexts = table.n if by_attribute else design.contexts()[1]
     drawn = draws.reshape(table.gamma.size, -1)
-    ends = inference.interval(table.gamma.ravel(), drawn, contexts.ravel(), level)
-    return _rows(("term", "attribute"), names, table, ends, p)
+    spans = inference.interval(table.gamma.ravel(), drawn, contexts.ravel(), level)
+    return _rows(("term", "attribute"), names, table, spans, p)
 
 
 def _group_rows(
@@ -373,7 +380,7 @@ def _over_names(
 
 def _rows(
     keys: tuple[str, ...], names: list[Any], table: unqover.Preferences,
-    ends: npt.NDArray[np.float64] | tuple[Floats, Floats], p: Floats,
+    ends: Floats | tuple[Floats, Floats], p: Floats,
 ) -> list[Lean]:  # fmt: skip
     gamma, eta, n = table.gamma.ravel(), table.eta.ravel(), table.n.ravel()
     low, high = (np.clip(end, -1, 1) for end in ends)
