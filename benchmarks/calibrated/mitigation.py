@@ -8,20 +8,27 @@ product's own choice (`pick`) and estimate (`fall`); leans are followed by the d
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 
 import numpy as np
 import pyarrow as pa
-from benchmarks.calibrated import Outcome, Path, outcome
+from benchmarks.calibrated import Floats, Outcome, Path, outcome
+from benchmarks.calibrated.association import SETS, words
 
 from evenhand.mitigations.changes import Followed, decided, difference
 from evenhand.mitigations.head.openings import Pairs, held_out
 from evenhand.mitigations.head.tradeoff import ALPHAS, Held, Point, fall, pick
+from evenhand.mitigations.vectors.fit import followed
+from evenhand.probes.association.score import table_of
 from evenhand.probes.underspecified.pairing import estimates
+from evenhand.words.lexicons import WordSets
 
+COVERS = ("evenhand.mitigations.changes",)
 ROUNDS = (1, 2, 4, 8, 16, 32)
 SETTINGS = [(r, a) for r in ROUNDS for a in (*ALPHAS[1:], "learned")]
 NONE = np.zeros((0, 1), np.float32)
 ATTRIBUTES = 8
+PUSHES = np.linspace(0.0, 3.0, 7)
 
 
 def moved(rng: np.random.Generator, pairs: Pairs, settings: int) -> np.ndarray:
@@ -98,4 +105,46 @@ def leans(pairs: int) -> Path:
     return Path(f"mitigate, change of leans, {pairs} disjoint pairs", draw)
 
 
-PATHS = [picked(66), picked(1), leans(20)]
+def vectors(size: int, tests: int) -> Path:
+    """Vectors before and after: every word moves, no set of words does.
+
+    Planted: the words of x move towards those of a, as an axis that sets them apart does. How far
+    that changes the contrast of mean cosines is known from many words.
+    """
+    move = 0.5
+
+    def made(
+        rng: np.random.Generator, number: int, size: int, push: float
+    ) -> tuple[WordSets, list[str], Floats, Floats]:
+        sets = words(rng, (size,) * 4)
+        lists = {k: tuple(f"{number}{k}{i}" for i in range(size)) for k in SETS}
+        before = np.concatenate([sets[k] for k in SETS])
+        after = before + rng.normal(0, move, before.shape)
+        after[:size, 1] += push
+        names = [w for k in SETS for w in lists[k]]
+        return WordSets(f"t{number}", **lists), names, before, after
+
+    def changed(rng: np.random.Generator, push: float, size: int, tests: int) -> list[Followed]:
+        found = []
+        for number in range(tests):
+            sets, names, one, two = made(rng, number, size, push if number == 0 else 0.0)
+            found.append(followed(table_of(names, one), table_of(names, two), sets))
+        return decided(found, 0.05, (), ())
+
+    @cache
+    def sizes() -> Floats:
+        """The change that a push of 1 makes, with more words than matter."""
+        rng = np.random.default_rng(1)
+        return np.asarray([changed(rng, push, 400, 1)[0].change.value for push in PUSHES])
+
+    def draw(rng: np.random.Generator, effect: float) -> Outcome:
+        push = float(np.interp(effect, sizes(), PUSHES)) if effect else 0.0
+        rows = changed(rng, push, size, tests)
+        truth = np.zeros(tests)
+        truth[0] = effect
+        return outcome([t.change for t in rows], truth, np.asarray([t.q for t in rows]))
+
+    return Path(f"mitigate, change of associations, {size} v {size} by {size} v {size} words", draw)
+
+
+PATHS = [picked(66), picked(1), leans(20), vectors(8, 1), vectors(20, 3)]

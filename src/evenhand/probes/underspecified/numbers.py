@@ -101,8 +101,8 @@ class PreferencesResult(Result):
 
     mu and eta have a floor: what they read for a model that prefers neither term; where terms have
     groups, what its liking for single names gives whatever their group (`stats.name_floors`), or
-    `floor_reason` why that cannot be told. `reach` says when no test could. The lists have the highest gamma first; `gamma_group`
-    is there when terms have groups.
+    `floor_reason` why that cannot be told. The lists have the highest gamma first; `gamma_group`
+    is there when terms have groups. `reach` says when no q could be small.
     """
 
     measure: ClassVar[str] = "underspecified"
