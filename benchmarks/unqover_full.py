@@ -16,6 +16,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -33,25 +34,30 @@ def main() -> None:
     parser.add_argument("--part", type=int, default=-1, help="(used by --processes)")
     parser.add_argument("--resamples", type=int, default=200)
     options = parser.parse_args()
+    from evenhand.audit.verdicts import decided
     from evenhand.metrics import unqover
+    from evenhand.models.choosing import how
     from evenhand.models.loading.resolver import resolve
     from evenhand.models.protocol import LoadOptions
     from evenhand.probes.underspecified.asking import asking
+    from evenhand.probes.underspecified.leans import LeanSums
     from evenhand.probes.underspecified.numbers import Sampling, measure_cells
     from evenhand.probes.underspecified.probe import Underspecified, _form
     from evenhand.probes.underspecified.tables import summary
     from evenhand.probes.underspecified.tables_summed import tables_of
     from evenhand.runner.ask import Ask
     from evenhand.runs.finding import plain
+    from evenhand.strict import record
 
     begun = time.perf_counter()
-    model = resolve(options.model, options=LoadOptions(dtype=options.dtype))
+    model = resolve(options.model, options=LoadOptions(dtype=options.dtype, chat="off"))
     probe = Underspecified(pairs=options.pairs or None, resamples=options.resamples)
     ask = Ask(model, shard_rows=options.shard_rows)
     kind = probe.choose(ask.answers)
     lists, dropped = probe._usable(ask, kind, probe.lists(_form(kind)))
     design = probe.design(_form(kind), 0, lists)
-    way = asking(kind, probe.manner(lists, 0))
+    rung = how(ask.describe(), kind)
+    way = asking(kind, probe.manner(lists, 0, rung))
     facts: dict[str, Any] = {"model": model.describe(), "cells": len(design), "dropped": dropped}
     facts["load_s"] = time.perf_counter() - begun
     begun = time.perf_counter()
@@ -72,9 +78,14 @@ def main() -> None:
     begun = time.perf_counter()
     result = measure_cells(cells, Sampling(options.resamples))
     facts["statistics_s"] = time.perf_counter() - begun
-    neither = None if answers.neither is None else answers.neither.reshape(-1, 4)
-    facts["summary"] = summary(result, design, kind, neither)
+    facts["summary"] = {**summary(result, design, answers.told), "asked_by": kind}
     facts |= plain({k: v for k, v in result.lists.items() if k != "gamma"})
+    sums = LeanSums(cells)
+    sums.add(cells)
+    told, placebos = probe._told(design, cells, result, sums.links(), rung, 0)
+    found = decided([replace(f, model="m") for f in told.findings()], "m", probe.rate)
+    facts["leans"] = [record(f) for f in found if f.metric.startswith("lean")]
+    facts["placebos"] = [record(p) for p in placebos]
     tables = tables_of(result, design, cells)
     facts["by_template"] = tables["by_template"].to_pylist()
     facts["variance"] = tables["variance"].to_pylist()
@@ -89,7 +100,7 @@ def _answers(options: Any, ask: Any, way: Any, design: Any) -> Any:
     if options.part >= 0:
         low, high = bounds[options.part], bounds[options.part + 1]
         part = way.answers(ask(way.requests(design, low, high)), design, low, high)
-        np.savez(_part_file(options, options.part), scores=part.scores)
+        np.savez(_part_file(options, options.part), scores=part.scores, told=part.told)
         sys.exit(0)
     if count == 1:
         return way.answers(ask(way.requests(design)), design, 0, len(design))
@@ -100,8 +111,8 @@ def _answers(options: Any, ask: Any, way: Any, design: Any) -> Any:
     codes = [process.wait() for process in working]
     if any(codes):
         sys.exit("a part failed")
-    parts = [np.load(_part_file(options, k))["scores"] for k in range(count)]
-    return Answers(np.concatenate(parts))
+    parts = [np.load(_part_file(options, k)) for k in range(count)]
+    return Answers(*(np.concatenate([p[name] for p in parts]) for name in ("scores", "told")))
 
 
 def _part_file(options: Any, part: int) -> Path:
