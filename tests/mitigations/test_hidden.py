@@ -198,7 +198,7 @@ def test_a_damaged_or_foreign_mitigation_is_refused(
     other = json.loads(told)
     other["model"]["spec"] = tiny("encoder")
     facts.write_text(json.dumps(other))
-    with pytest.raises(ModelError, match="does not fit|cannot be loaded|has no mask"):
+    with pytest.raises(ModelError, match="does not fit|is not whole|has no mask"):
         resolve(str(folder))
     other = json.loads(told)
     other["model"]["weights_sha256"] = "0" * 64

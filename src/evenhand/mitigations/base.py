@@ -136,13 +136,12 @@ class Mitigation(Asked):
     def fit(
         self, model: Model, *, texts: Sequence[str] | None = None, note: Note = quiet
     ) -> Fitted:
-        """Fit on a model.
+        """Fit on a model, which stays as it is; `texts` stand for a file in the settings."""
+        self.require_kind(model)
+        return self.fitted(model, list(texts) if texts is not None else None, note)
 
-        Args:
-            model: the model to mitigate; it stays as it is.
-            texts: plain text, where a method needs it, instead of a file in the settings.
-            note: told what is being done.
-        """
+    def fitted(self, model: Any, texts: list[str] | None, note: Note) -> Fitted:
+        """The family's part of `fit`."""
         raise NotImplementedError
 
     @classmethod
@@ -158,13 +157,7 @@ class Mitigation(Asked):
 
 @dataclass(frozen=True)
 class Fitted:
-    """What a family fitted: applied to its model, saved, judged.
-
-    Attributes:
-        settings: what was asked for.
-        base: the model it was fitted for.
-        facts: how it was fitted and what was measured, as JSON values.
-    """
+    """What a family fitted for `base`; `facts` say how, and what was measured, as JSON values."""
 
     settings: Mitigation
     base: Model
@@ -182,10 +175,7 @@ class Fitted:
 
     @property
     def title(self) -> str:
-        """What the mitigated model is called.
-
-        The base's name, then method and axis: `minilm + leace gender`.
-        """
+        """What the mitigated model is called: `minilm + leace gender`."""
         return f"{self.base.name} + {self.settings.method} {self.settings.axis}"
 
     def apply(self, model: Model) -> Model:
@@ -217,13 +207,7 @@ class Fitted:
     def judged(
         self, before: Model, after: Model, *, proof: Path, progress: Progress | None = None
     ) -> Judgement:
-        """The family's part of `judge`.
-
-        Args:
-            before, after: the model and its mitigated form.
-            proof: a folder for audits of both, where the family needs some.
-            progress: told how far they are.
-        """
+        """The family's part of `judge`; audits of both models go below `proof`."""
         raise NotImplementedError
 
     def judge(
@@ -235,13 +219,9 @@ class Fitted:
         proof: Path | None = None,
         progress: Progress | None = None,
     ) -> Run:
-        """Both models on the same items, as a run folder with findings, tables and a report.
+        """Both models (those of this object) on the same items, as a run folder with a report.
 
-        Args:
-            before, after: the model and its mitigated form; by default those of this object.
-            out: the run folder; by default a new one below runs/.
-            proof: where audits of both go; by default `proof` in the run folder.
-            progress: told how far the work is.
+        `out` is by default a new folder below runs/, audits of both go to `proof` in it.
         """
         from evenhand.mitigations.folder import judge
 

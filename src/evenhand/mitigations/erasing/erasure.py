@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import io
 import time
-import warnings
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +18,11 @@ import numpy.typing as npt
 
 from evenhand.errors import DataError, SpecError, unknown
 from evenhand.mitigations.erasing.erasers import INLP, LEACE, Eraser
-from evenhand.mitigations.erasing.nullspace import Floats, checked
+from evenhand.mitigations.erasing.nullspace import Floats, checked, quietly
 from evenhand.strict import OPTIONAL, UNWRITTEN
 
 METHODS = ("inlp", "leace")
+Classifier = Callable[[Floats, npt.NDArray[Any]], Any]
 TRAIN, DEV, TEST = 0, 1, 2
 
 
@@ -150,7 +151,8 @@ def erase(
             "with two or more labels in the train rows (value 0), or another: --seed"
         )
     begun = time.perf_counter()
-    stop = _MajorityStop(data) if stop_at_majority else None
+    at = DEV if (data.split == DEV).any() else TEST
+    stop = StopAtMajority(data, at) if stop_at_majority else None
     made: Eraser = LEACE() if method == "leace" else INLP(rounds, classifier, stop=stop)
     made.fit(X, y)
     fitted = time.perf_counter()
@@ -175,29 +177,26 @@ def erase(
     )
 
 
-def fresh_accuracy(data: Features, part: int = TEST) -> float:
-    """Accuracy of a fresh logistic regression (L2, C = 1): fitted on train, judged on `part`."""
-    from sklearn.exceptions import ConvergenceWarning
+def plain(X: Floats, y: npt.NDArray[Any]) -> Any:
+    """A logistic regression (L2, C = 1)."""
     from sklearn.linear_model import LogisticRegression
 
-    X, y = data.part(TRAIN)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        made = LogisticRegression(max_iter=1_000).fit(X, y)
-    return float(made.score(*data.part(part)))
+    return quietly(LogisticRegression(max_iter=1_000), X, y)
 
 
 def reader(X: Floats, y: npt.NDArray[Any]) -> Any:
     """A logistic classifier of standardised states (L2, C = 0.1)."""
-    from sklearn.exceptions import ConvergenceWarning
     from sklearn.linear_model import LogisticRegression
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler
 
-    made = make_pipeline(StandardScaler(), LogisticRegression(C=0.1, max_iter=300))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        return made.fit(X, y)
+    return quietly(make_pipeline(StandardScaler(), LogisticRegression(C=0.1, max_iter=300)), X, y)
+
+
+def fresh_accuracy(data: Features, part: int = TEST, fit: Classifier = plain) -> float:
+    """Accuracy of a fresh classifier: fitted on train, judged on `part`; NaN without such rows."""
+    X, y = data.part(part)
+    return float(fit(*data.part(TRAIN)).score(X, y)) if len(X) else float("nan")
 
 
 def majority(data: Features, part: int = TEST) -> float:
@@ -211,17 +210,22 @@ def majority(data: Features, part: int = TEST) -> float:
     return float((data.part(part)[1] == values[counts.argmax()]).mean())
 
 
-class _MajorityStop:
-    """True once a fresh classifier on held-out rows is within a standard error of the majority."""
+class StopAtMajority:
+    """True once a fresh classifier reads a part no better than the most frequent class.
 
-    def __init__(self, data: Features) -> None:
-        self.data = data
-        self.part = DEV if (data.split == DEV).any() else TEST
-        base = majority(data, self.part)
-        n = int((data.split == self.part).sum())
-        self.limit = base + float(np.sqrt(base * (1 - base) / n))
+    "No better" means within one standard error, for `patience` rounds on end: one may be luck.
+    """
+
+    def __init__(
+        self, data: Features, part: int, fit: Classifier = plain, patience: int = 1
+    ) -> None:  # fmt: skip
+        self.data, self.at, self.fit, self.patience, self.quiet = data, part, fit, patience, 0
+        base, n = majority(data, part), int((data.split == part).sum())
+        self.limit = base + float(np.sqrt(base * (1 - base) / max(n, 1)))
 
     def __call__(self, basis: Floats) -> bool:
-        left = self.data.X - (self.data.X @ basis) @ basis.T
-        rows = Features(left, self.data.y, self.data.split)
-        return fresh_accuracy(rows, self.part) <= self.limit
+        left = replace(self.data, X=self.data.X - (self.data.X @ basis) @ basis.T)
+        self.quiet += 1
+        if not fresh_accuracy(left, self.at, self.fit) <= self.limit:
+            self.quiet = 0
+        return self.quiet >= self.patience

@@ -110,10 +110,7 @@ def inlp(
 
 
 def _rounds(
-    step: _LeastSquares | _LinearSVC,
-    width: int,
-    rounds: int,
-    stop: Callable[[Floats], bool] | None,
+    step: _LeastSquares | _LinearSVC, width: int, rounds: int, stop: Callable[[Floats], bool] | None
 ) -> Nullspace:
     basis = np.zeros((width, 0))
     ends: list[int] = []
@@ -155,6 +152,15 @@ def checked(features: npt.ArrayLike, labels: npt.ArrayLike) -> tuple[Floats, Any
     if len(classes) < 2:
         raise DataError(f"erasure: y holds only {classes.tolist()}. Accepted: two or more labels.")
     return X, classes, codes
+
+
+def quietly(model: Any, X: Floats, y: npt.NDArray[Any]) -> Any:
+    """A fitted scikit-learn model; that it stopped before it converged is no news here."""
+    from sklearn.exceptions import ConvergenceWarning
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return model.fit(X, y)
 
 
 def _targets(codes: npt.NDArray[np.int64], classes: int) -> Floats:
@@ -218,14 +224,10 @@ class _LinearSVC:
         self.left, self.codes = X.copy(), codes
 
     def weights(self) -> Floats:
-        from sklearn.exceptions import ConvergenceWarning
         from sklearn.svm import LinearSVC
 
         model = LinearSVC(fit_intercept=False, dual=False, random_state=0)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)
-            model.fit(self.left, self.codes)
-        return np.asarray(model.coef_.T, np.float64)
+        return np.asarray(quietly(model, self.left, self.codes).coef_.T, np.float64)
 
     def exhausted(self, weights: Floats) -> bool:
         return _largest(weights) <= ZERO

@@ -5,16 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 
 from evenhand.charts.base import About, Chart, Drawn
-from evenhand.charts.marks import (
-    Row,
-    Spec,
-    dot_plot,
-    finite,
-    frontier,
-    heatmap,
-    scatter,
-    slope,
-)
+from evenhand.charts.marks import Row, Spec, dot_plot, finite, frontier, heatmap, scatter, slope
 
 SHOWN = 40
 MOST = 0.25

@@ -15,7 +15,6 @@ with features "length" say how far that goes.
 from __future__ import annotations
 
 import re
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,6 +25,7 @@ import numpy.typing as npt
 
 from evenhand.corpora.passages import read_texts
 from evenhand.errors import DataError, SpecError
+from evenhand.mitigations.erasing.nullspace import quietly
 from evenhand.mitigations.head.openings import LEXICON, Openings, openings
 from evenhand.opening import lines
 from evenhand.stats import bootstrap
@@ -272,13 +272,9 @@ def _lengths(texts: Sequence[str]) -> npt.NDArray[np.float64]:
 
 def _classifier(X: npt.NDArray[np.float64], y: Ints) -> Any:
     """LinearSVC (L2, squared hinge, C = 1) on standardised features."""
-    from sklearn.exceptions import ConvergenceWarning
     from sklearn.svm import LinearSVC
 
     mean, scale = X.mean(axis=0), X.std(axis=0)
     scale[scale == 0] = 1.0
-    machine = LinearSVC(C=1.0, dual=False, random_state=0)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        machine.fit((X - mean) / scale, y)
+    machine = quietly(LinearSVC(C=1.0, dual=False, random_state=0), (X - mean) / scale, y)
     return lambda new: machine.predict((new - mean) / scale)

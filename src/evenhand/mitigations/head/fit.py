@@ -138,10 +138,7 @@ class FittedHead(Proved):
 
 
 def collect(
-    model: Any,
-    settings: HeadMitigation,
-    texts: list[str] | None = None,
-    note: Note = quiet,
+    model: Any, settings: HeadMitigation, texts: list[str] | None = None, note: Note = quiet
 ) -> Material:
     """Ask the model for every state that fitting and judging need."""
     note("writing ordinary text" if texts is None else "reading ordinary text")

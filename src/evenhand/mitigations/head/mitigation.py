@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -10,7 +10,7 @@ from pydantic import Field, field_validator, model_validator
 
 from evenhand.corpora.passages import read_texts
 from evenhand.errors import SpecError, unknown
-from evenhand.mitigations.base import Fitted, Note, quiet
+from evenhand.mitigations.base import Fitted, Note
 from evenhand.mitigations.head.openings import LEXICON, axes
 from evenhand.mitigations.proof import PROOF_CARDS, ProvedMitigation
 from evenhand.models.edits.head import MIXTURES
@@ -60,9 +60,7 @@ class HeadMitigation(ProvedMitigation):
         None, description="Directions to remove; default: chosen by the limit."
     )
     max_perplexity_increase: float = Field(
-        0.02,
-        description="How much perplexity may rise, e.g. 2%.",
-        json_schema_extra={"text": True},
+        0.02, description="How much perplexity may rise, e.g. 2%.", json_schema_extra={"text": True}
     )
     classifier: str = Field("pairs", description="What a round removes: pairs, lsq, svc.")
     texts: Path | None = Field(
@@ -151,17 +149,13 @@ class HeadMitigation(ProvedMitigation):
 
         check_exportable(self, model)
 
-    def fit(
-        self, model: Model, *, texts: Sequence[str] | None = None, note: Note = quiet
-    ) -> Fitted:
+    def fitted(self, model: Any, texts: list[str] | None, note: Note) -> Fitted:
         """Fit the methods asked for on the same states and choose the best within the limit."""
         from evenhand.mitigations.head import fit
 
-        self.require_kind(model)
-        passages = list(texts) if texts is not None else None
-        if passages is None and self.texts is not None:
-            passages = read_texts(self.texts)
-        material = fit.collect(model, self, passages, note)
+        if texts is None and self.texts is not None:
+            texts = read_texts(self.texts)
+        material = fit.collect(model, self, texts, note)
         note("judging settings")
         return fit.fit(model, material, self, self.chosen_methods)
 

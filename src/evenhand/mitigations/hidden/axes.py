@@ -28,6 +28,9 @@ from evenhand.words.lexicons import groups as find_groups
 from evenhand.words.lexicons.files import load
 from evenhand.words.swaps import pairs_from_texts, swap_religion
 
+Ints = npt.NDArray[np.int64]
+Row = tuple[str, str, str, int, int]
+"""Text, term, frame, label, set."""
 TRAIN, DEV, TEST, NEW = 0, 1, 2, 3
 PARTS = ("train", "dev", "test", "new")
 PACKAGED = {"gender": "erasure_contexts", "religion": "erasure_contexts", "race": "axis_terms"}
@@ -122,16 +125,14 @@ def _word_sets(
 ) -> AxisData:
     """Matched terms in every frame; a neutral group does not count as a side."""
     sides = [i for i, group in enumerate(groups) if group != NEUTRAL]
-    rows: list[tuple[str, str, str, int, int]] = []
-    number = 0
-    units = []
-    for frame in load(FRAMES).words("frames"):
-        for unit, members in enumerate(terms):
-            for code, side in enumerate(sides):
-                text = frame.replace("{person}", members[side])
-                rows.append((text, f"the {members[side]}", frame, code, number))
-                units.append(unit)
-            number += 1
+    frames = load(FRAMES).words("frames")
+    rows = [
+        (f.replace("{person}", members[i]), f"the {members[i]}", f, code, k * len(terms) + unit)
+        for k, f in enumerate(frames)
+        for unit, members in enumerate(terms)
+        for code, i in enumerate(sides)
+    ]
+    units = [row[4] % len(terms) for row in rows]
     return _split(axis, tuple(groups[i] for i in sides), rows, units, source)
 
 
@@ -144,40 +145,35 @@ def _names(axis: str) -> AxisData:
             "with: evenhand ls groups"
         )
     found = find_groups(wanted)
-    rows, units = [], []
+    rows: list[Row] = []
+    units: list[int] = []
     for frame in load(FRAMES).words("frames"):
         bare = frame.replace("The {person}", "{person}").replace("the {person}", "{person}")
         for code, group in enumerate(found.values()):
-            for unit, name in enumerate(group.terms):
-                rows.append((bare.replace("{person}", name), name, frame, code, -1))
-                units.append(unit)
+            rows += [(bare.replace("{person}", n), n, frame, code, -1) for n in group.terms]
+            units += range(len(group.terms))
     return _split(axis, tuple(found), rows, units, "first names of the lexicons")
 
 
 def _split(
-    axis: str,
-    groups: tuple[str, ...],
-    rows: Sequence[tuple[str, str, str, int, int]],
-    units: Sequence[int],
-    source: str,
+    axis: str, groups: tuple[str, ...], rows: Sequence[Row], units: Sequence[int], source: str
 ) -> AxisData:
     """Frames: 60 % to fit on, 15 % to stop on, 25 % held out; every fourth term is new there."""
     frames = list(dict.fromkeys(r[2] for r in rows))
-    order = np.random.default_rng(20).permutation(len(frames))
-    share = np.empty(len(frames))
-    share[order] = (np.arange(len(frames)) + 0.5) / len(frames)
-    by_frame = {f: (TRAIN if s < 0.6 else DEV if s < 0.75 else TEST) for f, s in zip(frames, share)}
+    by_frame = dict(zip(frames, _own_part(len(frames))))
     part = np.asarray([by_frame[r[2]] for r in rows], np.int64)
     fresh = np.asarray([u % 4 == 3 for u in units])
     part[fresh & (part == TEST)] = NEW
     kept: list[int] = np.flatnonzero(~(fresh & (part < TEST))).tolist()
-    return AxisData(
-        axis, groups,
-        tuple(rows[i][0] for i in kept), tuple(rows[i][1] for i in kept),
-        tuple(rows[i][2] for i in kept),
-        np.asarray([rows[i][3] for i in kept], np.int64),
-        np.asarray([rows[i][4] for i in kept], np.int64), part[kept], source,
-    )  # fmt: skip
+    return _data(axis, groups, [rows[i] for i in kept], part[kept], source)
+
+
+def _data(
+    axis: str, groups: tuple[str, ...], rows: Sequence[Row], part: Ints, source: str
+) -> AxisData:  # fmt: skip
+    texts, terms, frames, labels, sets = zip(*rows) if rows else ((),) * 5
+    codes = np.asarray(labels, np.int64), np.asarray(sets, np.int64)
+    return AxisData(axis, groups, texts, terms, frames, *codes, part, source)
 
 
 def _from_table(path: Path) -> AxisData:
@@ -189,27 +185,19 @@ def _from_table(path: Path) -> AxisData:
         return _pairs(str(path), list(zip(first, second)), ("first", "second"), path.name)
     table.require(("text", "label"))
     labels = table.labels("label")
-    texts = tuple(table.labels("text"))
-    n = len(texts)
-    return AxisData(
-        str(path), labels.values, texts, ("",) * n, texts, labels.codes.astype(np.int64),
-        np.full(n, -1), _own_part(n), f"labelled texts of {path.name}",
-    )  # fmt: skip
+    rows = [(t, "", t, int(code), -1) for t, code in zip(table.labels("text"), labels.codes)]
+    source = f"labelled texts of {path.name}"
+    return _data(str(path), labels.values, rows, _own_part(len(rows)), source)
 
 
 def _pairs(
     axis: str, pairs: Sequence[tuple[str, str]], groups: tuple[str, str], source: str
 ) -> AxisData:
-    part = np.repeat(_own_part(len(pairs)), 2)
-    texts = tuple(t for pair in pairs for t in pair)
-    frames = tuple(f"pair {i}" for i in range(len(pairs)) for _ in range(2))
-    return AxisData(
-        axis, groups, texts, ("",) * len(texts), frames, np.tile([0, 1], len(pairs)),
-        np.repeat(np.arange(len(pairs)), 2), part, f"pairs of {source}",
-    )  # fmt: skip
+    rows = [(t, "", f"pair {i}", k, i) for i, pair in enumerate(pairs) for k, t in enumerate(pair)]
+    return _data(axis, groups, rows, np.repeat(_own_part(len(pairs)), 2), f"pairs of {source}")
 
 
-def _own_part(n: int) -> npt.NDArray[np.int64]:
+def _own_part(n: int) -> Ints:
     """Units split 60/15/25 in a fixed shuffled order."""
     share = np.empty(n)
     share[np.random.default_rng(20).permutation(n)] = (np.arange(n) + 0.5) / max(n, 1)

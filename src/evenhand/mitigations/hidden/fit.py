@@ -21,8 +21,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from evenhand.errors import DataError
+from evenhand.mitigations import saved
 from evenhand.mitigations.base import Judgement, Note, quiet
-from evenhand.mitigations.erasing.erasure import Features, majority, reader
+from evenhand.mitigations.erasing.erasure import (
+    Features,
+    StopAtMajority,
+    fresh_accuracy,
+    majority,
+    reader,
+)
 from evenhand.mitigations.erasing.leace import leace
 from evenhand.mitigations.erasing.nullspace import Floats, inlp
 from evenhand.mitigations.erasing.sentence import pair_components
@@ -33,8 +40,10 @@ from evenhand.mitigations.hidden.edit import (
     LayerMap,
     find_layers,
     layer_states,
+    width_of,
 )
 from evenhand.mitigations.proof import Proved
+from evenhand.models.loading.saved import read_facts
 from evenhand.models.protocol import Model
 from evenhand.runs.finding import Finding
 
@@ -42,6 +51,7 @@ if TYPE_CHECKING:
     from evenhand.mitigations.hidden.mitigation import HiddenMitigation
     from evenhand.runner.progress import Progress
 
+ARRAYS = ("left", "right", "offset")
 ROUNDS = 80
 PATIENCE = 5
 RIDGE = 0.05  # of the mean variance, for fewer examples than dimensions
@@ -58,9 +68,18 @@ class FittedHidden(Proved):
         return EditedModel(model, self.edit, self.title)
 
     def save(self, folder: str | Path) -> None:
-        from evenhand.mitigations.hidden.save import save
-
-        save(self, Path(folder))
+        """Write the maps, layer by layer, with their digests."""
+        maps = self.edit.maps
+        arrays = {
+            f"{i}.{name}": np.asarray(getattr(m, name), np.float32)
+            for i, m in enumerate(maps) for name in ARRAYS
+        }  # fmt: skip
+        edit = {
+            "layers": [m.layer for m in maps], "ranks": [m.rank for m in maps],
+            "sha256": self.edit.digest(),
+        }  # fmt: skip
+        about = {"width": width_of(self.base)}
+        saved.write(Path(folder), self, {**self.facts, "edit": edit}, arrays, about=about)
 
     def judged(
         self, before: Model, after: Model, *, proof: Path, progress: Progress | None = None
@@ -93,21 +112,27 @@ class FittedHidden(Proved):
         )  # fmt: skip
 
 
-def fit(
-    model: Any,
-    data: AxisData,
-    settings: HiddenMitigation,
-    note: Note = quiet,
-) -> FittedHidden:
-    """Fit the maps layer by layer; fresh classifiers read held-out frames and terms.
+def load(folder: Path, base: Any) -> EditedModel:
+    """The mitigated form of the model that a folder was fitted for; all else is refused."""
+    facts = read_facts(folder)
+    saved.check_base(folder, facts, base, width_of(base))
+    arrays = saved.read_arrays(folder, facts)
+    try:
+        wanted = facts["edit"]
+        maps = (
+            LayerMap(layer, *(arrays[f"{i}.{n}"] for n in ARRAYS))
+            for i, layer in enumerate(wanted["layers"])
+        )
+        edit = HiddenEdit(tuple(maps))
+        if edit.digest() != wanted["sha256"]:
+            raise ValueError("layers and arrays are not those that were written")
+    except Exception as error:
+        raise saved.damaged(folder, str(error)) from error
+    return EditedModel(base, edit, saved.name_of(facts, base))
 
-    Args:
-        model: a masked, encoder, classifier, span or choice model, mitigated or not.
-        data: labelled texts with their parts.
-        settings: method, layers and so on.
-        note: told about each layer.
-    """
-    settings.require_kind(model)
+
+def fit(model: Any, data: AxisData, settings: HiddenMitigation, note: Note = quiet) -> FittedHidden:
+    """Fit the maps layer by layer; fresh classifiers read held-out frames and terms."""
     pool = settings.pool or _default_pool(model.kind, settings.as_published)
     pairs = model.kind == "choice"
     first = data.firsts() if pairs else list(data.texts)
@@ -176,7 +201,8 @@ def _nullspace(
     at = data.part == TRAIN
     fixed = settings.as_published or settings.rounds is not None
     rounds = settings.rounds or ROUNDS
-    stop = None if fixed else StopAtChance(centred, data, settings.seed)
+    rows = Features(centred, data.labels, data.part)
+    stop = None if fixed else StopAtMajority(rows, DEV, reader, PATIENCE)
     kind = "svc" if settings.as_published else settings.classifier
     found = inlp(
         centred[at], data.labels[at], rounds=rounds, classifier=kind, ridge=STRONG, stop=stop
@@ -201,41 +227,6 @@ def _subspace(X: Floats, data: AxisData, settings: HiddenMitigation) -> tuple[Fl
     ]
 
 
-class StopAtChance:
-    """True once fresh classifiers, fitted on train rows, read dev rows no better than chance.
-
-    "No better" means within one standard error of the most frequent class; it must hold for
-    `PATIENCE` rounds on end, since one round may look so by luck.
-    """
-
-    def __init__(self, states: Floats, data: AxisData, seed: int) -> None:
-        self.states, self.data, self.seed = states, data, seed
-        base = majority(_features(states, data, DEV))
-        n = int((data.part == DEV).sum())
-        self.limit = base + float(np.sqrt(base * (1 - base) / max(n, 1)))
-        self.quiet = 0
-
-    def __call__(self, basis: Floats) -> bool:
-        left = self.states - (self.states @ basis) @ basis.T
-        self.quiet = self.quiet + 1 if accuracy(left, self.data, DEV) <= self.limit else 0
-        return self.quiet >= PATIENCE
-
-
-def _features(states: Floats, data: AxisData, part: int) -> Features:
-    """Train rows and the rows of one part, as the erasure module takes them."""
-    at = (data.part == TRAIN) | (data.part == part)
-    split = np.where(data.part[at] == TRAIN, 0, 2)
-    return Features(states[at], data.labels[at], split)
-
-
-def accuracy(states: Floats, data: AxisData, part: int) -> float:
-    """Accuracy of a fresh logistic classifier: fitted on train rows, judged on those of a part."""
-    train, test = data.part == TRAIN, data.part == part
-    if not test.any():
-        return float("nan")
-    return float(reader(states[train], data.labels[train]).score(states[test], data.labels[test]))
-
-
 def read(states: Floats, made: LayerMap, data: AxisData, seed: int) -> dict[str, Any]:
     """What classifiers read of the axis before and after a map.
 
@@ -247,16 +238,15 @@ def read(states: Floats, made: LayerMap, data: AxisData, seed: int) -> dict[str,
     change = np.square(after - states).sum(axis=1).mean()
     spread = np.square(states - states.mean(axis=0)).sum(axis=1).mean()
     row: dict[str, Any] = {"layer": made.layer, "rank": made.rank, "dimensions": states.shape[1]}
+    stages = [
+        (k, Features(X, data.labels, data.part)) for k, X in (("before", states), ("after", after))
+    ]
     for name, part in (("test", TEST), ("new", NEW)):
-        rows = int((data.part == part).sum())
-        row[f"{name}_n"] = rows
-        row[f"{name}_before"] = accuracy(states, data, part)
-        row[f"{name}_after"] = accuracy(after, data, part)
-        chance = majority(_features(states, data, part)) if rows else float("nan")
-        row[f"{name}_chance"] = chance
+        rows = row[f"{name}_n"] = int((data.part == part).sum())
+        row |= {f"{name}_{k}": fresh_accuracy(of, part, reader) for k, of in stages}
+        chance = row[f"{name}_chance"] = majority(stages[0][1], part) if rows else float("nan")
         row[f"{name}_chance_low"], row[f"{name}_chance_high"] = chance_interval(chance, rows)
-    row["relearned_before"] = relearned(states, data, seed)
-    row["relearned_after"] = relearned(after, data, seed)
+    row |= {f"relearned_{k}": relearned(of.X, data, seed) for k, of in stages}
     row["change"] = float(change / spread) if spread > 0 else float("nan")
     return row
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from pydantic import Field, field_validator
 
 from evenhand.errors import SpecError, unknown
-from evenhand.mitigations.base import Fitted, Note, quiet
+from evenhand.mitigations.base import Fitted, Note
 from evenhand.mitigations.proof import PROOF_CARDS, ProvedMitigation
 from evenhand.models.protocol import Model
 from evenhand.runs.card import MetricCard
@@ -87,23 +87,19 @@ class HiddenMitigation(ProvedMitigation):
         return [*own, *([PACKAGED[self.axis]] if self.axis in PACKAGED else []),
                 *super().lexicons(kind)]  # fmt: skip
 
-    def fit(
-        self, model: Model, *, texts: Sequence[str] | None = None, note: Note = quiet
-    ) -> Fitted:
+    def fitted(self, model: Any, texts: list[str] | None, note: Note) -> Fitted:
         """Fit; `texts`, where given, are cut into counterfactual pairs."""
         from evenhand.corpora.passages import read_texts
         from evenhand.mitigations.hidden import fit
         from evenhand.mitigations.hidden.axes import axis_data
 
-        mined = list(texts) if texts is not None else None
-        if mined is None and self.axis_texts is not None:
-            mined = read_texts(self.axis_texts, limit=20_000)
-        self.require_kind(model)
-        return fit.fit(model, axis_data(self.axis, texts=mined, seed=self.seed), self, note)
+        if texts is None and self.axis_texts is not None:
+            texts = read_texts(self.axis_texts, limit=20_000)
+        return fit.fit(model, axis_data(self.axis, texts=texts, seed=self.seed), self, note)
 
     @classmethod
     def load(cls, folder: Path, base: Model) -> Model:
-        from evenhand.mitigations.hidden.save import load
+        from evenhand.mitigations.hidden.fit import load
 
         return load(folder, base)
 

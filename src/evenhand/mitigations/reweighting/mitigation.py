@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from pydantic import Field
 
 from evenhand.errors import ModelError
 from evenhand.mitigations import saved
-from evenhand.mitigations.base import Fitted, Note, quiet
+from evenhand.mitigations.base import Fitted, Note
 from evenhand.mitigations.proof import PROOF_CARDS, Proved, ProvedMitigation
 from evenhand.models.loading.saved import FACTS, read_facts
 from evenhand.models.protocol import Model
@@ -30,12 +30,9 @@ class ReweightingMitigation(ProvedMitigation):
     axis: str = Field("gender", description="gender, religion, race, or any word.")
     decay: float = Field(50.0, description="reweighting: lambda.")
 
-    def fit(
-        self, model: Model, *, texts: Sequence[str] | None = None, note: Note = quiet
-    ) -> Fitted:
+    def fitted(self, model: Any, texts: list[str] | None, note: Note) -> Fitted:
         from evenhand.mitigations.reweighting.edit import for_axis
 
-        self.require_kind(model)
         told = {"reweighting": asdict(for_axis(self.axis, self.decay))}
         facts = {"notes": [], "settings": self.model_dump(mode="json"), **told}
         fitted = Reweighted(self, model, facts)

@@ -5,16 +5,16 @@ from __future__ import annotations
 import shutil
 import tempfile
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from pydantic import Field
 
 from evenhand.errors import ModelError, SpecError
 from evenhand.mitigations import saved
-from evenhand.mitigations.base import Fitted, Note, quiet, spec_of
+from evenhand.mitigations.base import Fitted, Note, spec_of
 from evenhand.mitigations.proof import PROOF_CARDS, Proved, ProvedMitigation
 from evenhand.models.protocol import LoadOptions, Model
 from evenhand.runs.card import MetricCard
@@ -43,14 +43,11 @@ class TrainingMitigation(ProvedMitigation):
     def lexicons(self, kind: str) -> list[str]:
         return [*(["swap_terms"] if self.method == "cda" else []), *super().lexicons(kind)]
 
-    def fit(
-        self, model: Model, *, texts: Sequence[str] | None = None, note: Note = quiet
-    ) -> Fitted:
+    def fitted(self, model: Any, texts: list[str] | None, note: Note) -> Fitted:
         """Train; `texts`, where given, instead of the file."""
         from evenhand.corpora.passages import read_texts
         from evenhand.train.masked import MaskedTraining, train
 
-        self.require_kind(model)
         if model.describe()["mitigations"]:
             raise ModelError(
                 f"--method {self.method}: continues the training of a plain checkpoint, and "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -16,7 +16,7 @@ from pydantic import Field, field_serializer, field_validator, model_validator
 from evenhand import __version__
 from evenhand.errors import SpecError, unknown
 from evenhand.mitigations import saved
-from evenhand.mitigations.base import Fitted, Judgement, Mitigation, Note, quiet, spec_of
+from evenhand.mitigations.base import Fitted, Judgement, Mitigation, Note, spec_of
 from evenhand.mitigations.changes import Judged, decided
 from evenhand.mitigations.folder import RATE
 from evenhand.mitigations.proof import PROOF_CARDS, judgement
@@ -122,13 +122,9 @@ class VectorMitigation(Mitigation):
         held = () if self.sets is not None else HELD_OUT[self.axis]
         return [self.word_sets, *(weat(t) for t in held if t != self.word_sets.name)]
 
-    def fit(
-        self, model: Model, *, texts: Sequence[str] | None = None, note: Note = quiet
-    ) -> Fitted:
+    def fitted(self, model: Any, texts: list[str] | None, note: Note) -> Fitted:
         from evenhand.mitigations.vectors.fit import mitigate
 
-        self.require_kind(model)
-        assert isinstance(model, VectorModel)
         moved = mitigate(model.table, self, note)
         return FittedVectors(self, model, moved.facts, moved.vectors)
 
