@@ -63,13 +63,8 @@ def write(
 ) -> None:
     """Write a mitigation with its provenance into a new folder.
 
-    Args:
-        folder: must be empty or absent.
-        fitted: what was fitted.
-        facts: what the family wants to know when it loads it, and what was measured.
-        arrays: by name.
-        about: more about the model than it describes itself.
-        readme: lines for README.txt.
+    `facts` are what the family needs when it loads it and what was measured, `about` more about
+    the model than it describes itself, `readme` lines for README.txt.
     """
     settings, base = fitted.settings, fitted.base
     if base.describe().get("mitigations") and base.recipe is None:
@@ -128,13 +123,7 @@ def damaged(folder: Path, why: str) -> ModelError:
 
 
 def check_base(folder: Path, facts: Mapping[str, Any], base: Model, width: int = 0) -> None:
-    """Refuse a model that is not the one the mitigation was fitted for.
-
-    Args:
-        folder, facts: a saved mitigation.
-        base: the model to put it on.
-        width: of its states, where that matters.
-    """
+    """Refuse another model than the one it was fitted for (`width`: of its states)."""
     fitted = facts["model"]
     kind, weights, chain = identity(base)
     if kind != fitted.get("kind"):

@@ -133,13 +133,8 @@ def erase(
 ) -> Erased:
     """Fit an erasure on the train rows and judge it on the test rows with a fresh classifier.
 
-    Args:
-        data: features, labels and parts.
-        method: "inlp" or "leace".
-        classifier: of INLP, "lsq" (closed form) or "svc" (LinearSVC, released settings).
-        rounds: of INLP.
-        stop_at_majority: end INLP once a fresh classifier on the dev rows (test rows if there are
-            none) is no better than the most frequent class.
+    With `stop_at_majority` INLP ends once a fresh classifier on the dev rows (test rows if there
+    are none) is no better than the most frequent class. `classifier`: see `nullspace.inlp`.
     """
     if method not in METHODS:
         raise SpecError(unknown("method", method, METHODS, where="erase"))
@@ -158,23 +153,15 @@ def erase(
     fitted = time.perf_counter()
     after = Features(made.transform(data.X), data.y, data.split)
     return Erased(
-        P=made.projection_,
-        offset=made.offset_,
-        method=method,
-        classifier=classifier if method == "inlp" else None,
-        rank_removed=made.rank_,
-        rounds=made.rounds_,
-        accuracy_before=fresh_accuracy(data),
-        accuracy_after=fresh_accuracy(after),
-        majority=majority(data),
-        mean_squared_change=float(np.square(after.X - data.X).sum(axis=1).mean()),
-        n_train=len(X),
-        n_test=int((data.split == TEST).sum()),
-        dimensions=X.shape[1],
-        reason=made.reason_ or None,
-        seconds_fit=round(fitted - begun, 3),
+        P=made.projection_, offset=made.offset_, method=method,
+        classifier=classifier if method == "inlp" else None, rank_removed=made.rank_,
+        rounds=made.rounds_, accuracy_before=fresh_accuracy(data),
+        accuracy_after=fresh_accuracy(after), majority=majority(data),
+        mean_squared_change=float(np.square(after.X - data.X).sum(axis=1).mean()), n_train=len(X),
+        n_test=int((data.split == TEST).sum()), dimensions=X.shape[1],
+        reason=made.reason_ or None, seconds_fit=round(fitted - begun, 3),
         seconds_read=round(time.perf_counter() - fitted, 3),
-    )
+    )  # fmt: skip
 
 
 def plain(X: Floats, y: npt.NDArray[Any]) -> Any:

@@ -16,44 +16,23 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from evenhand.mitigations.erasing.nullspace import Floats, checked
+from evenhand.mitigations.erasing.nullspace import Floats, LowRank, checked
 
 TOLERANCE = 1e-10  # of the largest eigenvalue: directions with less variance carry nothing
 
 
 @dataclass(frozen=True)
-class Leace:
-    """The affine map x -> x - left (right' (x - mean)).
-
-    Attributes:
-        left: [d, rank], W^+ U where U spans the columns of W Sxz.
-        right: [d, rank], W U.
-        mean: [d], of the features it was fitted on.
-    """
+class Leace(LowRank):
+    """x -> x - left (right' (x - mean)): left W^+ U and right W U, U spanning W Sxz."""
 
     left: Floats
     right: Floats
     mean: Floats
 
     @property
-    def rank(self) -> int:
-        """How many dimensions the map takes out (classes - 1 in general)."""
-        return int(self.left.shape[1])
-
-    @property
-    def projection(self) -> Floats:
-        """P of x -> P x + offset; idempotent, in general not symmetric."""
-        return np.eye(len(self.left)) - self.left @ self.right.T
-
-    @property
     def offset(self) -> Floats:
         """What is added so that the mean stays where it was."""
         return np.asarray(self.left @ (self.right.T @ self.mean), np.float64)
-
-    def __call__(self, features: npt.ArrayLike) -> Floats:
-        """The features after erasure, [n, d]."""
-        X = np.asarray(features, np.float64)
-        return np.asarray(X - ((X - self.mean) @ self.right) @ self.left.T, np.float64)
 
 
 def leace(features: npt.ArrayLike, labels: npt.ArrayLike, *, ridge: float = 0.0) -> Leace:

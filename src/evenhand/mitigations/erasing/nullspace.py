@@ -27,6 +27,33 @@ NO_VARIANCE = 1e-13  # of the features' sum of squares: a direction with less is
 RIDGE = 1e-3  # of the mean feature variance: keeps the Gram matrix well conditioned
 
 
+class LowRank:
+    """An affine map x -> x - left (right' x) + offset, rank by rank.
+
+    Subclasses have `left` and `right` [d, rank] and `offset` [d].
+    """
+
+    left: npt.NDArray[Any]
+    right: npt.NDArray[Any]
+    offset: Any
+
+    @property
+    def rank(self) -> int:
+        """How many dimensions the map takes out."""
+        return int(self.left.shape[1])
+
+    @property
+    def projection(self) -> Floats:
+        """P of x -> P x + offset; idempotent, in general not symmetric."""
+        taken = self.left.astype(np.float64) @ self.right.T
+        return np.asarray(np.eye(len(self.left)) - taken, np.float64)
+
+    def __call__(self, states: npt.ArrayLike) -> Floats:
+        """The map on an array of states [n, d], in float64."""
+        X = np.asarray(states, np.float64)
+        return np.asarray(X - (X @ self.right) @ self.left.T + self.offset, np.float64)
+
+
 @dataclass(frozen=True)
 class Nullspace:
     """What INLP removed.

@@ -72,15 +72,10 @@ def gather(
     match_length: bool = True,
     seed: int = 0,
 ) -> Data:
-    """Contexts of the three kinds.
+    """Contexts of the three kinds, `count` per group and kind.
 
-    Args:
-        axis: "gender" or "religion".
-        diverse: a folder with the released gender contexts.
-        texts: plain text to cut diverse contexts from; needed where `diverse` is not given.
-        count: contexts per group and kind.
-        match_length: draw released contexts so that groups have equal lengths.
-        seed: of draws and cuts.
+    Diverse ones are those released for gender (a folder; drawn so that groups have equal lengths),
+    or are cut from plain text.
     """
     rng = np.random.default_rng(seed)
     found = openings(axis)

@@ -29,12 +29,7 @@ GAP = "gap"
 
 
 def judged(fitted: FittedHead, asked: Judged) -> Judgement:
-    """The chosen setting on pairs, text and questions that it was not chosen by.
-
-    Args:
-        fitted: what was fitted, with its settings on the choosing half.
-        asked: both models on the suite.
-    """
+    """The chosen setting on pairs, text and questions (`asked`) that it was not chosen by."""
     on = fitted.judged_on
     found = asked.with_tasks([_perplexity(fitted, on)] if on else ())
     if on is not None:

@@ -29,12 +29,7 @@ STARTS = ("The", "In", "It was", "When", "Many people", "There is", "Last year",
 
 @dataclass(frozen=True)
 class Openings:
-    """Matched openings: row i of every column belongs together.
-
-    Attributes:
-        groups: names, one per column of a set.
-        sets: [n][groups] contexts that differ only in the group.
-    """
+    """Matched openings: `sets` [n][groups] of contexts that differ only in the group."""
 
     axis: str
     groups: tuple[str, ...]
@@ -44,10 +39,6 @@ class Openings:
     def contexts(self) -> list[str]:
         return [context for row in self.sets for context in row]
 
-    @property
-    def labels(self) -> npt.NDArray[np.int64]:
-        return np.tile(np.arange(len(self.groups)), len(self.sets))
-
 
 def axes() -> tuple[str, ...]:
     """Axes for which openings are packaged."""
@@ -55,12 +46,7 @@ def axes() -> tuple[str, ...]:
 
 
 def openings(axis: str, *, sets: int | None = None, seed: int = 0) -> Openings:
-    """Packaged openings of an axis: every frame with every matched set of terms.
-
-    Args:
-        axis: "gender" or "religion".
-        sets: how many to draw; None for all.
-        seed: of the draw.
+    """Packaged openings of an axis: every frame with every matched set of terms, or some sets.
 
     >>> found = openings("religion", sets=10)
     >>> found.groups, len(found.contexts)
@@ -132,11 +118,6 @@ def _crossed(
 def own_texts(model: Any, *, count: int = 80, tokens: int = 40, seed: int = 0) -> list[str]:
     """Texts that the model writes itself, from openings that name nobody."""
     starts = [STARTS[i % len(STARTS)] for i in range(count)]
-    request = Generate(
-        prompt=starts,
-        draw=[str(i) for i in range(count)],
-        max_new_tokens=tokens,
-        top_p=0.95,
-        seed=seed,
-    )
+    draws = [str(i) for i in range(count)]
+    request = Generate(starts, draws, max_new_tokens=tokens, top_p=0.95, seed=seed)
     return [f"{start}{text}" for start, text in zip(starts, Ask(model)(request)["text"])]

@@ -129,15 +129,8 @@ def sweep(
 ) -> list[dict[str, Any]]:
     """StereoSet's numbers for every projection and alpha, the unchanged model first.
 
-    Args:
-        model: the unchanged causal model.
-        candidates: projections; their edits may carry a learned rule.
-        increases: perplexity increase by (rounds, alpha), from the trade-off's points.
-        examples: from `examples_of`.
-        seed: of the intervals.
-
-    Returns:
-        Rows with method, rounds, rank, alpha, increase, lms, ss, icat and gap = |SS - 50|.
+    `increases` of perplexity by (rounds, alpha) come from the trade-off. Rows have method, rounds,
+    rank, alpha, increase, lms, ss, icat and gap = |SS - 50|.
     """
     for candidate in candidates:
         check_mixture(candidate.edit.mixture)

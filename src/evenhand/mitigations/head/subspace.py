@@ -51,14 +51,8 @@ def bias_subspace(sets: Sequence[npt.ArrayLike], components: int) -> tuple[Float
     """Principal components of sets of vectors, each set centred by its own mean.
 
     For pairs the rows are +-(a - b)/2 and PCA is the SVD of the differences. The first component
-    is turned so that the last member of the sets lies on its positive side.
-
-    Args:
-        sets: one array [members, d] per set.
-        components: how many to keep; at most the rank.
-
-    Returns:
-        Columns [d, components] and the share of variance each explains.
+    is turned so that the last member of the sets [members, d] lies on its positive side. Gives
+    columns [d, components] and the share of variance each explains.
 
     >>> basis, share = bias_subspace([[[1.0, 0.0], [3.0, 0.0]]], 1)
     >>> bool(abs(basis[0, 0] - 1) < 1e-12), share.round(6).tolist()
@@ -184,11 +178,7 @@ def sensitivities(embeddings: npt.ArrayLike, basis: Floats) -> tuple[Floats, Flo
 def sensitive_tokens(
     q: Floats, cosine: Floats, count: int = SENSITIVE, *, one_side: bool = False
 ) -> Any:
-    """The set S by rank: with one component half from each end of the cosine, else largest q.
-
-    Returns:
-        A bool array over the vocabulary.
-    """
+    """The set S by rank: with one component half from each end of the cosine, else largest q."""
     chosen = np.zeros(len(q), bool)
     count = min(count, len(q))
     if one_side:
@@ -225,15 +215,10 @@ class Tokens:
         at = np.flatnonzero(self.chosen)
         at = at[np.argsort(-self.q[at], kind="stable")]
         return [
-            {
-                "token": model.tokenizer.decode([int(i)]),
-                "id": int(i),
-                "q": float(self.q[i]),
-                "cosine": float(self.cosine[i]),
-                "projection": float(self.projection[i]),
-            }
+            {"token": model.tokenizer.decode([int(i)]), "id": int(i),
+             **{k: float(getattr(self, k)[i]) for k in ("q", "cosine", "projection")}}
             for i in at
-        ]
+        ]  # fmt: skip
 
 
 def tokens_of(
@@ -247,13 +232,7 @@ def tokens_of(
 ) -> Tokens:
     """Sensitivity of a causal model's tokens and the set S, by its own embeddings or by vectors.
 
-    Args:
-        model: a causal model.
-        axis: "gender" or "religion".
-        vectors: word vectors; None for the model's output embeddings.
-        components: of the subspace; default 1 for gender, 2 for religion.
-        count: size of S, by rank.
-        released: S by the released cosine thresholds instead.
+    S are the `count` most sensitive, or (`released`) those beyond the released cosine thresholds.
     """
     if vectors is None:
         space = model_subspace(model, axis, components)

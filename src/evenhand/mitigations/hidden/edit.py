@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from evenhand.errors import DataError, ModelError, SpecError
+from evenhand.mitigations.erasing.nullspace import LowRank
 from evenhand.models.protocol import Model
 from evenhand.requests import Column, Requests
 
@@ -27,13 +28,12 @@ POOLS = ("first", "mean")
 
 
 @dataclass(frozen=True)
-class LayerMap:
-    """The map of one layer.
+class LayerMap(LowRank):
+    """The map of the module at the path `layer` in the Hugging Face model.
 
-    Attributes:
-        layer: path of the module in the Hugging Face model whose output is changed.
-        left, right: [d, rank].
-        offset: [d].
+    >>> e = np.eye(2, 1, dtype=np.float32)
+    >>> LayerMap("last", e, e, np.zeros(2, np.float32)).projection.tolist()
+    [[0.0, 0.0], [0.0, 1.0]]
     """
 
     layer: str
@@ -51,26 +51,6 @@ class LayerMap:
             )
         if not all(np.isfinite(a).all() for a in (self.left, self.right, self.offset)):
             raise DataError(f"mitigation: layer {self.layer!r} holds NaN or infinity.")
-
-    @property
-    def rank(self) -> int:
-        """How many dimensions the map takes out."""
-        return int(self.left.shape[1])
-
-    @property
-    def projection(self) -> npt.NDArray[np.float64]:
-        """P of h -> P h + o.
-
-        >>> e = np.eye(2, 1, dtype=np.float32)
-        >>> LayerMap("last", e, e, np.zeros(2, np.float32)).projection.tolist()
-        [[0.0, 0.0], [0.0, 1.0]]
-        """
-        return np.eye(len(self.left)) - self.left.astype(np.float64) @ self.right.T
-
-    def __call__(self, states: npt.ArrayLike) -> npt.NDArray[np.float64]:
-        """The map on an array of states [n, d], in float64."""
-        X = np.asarray(states, np.float64)
-        return np.asarray(X - (X @ self.right) @ self.left.T + self.offset, np.float64)
 
 
 @dataclass(frozen=True)
@@ -288,11 +268,7 @@ def layer_states(
 ) -> npt.NDArray[np.float32]:
     """States of a layer after texts (or pairs of texts): float32 [texts, d].
 
-    Args:
-        model: an adapter; its own edits are in force.
-        layer: a module path.
-        first, second: texts, or both parts of text pairs.
-        pool: the "first" token, or the "mean" of the tokens.
+    The adapter's own edits are in force; `pool` takes the "first" token, or the "mean" of all.
     """
     if pool not in POOLS:
         raise SpecError(f"--pool {pool!r}: unknown. Accepted: {', '.join(POOLS)}.")
