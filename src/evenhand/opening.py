@@ -3,6 +3,7 @@
     lines(path)           lines of text, read one block at a time
     read_text(path)       the whole text
     read_json(path)       one JSON value
+    read_toml(path)       the tables of a TOML file
     json_lines(path)      JSON lines, each with its number
     opened(path)          a file object over the unpacked bytes
     packed_writer(path)   text into a file that is packed as its name ends
@@ -19,13 +20,15 @@ import io
 import json
 import lzma
 import os
+import re
+import tomllib
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import IO, Any, cast
 
-from evenhand.errors import DataError
+from evenhand.errors import DataError, SpecError
 
 BLOCK = 1 << 20
 LONGEST_LINE = 1 << 28
@@ -76,6 +79,25 @@ def read_object(path: str | Path, expected: str = "") -> dict[str, Any]:
     if not isinstance(found, dict):
         raise DataError(f"{path}: holds a {type(found).__name__}. Expected a JSON object.")
     return found
+
+
+def read_toml(path: str | Path, expected: str = "") -> dict[str, Any]:
+    """The tables of a TOML file; a mistake is reported with the file and the line."""
+    text = read_text(path, expected)
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise SpecError(f"{path}: {_toml_place(str(error), text)} Accepted: TOML 1.0.") from error
+
+
+def _toml_place(message: str, text: str) -> str:
+    found = re.search(r"\s*\(at (?:line (\d+), column (\d+)|end of document)\)", message)
+    if found is None:
+        return f"{message}."
+    what = message[: found.start()]
+    if found[1] is None:
+        return f"line {max(1, len(text.splitlines()))}: {what} at the end of the file."
+    return f"line {found[1]}, column {found[2]}: {what}."
 
 
 def lines(path: str | Path, expected: str = "") -> Iterator[str]:

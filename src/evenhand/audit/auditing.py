@@ -82,22 +82,11 @@ class Audit:
         writer = RunWriter(self.folder)
         with writer.held():
             facts = self._begin()
-            started = time.monotonic()
-            writer.facts(facts)
-            if self.tell is not None:
-                for note in self.limits():
-                    self.tell(note)
-            try:
+            with writer.working(facts):
+                if self.tell is not None:
+                    for note in self.limits():
+                        self.tell(note)
                 self._probes(writer, facts)
-            except KeyboardInterrupt:
-                writer.facts({**facts, "status": "interrupted"})
-                raise
-            except Exception:
-                writer.facts({**facts, "status": "failed"})
-                raise
-            facts["timings"]["total_s"] = round(
-                facts["timings"].get("total_s", 0.0) + time.monotonic() - started, 2
-            )
             facts["status"], facts["finished"] = "finished", now()
             by_attempt = scored_by_attempt(self._stores)  # none twice
             facts["shards"] = {"total": sum(by_attempt.values()), "scored_by_attempt": by_attempt}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import resources
@@ -10,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from evenhand import plugins
-from evenhand.errors import SpecError, unknown
+from evenhand.errors import EvenhandError, SpecError, unknown
+from evenhand.opening import read_toml
 from evenhand.probes.base import FDR, Probe
 from evenhand.probes.registry import make_probe
 
@@ -68,8 +68,8 @@ def recipe_files() -> dict[str, Path]:
 def is_study(path: Path) -> bool:
     """Whether a recipe is a study and not a suite of probes: it names a corpus."""
     try:
-        return "corpus" in tomllib.loads(path.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError):
+        return "corpus" in read_toml(path)
+    except EvenhandError:
         return False
 
 
@@ -102,13 +102,7 @@ def load_suite(name: str | Path) -> Suite:
 
 
 def _read(path: Path) -> Suite:
-    try:
-        data = tomllib.loads(path.read_text(encoding="utf-8"))
-    except tomllib.TOMLDecodeError as error:
-        raise SpecError(f"{path}: not valid TOML: {error}.") from error
-    except UnicodeDecodeError as error:
-        raise SpecError(f"{path}: not UTF-8 text: {error}.") from error
-    return parse_suite(data, str(path), path.stem)
+    return parse_suite(read_toml(path), str(path), path.stem)
 
 
 def parse_suite(data: Mapping[str, Any], where: str, name: str) -> Suite:

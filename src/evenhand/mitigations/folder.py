@@ -133,14 +133,8 @@ def written(folder: Path, page: Page, model: Model) -> Iterator[Callable[..., No
         facts["timings"]["total_s"] = round(time.monotonic() - begun, 2)
         writer.facts({**facts, "status": "finished", "finished": now()})
 
-    with writer.held():
-        writer.facts(facts)
-        try:
-            yield give
-        except BaseException as error:
-            status = "failed" if isinstance(error, Exception) else "interrupted"
-            writer.facts({**facts, "status": status})
-            raise
+    with writer.held(), writer.working(facts):
+        yield give
     writer.page(render(Run.open(folder)))
 
 

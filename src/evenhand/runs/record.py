@@ -18,6 +18,7 @@ import io
 import json
 import platform
 import shlex
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -156,6 +157,20 @@ class RunWriter:
                     f"or choose another folder with: --out DIR"
                 ) from error
             yield
+
+    @contextlib.contextmanager
+    def working(self, facts: dict[str, Any]) -> Iterator[None]:
+        """Inside: work under way. How it was cut short is written, how long it took is added."""
+        begun = time.monotonic()
+        self.facts(facts)
+        try:
+            yield
+        except BaseException as error:
+            status = "failed" if isinstance(error, Exception) else "interrupted"
+            self.facts({**facts, "status": status})
+            raise
+        spent = facts["timings"].get("total_s", 0.0) + time.monotonic() - begun
+        facts["timings"]["total_s"] = round(spent, 2)
 
     def facts(self, values: Mapping[str, Any]) -> None:
         """Write run.json, format version first."""

@@ -6,16 +6,16 @@ wherever the data lies.
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from evenhand.audit.suites import is_study, recipe_files
 from evenhand.errors import DataError, SpecError, unknown
-from evenhand.settings import filled
+from evenhand.opening import read_toml
+from evenhand.settings import Settings, filled
 from evenhand.words.lexicons.word_sets import weat
 
 Direction = Literal["reduce", "increase"]
@@ -23,13 +23,7 @@ Share = float
 TASKS = ("hate_speech", "coreference")
 
 
-class Part(BaseModel):
-    """Frozen settings; a setting that is not known is refused."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class Corpus(Part):
+class Corpus(Settings):
     """The text that vectors are trained on."""
 
     files: tuple[str, ...] = Field(min_length=1)
@@ -38,7 +32,7 @@ class Corpus(Part):
     """Tokens seen fewer times become <UNK>; None: the cut-off of the cleaning."""
 
 
-class Training(Part):
+class Training(Settings):
     """How vectors are trained; the defaults are the paper's (section 4.1)."""
 
     algorithms: tuple[Literal["word2vec", "fasttext"], ...] = ("word2vec",)
@@ -50,7 +44,7 @@ class Training(Part):
     """How often the unmodified vectors are trained, each time with another seed."""
 
 
-class Balancing(Part):
+class Balancing(Settings):
     """Leaving out lines of the corpus: shares of affected lines that are kept."""
 
     directions: tuple[Direction, ...] = ("reduce", "increase")
@@ -65,7 +59,7 @@ class Balancing(Part):
         return value
 
 
-class AttractRepel(Part):
+class AttractRepel(Settings):
     """Pulling word pairs together and apart; the grid of section 4.2."""
 
     directions: tuple[Direction, ...] = ("reduce", "increase")
@@ -76,7 +70,7 @@ class AttractRepel(Part):
     epochs: int = Field(default=5, ge=1)
 
 
-class Widening(Part):
+class Widening(Settings):
     """Larger word sets for both kinds of change; the metrics keep the sets as they are."""
 
     neighbours: int = Field(default=10, ge=0)
@@ -84,7 +78,7 @@ class Widening(Part):
     vectors: str = "glove-6b-50d"
 
 
-class HateSpeech(Part):
+class HateSpeech(Settings):
     """Training a hate-speech detector on the vectors and comparing groups of texts."""
 
     data: str
@@ -96,7 +90,7 @@ class HateSpeech(Part):
     settings: dict[str, float | int | str | bool] = Field(default_factory=dict)
 
 
-class Coreference(Part):
+class Coreference(Settings):
     """Training a coreference model on the vectors and comparing WinoBias halves."""
 
     train: tuple[str, ...] = Field(min_length=1, max_length=2)
@@ -119,14 +113,14 @@ class Coreference(Part):
     settings: dict[str, float | int | str | bool] = Field(default_factory=dict)
 
 
-class Correlating(Part):
+class Correlating(Settings):
     """How metrics are compared over embeddings."""
 
     resamples: int = Field(default=9_999, ge=99)
     scipy_stream: bool = False
 
 
-class Recipe(Part):
+class Recipe(Settings):
     """A whole study."""
 
     name: str
@@ -185,11 +179,7 @@ def load_recipe(name: str | Path) -> Recipe:
         if str(name) not in known:
             raise SpecError(unknown("study", str(name), known, hint="It is no file either."))
         path = known[str(name)]
-    try:
-        values = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise SpecError(f"{path}: not valid TOML: {error}.") from error
-    return parse_recipe(values, str(path), path.stem)
+    return parse_recipe(read_toml(path), str(path), path.stem)
 
 
 def parse_recipe(values: Mapping[str, Any], where: str, name: str = "study") -> Recipe:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
@@ -55,18 +54,8 @@ class Study:
         writer = RunWriter(self.folder)
         with writer.held():
             facts = self._begin()
-            writer.facts(facts)
-            started = time.monotonic()
-            try:
+            with writer.working(facts):
                 failures = self._stages(facts)
-            except KeyboardInterrupt:
-                writer.facts({**facts, "status": "interrupted"})
-                raise
-            except Exception:
-                writer.facts({**facts, "status": "failed"})
-                raise
-            spent = facts["timings"].get("total_s", 0.0) + time.monotonic() - started
-            facts["timings"]["total_s"] = round(spent, 2)
             self._conclude(writer, facts, failures)
         from evenhand.report.build import render
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -13,7 +12,7 @@ from typing import Any
 
 from evenhand import plugins
 from evenhand.errors import SpecError, unknown
-from evenhand.opening import read_text
+from evenhand.opening import read_toml
 
 HEADER = ("title", "kind", "source", "licence", "caveats")
 LIST_LEXICONS = "List them with: evenhand ls lexicons"
@@ -130,18 +129,6 @@ def available() -> dict[str, str]:
     return {name: _title(_place_of(name)) for name in names()}
 
 
-def parse_toml(path: Path, text: str) -> dict[str, Any]:
-    """Parse TOML; a mistake is reported with the file and the line.
-
-    >>> parse_toml(Path("mine.toml"), 'title = "Mine"')
-    {'title': 'Mine'}
-    """
-    try:
-        return tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise SpecError(f"{path}: {_place(str(error), text)} Accepted: TOML 1.0.") from error
-
-
 @cache
 def names() -> tuple[str, ...]:
     """Every lexicon's name: those of this folder, then those of other packages."""
@@ -169,7 +156,7 @@ def _title(path: Path) -> str:
 
 
 def _read(path: Path) -> Lexicon:
-    data = parse_toml(path, read_text(path, f"a lexicon file. {LIST_LEXICONS}"))
+    data = read_toml(path, f"a lexicon file. {LIST_LEXICONS}")
     for key in HEADER:
         if key not in data:
             raise SpecError(
@@ -206,13 +193,3 @@ def _freeze(value: Any) -> Any:
     if isinstance(value, list):
         return tuple(_freeze(item) for item in value)
     return value
-
-
-def _place(message: str, text: str) -> str:
-    found = re.search(r"\s*\(at (?:line (\d+), column (\d+)|end of document)\)", message)
-    if found is None:
-        return f"{message}."
-    what = message[: found.start()]
-    if found[1] is None:
-        return f"line {max(1, len(text.splitlines()))}: {what} at the end of the file."
-    return f"line {found[1]}, column {found[2]}: {what}."

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from evenhand.errors import DataError, SpecError, unknown
-from evenhand.opening import read_json, read_text
-from evenhand.words.lexicons.files import load, parse_toml
+from evenhand.opening import read_json, read_toml
+from evenhand.words.lexicons.files import load
 
 WORD_SET_LEXICONS = ("weat", "weat_variants", "kato_word_sets")
 SOCIAL_SIDES = ("targets", "attributes", "none", "unknown")
@@ -116,7 +116,7 @@ def _parse(file: Path) -> Any:
     if suffix != ".toml":
         return read_json(file)
     try:
-        return parse_toml(file, read_text(file))
+        return read_toml(file)
     except SpecError as error:
         raise DataError(str(error)) from error
 
@@ -144,20 +144,9 @@ def _word_sets(where: str, name: str, table: object, source: str) -> WordSets:
         raise DataError(
             f"{where}: test {name!r}: 'social' is {social!r}. Accepted: {', '.join(SOCIAL_SIDES)}."
         )
-    return WordSets(
-        name=name,
-        x=lists["x"],
-        y=lists["y"],
-        a=lists["a"],
-        b=lists["b"],
-        x_label=str(table.get("x_label", "x")),
-        y_label=str(table.get("y_label", "y")),
-        a_label=str(table.get("a_label", "a")),
-        b_label=str(table.get("b_label", "b")),
-        social=social,
-        measures=str(table.get("measures", "")),
-        source=source,
-    )
+    texts = (*(f"{key}_label" for key in _SETS), "measures")
+    told = {key: str(table[key]) for key in texts if key in table}
+    return WordSets(name, **lists, social=social, source=source, **told)
 
 
 def _words(where: str, name: str, key: str, table: Mapping[str, Any]) -> tuple[str, ...]:
