@@ -195,7 +195,9 @@ def test_real_vectors_against_scipy_and_liblinear(
     linear = pytest.importorskip("sklearn.linear_model")
     words = lexicons.weat(test)
     table = glove if vectors == "glove" else gnews
-    rows = [table.rows(part)[0].astype(np.float64) for part in (words.x, words.y, words.a, words.b)]
+    rows = [
+        table.find(part).rows.astype(np.float64) for part in (words.x, words.y, words.a, words.b)
+    ]
     cosine = [1 - distance.cdist(np.concatenate(rows[:2]), part, "cosine") for part in rows[2:]]
     s = cosine[0].mean(axis=1) - cosine[1].mean(axis=1)
     n = len(rows[0])
@@ -221,7 +223,7 @@ def test_published_numbers_on_glove(
     glove: VectorTable, test: str, effect: float, raw: float, unit: float
 ) -> None:
     words = lexicons.weat(test)
-    rows = [glove.rows(part)[0] for part in (words.x, words.y, words.a, words.b)]
+    rows = [glove.find(part).rows for part in (words.x, words.y, words.a, words.b)]
     assert association.weat(*rows).effect_size == pytest.approx(effect, abs=1e-4)
     # liblinear stops up to 4e-5 away from the optimum that is computed here.
     assert association.rnsb(*rows, normalise=False).signed == pytest.approx(raw, abs=1.5e-4)

@@ -108,8 +108,8 @@ def test_lookup_tries_lower_case_then_tokens(table: vector_files.VectorTable) ->
     assert found.lowered == ("THE", "Construction worker")
     assert found.missing == ("nobody", "nurse")
     np.testing.assert_allclose(found.rows[2], MATRIX[3:5].mean(axis=0), rtol=1e-6)
-    rows, missing = table.rows(["construction worker"], multiword=False)
-    assert (rows.shape, missing) == ((0, 4), ("construction worker",))
+    found = table.find(["construction worker"], multiword=False)
+    assert (found.rows.shape, found.missing) == ((0, 4), ("construction worker",))
 
 
 def test_one_vector_counts_once_in_a_set(table: vector_files.VectorTable) -> None:

@@ -50,7 +50,7 @@ BLOCK = 32 * 2**20
 
 @dataclass(frozen=True, slots=True)
 class PermutationResult:
-    """A two-sample permutation test: the statistic, three p values and the null they came from.
+    """A two-sample permutation test: the statistic and three p values.
 
     `p_right` is small when x is larger than y. `reason` says why p is NaN, else it is empty.
     """
@@ -61,7 +61,6 @@ class PermutationResult:
     p_two_sided: float
     method: Method
     n_partitions: int
-    null: Floats
     reason: str = ""
 
 
@@ -114,10 +113,10 @@ def two_sample(
         y: values of the second sample; sizes may differ.
         samples: random splits, used when there are more than `max_exact` splits.
         max_exact: list all C(n, len(x)) splits when there are at most this many.
-        statistic: the number that is reported and whose null is kept.
+        statistic: the number that is reported.
 
     Returns:
-        The statistic, its p values and the null. 8 v 8 exact takes about 2 ms.
+        The statistic and its p values. 8 v 8 exact takes about 2 ms.
 
     >>> two_sample([3.0, 4.0, 5.0], [0.0, 1.0, 2.0]).p_right
     0.05
@@ -126,8 +125,7 @@ def two_sample(
     first, second = vector(x, "x"), vector(y, "y")
     reason = not_finite(first, "x") or not_finite(second, "y")
     if reason:
-        nan = math.nan
-        return PermutationResult(nan, nan, nan, nan, "exact", 0, np.empty(0), reason)
+        return PermutationResult(*[math.nan] * 4, "exact", 0, reason)
     n_x, n_y = len(first), len(second)
     pooled = np.concatenate([first, second])
     center = float(pooled.mean())
@@ -139,15 +137,9 @@ def two_sample(
     right = made.p(np.count_nonzero(sums >= observed - tie))
     left = made.p(np.count_nonzero(sums <= observed + tie))
     both = made.p(np.count_nonzero(np.abs(sums) >= abs(observed) - tie))
-    if statistic == "sum-difference":
-        value = float(first.sum() - second.sum())
-        null = 2 * sums + ((n_x - n_y) * center - z.sum())
-    else:
-        value = float(first.mean() - second.mean())
-        null = sums * (1 / n_x + 1 / n_y) - z.sum() / n_y
-    return PermutationResult(
-        value, float(right), float(left), float(both), made.method, made.total, null
-    )
+    sides = (np.sum, np.mean)[statistic == "mean-difference"]
+    value = float(sides(first) - sides(second))
+    return PermutationResult(value, float(right), float(left), float(both), made.method, made.total)
 
 
 def shared(

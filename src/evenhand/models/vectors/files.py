@@ -111,13 +111,6 @@ class VectorTable:
         vector = self.matrix[list(rows)].mean(axis=0)
         return bool(np.isfinite(vector).all() and vector.any())
 
-    def rows(
-        self, words: Sequence[str], *, multiword: bool = True
-    ) -> tuple[npt.NDArray[np.float32], tuple[str, ...]]:
-        """The vectors of the words found, in the order asked, and the words missing."""
-        found = self.find(words, multiword=multiword)
-        return found.rows, found.missing
-
     def prefetch(self, words: Sequence[str]) -> None:
         """Look up many words in one pass over the vocabulary, for many calls of `find`."""
         self._positions(_spellings(words))

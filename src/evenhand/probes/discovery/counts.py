@@ -7,7 +7,8 @@ rows are counted in blocks of bounded memory.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,16 +42,14 @@ class Shown:
         place = np.full(len(self.names), -1, np.int64)
         place[kept] = np.arange(len(kept))
         rows = place[self.name] >= 0
-        return Shown(
-            tuple(self.groups[n] for n in kept),
-            tuple(self.names[n] for n in kept),
-            self.contexts,
-            self.distractors,
-            place[self.name[rows]],
-            self.context[rows],
-            self.distractor[rows],
-            self.success[rows],
-        )
+        return replace(self.take(rows), name=place[self.name[rows]],
+                       groups=tuple(self.groups[n] for n in kept),
+                       names=tuple(self.names[n] for n in kept))  # fmt: skip
+
+    def take(self, rows: NDArray[Any]) -> Shown:
+        """Some of the rows."""
+        parts = {p: getattr(self, p)[rows] for p in ("name", "context", "distractor", "success")}
+        return replace(self, **parts)
 
     def distinct(self) -> tuple[Shown, int]:
         """Each distractor once per name and context, and how many rows were merged.
@@ -69,11 +68,7 @@ class Shown:
         rows = order[first]
         back = np.argsort(rows, kind="stable")
         rows, success = rows[back], success[back]
-        fewer = Shown(
-            self.groups, self.names, self.contexts, self.distractors,
-            self.name[rows], self.context[rows], self.distractor[rows], success,
-        )  # fmt: skip
-        return fewer, len(key) - len(rows)
+        return replace(self.take(rows), success=success), len(key) - len(rows)
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ import itertools
 import os
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -36,7 +37,7 @@ from evenhand.requests import ALONE, Choose, FillMask, Generate, LazyRequests, O
 from evenhand.runs.compared import Part
 from evenhand.runs.record import Run
 from evenhand.runs.story import rate_of
-from evenhand.words.lexicons import groups as find_groups
+from evenhand.words.lexicons.people import names_of
 from evenhand.words.social_iqa import DESCRIBE, Context, Reading, survey_contexts
 
 GROUPS = tuple(
@@ -123,12 +124,8 @@ class Discovery(Probe):
 
     def people(self) -> tuple[list[str], list[str]]:
         """Names and the group of each; a name that stands in two groups counts in each."""
-        extra = (self.lexicon,) if self.lexicon else ()
-        found = find_groups(self.groups, extra=extra)
-        if len(found) < 2:
-            raise SpecError(f"groups: {self.groups!r} is one group; give two or more.")
-        rows = [(t, g) for g, group in found.items() for t in group.terms[: self.names]]
-        return [t for t, _ in rows], [g for _, g in rows]
+        rows = names_of(self.groups, self.names, self.lexicon)
+        return [term for term, _ in rows], [group.name for _, group in rows]
 
     def compared(self) -> list[tuple[str, str]]:
         """The pairs of groups to compare."""
@@ -351,7 +348,4 @@ def _sample(rows: Shown, size: int, seed: int) -> Shown:
     if len(at) > size:
         at = np.sort(np.random.default_rng([seed, len(at)]).choice(at, size, replace=False))
     texts = [rows.distractors[i] for i in rows.distractor[at]]
-    return Shown(
-        rows.groups, rows.names, rows.contexts, texts,
-        rows.name[at], rows.context[at], np.arange(len(at)), rows.success[at],
-    )  # fmt: skip
+    return replace(rows.take(at), distractors=texts, distractor=np.arange(len(at)))

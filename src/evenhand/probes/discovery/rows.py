@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -59,16 +60,10 @@ def ordered(rows: Shown, first: str) -> Shown:
     order = sorted(range(len(rows.names)), key=lambda n: rows.groups[n] != first)
     place = np.empty(len(order), np.int64)
     place[order] = np.arange(len(order))
-    return Shown(
-        tuple(rows.groups[n] for n in order),
-        tuple(rows.names[n] for n in order),
-        rows.contexts,
-        rows.distractors,
-        place[rows.name],
-        rows.context,
-        rows.distractor,
-        rows.success,
-    )
+    return replace(
+        rows, groups=tuple(rows.groups[n] for n in order),
+        names=tuple(rows.names[n] for n in order), name=place[rows.name],
+    )  # fmt: skip
 
 
 def read_stop_words(which: str) -> Collection[str]:

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from evenhand.probes.discovery.counts import Shown, WordCounts
 from evenhand.probes.discovery.inference import rates
-from evenhand.words.names.embedding import on_a_plane
+from evenhand.words.names.embedding import plane_table
 from evenhand.words.social_iqa import Context
 
 
@@ -55,11 +55,7 @@ def rate_table(counts: WordCounts) -> pa.Table:
 
 def name_map(counts: WordCounts, seed: int) -> pa.Table:
     """Names on a plane by their success rates: t-SNE as in the paper (perplexity 30 at most)."""
-    base = {"name": list(counts.names), "group": list(counts.groups)}
-    if not len(counts.words):
-        return pa.table(base)
-    made = on_a_plane(np.nan_to_num(rates(counts)), seed)
-    return pa.table(base if made is None else {**base, "x": made[:, 0], "y": made[:, 1]})
+    return plane_table(counts.names, counts.groups, np.nan_to_num(rates(counts)), seed)
 
 
 def sample_table(shown: Sequence[Shown], found: Sequence[Context]) -> pa.Table:

@@ -9,7 +9,6 @@ import numpy as np
 import pyarrow as pa
 from pydantic import Field
 
-from evenhand.errors import SpecError
 from evenhand.probes.base import Asker, Measured, Placebo, Preview, Probe
 from evenhand.probes.discovery.probe import GROUPS
 from evenhand.probes.name_study.cards import CARDS
@@ -19,13 +18,12 @@ from evenhand.requests import Embed
 from evenhand.runs.finding import Finding
 from evenhand.stats.estimate import Estimate, detectable
 from evenhand.stats.multiple import benjamini_hochberg
-from evenhand.words.lexicons import groups as find_groups
-from evenhand.words.lexicons.people import Group
+from evenhand.words.lexicons.people import Group, names_of
 from evenhand.words.names.embedding import (
     chance_of_halves,
     name_requests,
     name_vectors,
-    on_a_plane,
+    plane_table,
     predict_groups,
 )
 from evenhand.words.social_iqa import DESCRIBE, read_contexts
@@ -61,11 +59,7 @@ class NameStudy(Probe):
 
     def people(self) -> list[tuple[str, Group]]:
         """Names, each with its group."""
-        extra = (self.lexicon,) if self.lexicon else ()
-        found = find_groups(self.groups, extra=extra)
-        if len(found) < 2:
-            raise SpecError(f"groups: {self.groups!r} is one group; give two or more.")
-        return [(t, g) for g in found.values() for t in g.terms[: self.names]]
+        return names_of(self.groups, self.names, self.lexicon)
 
     def lexicons(self) -> list[str]:
         return ["sodapop_names"]
@@ -177,9 +171,7 @@ class NameStudy(Probe):
         return Placebo(what, tests, alarms)
 
     def _map(self, vectors: np.ndarray, people: list[tuple[str, Group]], seed: int) -> pa.Table:
-        base = {"name": [n for n, _ in people], "group": [g.name for _, g in people]}
-        made = on_a_plane(vectors, seed)
-        return pa.table(base if made is None else {**base, "x": made[:, 0], "y": made[:, 1]})
+        return plane_table([n for n, _ in people], [g.name for _, g in people], vectors, seed)
 
 
 def axes_of(people: list[tuple[str, Group]]) -> list[str]:

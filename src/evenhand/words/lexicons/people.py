@@ -62,6 +62,20 @@ Did you mean 'asian_female' or 'asian_male'? List them with: evenhand ls groups
     }
 
 
+def names_of(
+    names: Sequence[str], most: int | None, lexicon: str | None = None
+) -> list[tuple[str, Group]]:
+    """Terms of two groups or more, the first `most` of each, each with its group.
+
+    >>> [(term, group.name) for term, group in names_of(["asian_female", "female"], 1)]
+    [('Tenzin', 'asian_female'), ('Amanda', 'female')]
+    """
+    found = groups(names, extra=(lexicon,) if lexicon else ())
+    if len(found) < 2:
+        raise SpecError(f"groups: {tuple(names)!r} is one group; give two or more.")
+    return [(term, group) for group in found.values() for term in group.terms[:most]]
+
+
 def union(name: str, members: Iterable[Group]) -> Group:
     """Join groups into one: terms once each, in order, and the axis values all members share.
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from evenhand.errors import DataError
 from evenhand.requests import MARKS, Embed, LazyRequests, Requests, Scores
@@ -173,13 +174,17 @@ def _out_of_fold(
     return right, float(np.mean(train))
 
 
-def on_a_plane(vectors: np.ndarray, seed: int = 0) -> np.ndarray | None:
-    """Names on a plane by t-SNE (perplexity 30 at most), or None when there are too few."""
-    if len(vectors) < 8 or not np.ptp(vectors, axis=0).any():
-        return None
-    from sklearn.manifold import TSNE
+def plane_table(
+    names: Sequence[str], groups: Sequence[str], vectors: np.ndarray, seed: int = 0
+) -> pa.Table:
+    """Names with their groups; eight or more stand on a plane by t-SNE (perplexity 30 at most)."""
+    columns: dict[str, Any] = {"name": list(names), "group": list(groups)}
+    if len(vectors) >= 8 and vectors.shape[1] and np.ptp(vectors, axis=0).any():
+        from sklearn.manifold import TSNE
 
-    perplexity = min(30.0, (len(vectors) - 1) / 3)
-    with _one_thread():
-        fit = TSNE(2, init="random", perplexity=perplexity, random_state=seed)
-        return np.asarray(fit.fit_transform(vectors), np.float64)
+        perplexity = min(30.0, (len(vectors) - 1) / 3)
+        with _one_thread():
+            fit = TSNE(2, init="random", perplexity=perplexity, random_state=seed)
+            made = np.asarray(fit.fit_transform(vectors), np.float64)
+        columns |= {"x": made[:, 0], "y": made[:, 1]}
+    return pa.table(columns)
