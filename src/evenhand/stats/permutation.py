@@ -125,7 +125,8 @@ def two_sample(
     first, second = vector(x, "x"), vector(y, "y")
     reason = not_finite(first, "x") or not_finite(second, "y")
     if reason:
-        return PermutationResult(*[math.nan] * 4, "exact", 0, reason)
+        nan = math.nan
+        return PermutationResult(nan, nan, nan, nan, "exact", 0, reason)
     n_x, n_y = len(first), len(second)
     pooled = np.concatenate([first, second])
     center = float(pooled.mean())

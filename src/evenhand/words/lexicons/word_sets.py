@@ -145,8 +145,8 @@ def _word_sets(where: str, name: str, table: object, source: str) -> WordSets:
             f"{where}: test {name!r}: 'social' is {social!r}. Accepted: {', '.join(SOCIAL_SIDES)}."
         )
     texts = (*(f"{key}_label" for key in _SETS), "measures")
-    told = {key: str(table[key]) for key in texts if key in table}
-    return WordSets(name, **lists, social=social, source=source, **told)
+    told: dict[str, Any] = {key: str(table[key]) for key in texts if key in table}
+    return WordSets(name, **(told | lists), social=social, source=source)
 
 
 def _words(where: str, name: str, key: str, table: Mapping[str, Any]) -> tuple[str, ...]:
