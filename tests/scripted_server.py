@@ -12,13 +12,16 @@ import json
 import math
 import random
 import re
+import socket
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import urlsplit
+
+from evenhand.models.endpoints.journal import call_key
 
 Body = dict[str, Any]
 Lean = Callable[[str, str, list[str]], list[float]]
@@ -56,12 +59,11 @@ class ScriptedServer:
     def __init__(
         self, lean: Lean = even, *, rungs: Sequence[int] = (1, 2, 3, 4, 5),
         fault: Fault | None = None, spoil: Callable[[str, Body], Any] | None = None, key: str = "",
-        delay: float = 0.0,
+        delay: float = 0.0, remember: bool = True,
     ) -> None:  # fmt: skip
         self.lean, self.rungs, self.fault, self.spoil, self.key = lean, rungs, fault, spoil, key
-        self.delay = delay
+        self.delay, self.remember = delay, remember
         self.answered: Counter[str] = Counter()
-        self.seen: list[str] = []
         self.headers: list[str] = []
         self.number = 0
         self.fingerprint = "fp-1"
@@ -83,6 +85,7 @@ class ScriptedServer:
         with self._lock:
             self.number += 1
             number = self.number
+        if self.remember:
             self.headers.append(handler.headers.get("Authorization") or "")
         if self.key and handler.headers.get("Authorization") != f"Bearer {self.key}":
             given = (handler.headers.get("Authorization") or "").removeprefix("Bearer ")
@@ -112,9 +115,9 @@ class ScriptedServer:
             answer.setdefault("usage", {"prompt_tokens": len(raw) // 4, "completion_tokens": 1})
             if self.spoil:
                 answer = self.spoil(path, answer)
-            with self._lock:
-                self.answered[hashlib.sha256(path.encode() + raw).hexdigest()] += 1
-                self.seen.append(raw.decode())
+            if self.remember:
+                with self._lock:
+                    self.answered[hashlib.sha256(path.encode() + raw).hexdigest()] += 1
         _send(handler, status, answer)
 
     def answer(self, path: str, body: Body) -> tuple[int, Body]:
@@ -191,6 +194,7 @@ class CountingProxy:
         self.answered: Counter[str] = Counter()
         self._lock = threading.Lock()
         self._local = threading.local()
+        self._links: list[http.client.HTTPConnection] = []
         self._server = _serve(self._handle)
 
     @property
@@ -203,21 +207,44 @@ class CountingProxy:
     def __exit__(self, *_: object) -> None:
         self._server.shutdown()
         self._server.server_close()
+        for link in self._links:
+            link.close()
+
+    def counts(self, keys: Iterable[str]) -> dict[str, int]:
+        """How often each of these calls was answered so far."""
+        with self._lock:
+            return {key: self.answered[key] for key in keys}
 
     def _handle(self, handler: BaseHTTPRequestHandler, path: str, raw: bytes) -> None:
         if not hasattr(self._local, "link"):
             self._local.link = http.client.HTTPConnection(self._host)
+            self._links.append(self._local.link)
         link = self._local.link
         link.request(handler.command, path, raw or None, {"Content-Type": "application/json"})
         response = link.getresponse()
         content = response.read()
-        try:
-            _send(handler, response.status, content)
-        except OSError:
-            return  # whoever asked is gone, so it was not finished
+        if _gone(handler):
+            return  # whoever asked is not there any more, so it was not finished
+        _send(handler, response.status, content)
         if raw:
+            name = path.removeprefix("/v1") if path.startswith("/v1/") else f"/{path}"
             with self._lock:
-                self.answered[hashlib.sha256(path.encode() + raw).hexdigest()] += 1
+                self.answered[call_key(name, json.loads(raw))] += 1
+
+    @property
+    def total(self) -> int:
+        with self._lock:
+            return self.answered.total()
+
+
+def _gone(handler: BaseHTTPRequestHandler) -> bool:
+    try:
+        flags = socket.MSG_PEEK | socket.MSG_DONTWAIT
+        return handler.connection.recv(1, flags) == b""
+    except BlockingIOError:
+        return False
+    except OSError:
+        return True
 
 
 def _serve(handle: Callable[[BaseHTTPRequestHandler, str, bytes], None]) -> ThreadingHTTPServer:

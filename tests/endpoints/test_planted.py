@@ -6,12 +6,12 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from scripted_server import NAME, ScriptedServer, even
 
 import evenhand as eh
 from evenhand.audit.suites import Suite, parse_suite
 from evenhand.runs.finding import Finding
 from evenhand.words.lexicons.files import load
+from scripted_server import NAME, ScriptedServer, even
 
 FIRST = 0.7
 """How often the first name is taken when nothing else matters."""

@@ -47,6 +47,9 @@ class Journal:
     def __contains__(self, key: str) -> bool:
         return key in self._known
 
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._known)
+
     def __getitem__(self, key: str) -> Any:
         return self._known[key][0]
 
