@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import difflib
 import importlib
+import re
 from collections.abc import Iterable
 from types import ModuleType
 
@@ -61,6 +62,25 @@ def unknown(kind: str, name: str, known: Iterable[str], *, where: str = "", hint
     if hint:
         message += f" {hint}"
     return message
+
+
+def name_problem(name: object) -> str:
+    """Why something cannot name a file of a run; empty when it can.
+
+    >>> name_problem("gender-2"), name_problem("../x")
+    ('', 'letters, digits, "_", "-" and "." (not first) are accepted')
+    """
+    good = isinstance(name, str) and re.fullmatch(r"\w[\w.-]{0,99}", name)
+    return "" if good else 'letters, digits, "_", "-" and "." (not first) are accepted'
+
+
+def bare(text: str) -> str:
+    """Text in which no address has a user name or password.
+
+    >>> bare("Looking in https://me:hidden@host/simple")
+    'Looking in https://host/simple'
+    """
+    return re.sub(r"(?<=://)[^\s/?#]*@", "", text)
 
 
 def need(module: str, *, extra: str, what: str) -> ModuleType:

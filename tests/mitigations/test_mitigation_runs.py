@@ -15,7 +15,7 @@ from evenhand.errors import ModelError, RunError
 from evenhand.models.loading.resolver import resolve
 from evenhand.report.build import render
 from evenhand.runs.kinds import kind_of
-from evenhand.runs.record import Run
+from evenhand.runs.record import Run, RunWriter
 from in_process import evenhand
 
 TEXTS = [f"The old man said on day {i} that he was very tired of it all." for i in range(30)]
@@ -90,7 +90,7 @@ def test_the_report_names_the_setting_and_a_finished_one_is_resumed_as_it_is(mad
 
 def test_a_killed_judgement_says_to_give_the_command_again(made: Any, tmp_path: Path) -> None:
     facts = json.loads((made[0] / "run" / "run.json").read_text())
-    (tmp_path / "run.json").write_text(json.dumps({**facts, "status": "running"}))
+    RunWriter(tmp_path).facts({**facts, "status": "running"})
     with pytest.raises(RunError, match=r"'running' and cannot be resumed.*evenhand mitigate"):
         kind_of(facts).resume(tmp_path)
 

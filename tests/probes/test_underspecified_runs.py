@@ -18,7 +18,7 @@ from evenhand.errors import DataError, RunError
 from evenhand.models.adapters.scripted import ScriptedModel
 from evenhand.probes.underspecified.compare import preferences
 from evenhand.report.comparison_page import comparison_page
-from evenhand.runs.record import Run
+from evenhand.runs.record import Run, RunWriter
 from told import told
 
 WOMEN = ("Mary", "Patricia", "Linda", "Barbara", "Elizabeth", "Jennifer")
@@ -126,7 +126,7 @@ def test_a_sample_fitted_to_a_budget_is_named_when_runs_cannot_be_compared(
     copy = shutil.copytree(runs[0].folder, tmp_path / "x")
     facts = json.loads((copy / "run.json").read_text())
     facts["work"]["suite"]["probe"][1]["pairs"] = 9
-    (copy / "run.json").write_text(json.dumps(facts))
+    RunWriter(copy).facts(facts)
     with pytest.raises(RunError, match=r"\(religion: pairs is 12 and 9\).*without --budget"):
         side_by_side([runs[0], Run.open(copy)])
 

@@ -17,7 +17,7 @@ from evenhand.errors import EvenhandError, RunError, SpecError
 from evenhand.models.adapters.scripted import ScriptedModel
 from evenhand.runner.cluster import RayExecutor
 from evenhand.runner.store import ShardStore
-from evenhand.runs.record import Run
+from evenhand.runs.record import Run, RunWriter
 from evenhand.runs.room import claimed
 from in_process import evenhand
 
@@ -98,7 +98,7 @@ def test_a_failed_run_with_scores_in_its_store_is_kept(tmp_path: Path, store: st
     folder = tmp_path / "r"
     run(folder, store)
     facts = json.loads((folder / "run.json").read_text())
-    (folder / "run.json").write_text(json.dumps({**facts, "status": "failed"}))
+    RunWriter(folder).facts({**facts, "status": "failed"})
     with pytest.raises(RunError, match="holds a run that keeps its scores at"):
         run(folder)
 

@@ -104,17 +104,17 @@ def gate(
         found = {f.id: f for f in opened.findings}
         return _worst([_limited(found, limit, undecided) for limit in limits])
     checks = tuple(_check(f) for f in counted(opened.findings))
-    if not checks:
-        return Gate("undefined", ())
     failed = sum(c.outcome == "failed" for c in checks)
-    return Gate("failed" if failed > allow else "passed", checks)
+    tested = any(c.outcome != "undefined" for c in checks)
+    return Gate("failed" if failed > allow else "passed" if tested else "undefined", checks)
 
 
 def _check(finding: Finding) -> Check:
     """A finding under the default policy."""
-    far = _distances(finding)[1]
-    beyond = math.isnan(finding.margin) or far > finding.margin
-    return _made(finding, "failed" if finding.detected and beyond else "passed", finding.margin)
+    within = _distances(finding)[1] <= finding.margin  # False where either is undefined
+    if finding.detected and not within:
+        return _made(finding, "failed", finding.margin)
+    return _made(finding, "passed" if math.isfinite(finding.value) else "undefined", finding.margin)
 
 
 def _limited(found: dict[str, Finding], limit: str, undecided: str | None) -> Check:
@@ -123,14 +123,16 @@ def _limited(found: dict[str, Finding], limit: str, undecided: str | None) -> Ch
     try:
         most = float(text)
     except ValueError:
-        raise SpecError(f"--limit {limit!r}: expected ID=VALUE with a number.") from None
+        most = NAN
+    if not most >= 0:
+        raise SpecError(f"--limit {limit!r}: expected ID=VALUE with a number of 0 or more.")
     if place not in found:
         hint = "List them with: evenhand show RUN --json -"
         raise SpecError(unknown("finding", place, found, where="--limit", hint=hint))
     finding = found[place]
     near, far = _distances(finding)
     outcome: Outcome = "passed" if far <= most else "failed"
-    if math.isnan(finding.value):
+    if not math.isfinite(finding.value):
         outcome = "undefined"
     elif near <= most < far and undecided != "fail":
         outcome = "passed" if undecided == "pass" else "undecided"

@@ -31,6 +31,7 @@ class AuditKind(RunKind):
     """A suite of probes on a model."""
 
     name = AUDIT
+    resumes = True
 
     def story(self, run: Run, limit: int = 10) -> Story:
         from evenhand.audit.story import tell

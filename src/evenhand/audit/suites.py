@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from evenhand import plugins
-from evenhand.errors import EvenhandError, SpecError, unknown
+from evenhand.errors import EvenhandError, SpecError, name_problem, unknown
 from evenhand.opening import read_toml
 from evenhand.probes.base import FDR, Probe
 from evenhand.probes.registry import make_probe
@@ -120,15 +120,27 @@ def parse_suite(data: Mapping[str, Any], where: str, name: str) -> Suite:
             raise SpecError(f"{place}: has no name. List probes with: evenhand ls probes")
         settings = {k: v for k, v in row.items() if k not in ENTRY_KEYS}
         probe = make_probe(row["name"], settings, place)
-        label = _free_label(row.get("label") or probe.name, entries)
+        wanted = row.get("label") or probe.name
+        if name_problem(wanted):
+            raise SpecError(f"{place}: label {wanted!r}: {name_problem(wanted)}.")
+        label = _free_label(wanted, entries)
         entries.append(Entry(label, probe, row.get("model"), row.get("as")))
     return Suite(
         data.get("name", name),
         data.get("title", ""),
         tuple(entries),
-        float(data.get("false_discovery_rate", FDR)),
+        _rate(data.get("false_discovery_rate", FDR), where),
         tuple(map(str, data.get("kinds", ()))),
     )
+
+
+def _rate(given: Any, where: str) -> float:
+    if isinstance(given, bool) or not isinstance(given, (int, float)) or not 0 < given < 1:
+        raise SpecError(
+            f"{where}: false_discovery_rate {given!r}: expected a number between 0 and 1, such as "
+            f"{FDR}."
+        )
+    return float(given)
 
 
 def _free_label(wanted: str, entries: list[Entry]) -> str:

@@ -24,7 +24,7 @@ from evenhand.cli import (
 )
 from evenhand.cli.from_settings import lazy_group
 from evenhand.cli.results import task
-from evenhand.errors import EvenhandError
+from evenhand.errors import EvenhandError, bare
 
 LAZY = {
     "mitigate": "Fit a mitigation, judge it on the same items before and after, save it.",
@@ -105,7 +105,7 @@ def main() -> None:
     except EvenhandError as error:
         from evenhand.cli.output import clean
 
-        sys.stderr.write(f"evenhand: {clean(error)}\n")
+        sys.stderr.write(f"evenhand: {bare(clean(error))}\n")
         sys.exit(2)
     except MemoryError as error:
         sys.stderr.write(

@@ -10,6 +10,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import re
 from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
@@ -55,27 +56,39 @@ def render(run: Run) -> str:
     kind = kind_of(facts)
     command, suite = kind.command(facts)
     page = environment().get_template("report.html.jinja")
-    return page.render(
-        story=kind.story(run),
-        card=partial(kind.card, facts),
-        run=run,
-        facts=facts,
-        sections=[s for s in sections if s.tests or s.whole or s.drawn],
-        loop_ids=lambda d: places.get(id(d), ""),
-        data=as_json(
-            {
-                "charts": [c.spec for c in charts],
-                "themes": {m: theme.config(m) for m in theme.COLOURS},
-            }
-        ),
-        scripts=[Markup(s) for s in scripts],
-        policy=policy(scripts),
-        style=Markup(script("report.css")),
-        lexicons=sources.lexicons(facts),
-        command=command,
-        suite=suite,
-        settings=json.dumps(facts["work"], indent=1, ensure_ascii=False),
+    return homeless(
+        page.render(
+            story=kind.story(run),
+            card=partial(kind.card, facts),
+            run=run,
+            facts=facts,
+            sections=[s for s in sections if s.tests or s.whole or s.drawn],
+            loop_ids=lambda d: places.get(id(d), ""),
+            data=as_json(
+                {
+                    "charts": [c.spec for c in charts],
+                    "themes": {m: theme.config(m) for m in theme.COLOURS},
+                }
+            ),
+            scripts=[Markup(s) for s in scripts],
+            policy=policy(scripts),
+            style=Markup(script("report.css")),
+            lexicons=sources.lexicons(facts),
+            command=command,
+            suite=suite,
+            settings=json.dumps(facts["work"], indent=1, ensure_ascii=False),
+        )
     )
+
+
+def homeless(page: str) -> str:
+    """A page for others to see, in which no path tells whose machine it was made on.
+
+    >>> homeless("evenhand audit /home/ann/models/m")
+    'evenhand audit ~/models/m'
+    """
+    own = re.escape(str(Path.home()))
+    return re.sub(rf"(?<![\w.])(?:/home/[\w.-]+|/Users/[\w.-]+|/root|{own})(?=/[\w.])", "~", page)
 
 
 def _section(run: Run, label: str, entry: dict[str, Any]) -> Section:

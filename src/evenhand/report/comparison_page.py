@@ -7,7 +7,7 @@ from markupsafe import Markup
 from evenhand.charts import theme
 from evenhand.charts.base import Chart, Listing
 from evenhand.report import comparison_changes
-from evenhand.report.build import as_json, environment, policy, script, vendored
+from evenhand.report.build import as_json, environment, homeless, policy, script, vendored
 from evenhand.runs.compared import Comparison
 
 
@@ -27,10 +27,10 @@ def comparison_page(compared: Comparison) -> str:
         "charts": [c.spec for c in charts],
         "themes": {m: theme.config(m) for m in theme.COLOURS},
     }
-    return environment().get_template("comparison.html.jinja").render(
+    return homeless(environment().get_template("comparison.html.jinja").render(
         title=" · ".join(compared.names), sections=sections,
         answers=comparison_changes.answers(compared),
         places=lambda d: places.get(id(d), ""), data=as_json(data),
         scripts=[Markup(s) for s in scripts], policy=policy(scripts),
         style=Markup(script("report.css")),
-    )  # fmt: skip
+    ))  # fmt: skip

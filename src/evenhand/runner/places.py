@@ -7,7 +7,7 @@ from pathlib import Path
 
 from evenhand.errors import SpecError
 from evenhand.runner.files import Files, LocalFiles
-from evenhand.runner.remote import RemoteFiles
+from evenhand.runner.remote import RemoteFiles, without_login
 
 URL = re.compile(r"(?:[\w.+-]+::)*[\w.+-]+://(?=[^/]|/[^/])")
 SCHEME = re.compile(r"[A-Za-z][\w.+-]+:/")
@@ -50,7 +50,7 @@ def settled(store: str) -> str:
     if store.startswith(LOCAL):
         return f"file://{Path(store.split('://', 1)[1]).absolute()}"
     if URL.match(store):
-        return store.rstrip("/")
+        return without_login(store.rstrip("/"))
     if not store or SCHEME.match(store):
         raise SpecError(
             f"--store {store!r}: names no place. Accepted: a folder, s3://bucket/prefix, or "

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from evenhand.errors import EvenhandError, MissingExtra, RunError, SpecError, need
+from evenhand.errors import EvenhandError, MissingExtra, RunError, SpecError, bare, need
 from evenhand.runner.files import is_shard
 
 DRIVERS = {
@@ -23,6 +23,27 @@ DRIVERS = {
 MAKE = {"s3": "aws s3 mb s3://{}", "gs": "gcloud storage buckets create gs://{}"}
 
 
+_LOGINS: dict[str, str] = {}
+
+
+def without_login(url: str) -> str:
+    """The URL as it may be written down; its user name and password stay in this process.
+
+    >>> without_login("sftp://me:hidden@host/scores")
+    'sftp://host/scores'
+    """
+    shown = bare(url)
+    if shown != url:
+        _LOGINS["/".join(shown.split("/")[:3])] = "/".join(url.split("/")[:3])
+    return shown
+
+
+def with_login(url: str) -> str:
+    """The URL as it was given, where it had a user name and password."""
+    host = "/".join(url.split("/")[:3])
+    return _LOGINS.get(host, host) + url[len(host) :]
+
+
 class RemoteFiles:
     """Objects below a URL: s3://bucket/prefix, gs://..., memory://..., whatever fsspec knows."""
 
@@ -31,7 +52,7 @@ class RemoteFiles:
         self.folder: Path | str = url
         self.place = url
         with answering(url):
-            self._fs, self._root = fsspec.core.url_to_fs(url)
+            self._fs, self._root = fsspec.core.url_to_fs(with_login(url))
             # Paths of file systems begin with a slash, those of object stores with a bucket.
             self._bucket = "" if self._root.startswith("/") else self._root.split("/")[0]
             if not self._bucket:
@@ -119,5 +140,5 @@ def answering(url: str) -> Iterator[None]:
 
 def _line(error: Exception) -> str:
     """What the library said, as one line of bearable length."""
-    text = " ".join(str(error).split()).rstrip(".")
+    text = bare(" ".join(str(error).split()).rstrip("."))
     return text if len(text) <= 300 else f"{text[:300]}..."

@@ -7,16 +7,20 @@ files are named by what was asked of whom.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import shlex
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from evenhand.errors import RunError
+from evenhand.errors import RunError, name_problem
 
 FORMAT = 1
 NAME = "run.json"
+SEAL = "sha256"
+FILES = "files"
+"""Key of the SHA-256 of every other file whose contents are shown, by its path in the folder."""
 NUMBER = (int, float)
 REQUIRED: Mapping[str, Any] = {
     "status": str, "attempts": int, "models": dict, "probes": dict, "work": dict,
@@ -24,7 +28,7 @@ REQUIRED: Mapping[str, Any] = {
 }  # fmt: skip
 OPTIONAL: Mapping[str, Any] = {
     "format": int, "started": str, "environment": dict, "timings": dict, "shards": dict,
-    "scores": str, "work.store": str, "work.suite.probe": list,
+    "scores": str, FILES: dict, "work.store": str, "work.suite.probe": list,
     "work.suite.false_discovery_rate": NUMBER,
 }  # fmt: skip
 WORDS = {str: "text", int: "a number", NUMBER: "a number", dict: "an object", list: "a list"}
@@ -56,7 +60,14 @@ def read_facts(folder: Path) -> dict[str, Any]:
         )
     for wrong in problems(found):
         raise damaged(path, wrong)
+    if found.pop(SEAL, None) not in (None, sealed(found)):
+        raise damaged(path, "it is not what was written")
     return found
+
+
+def sealed(facts: Mapping[str, Any]) -> str:
+    """SHA-256 of what run.json holds, whatever the order of its keys."""
+    return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
 
 
 def problems(facts: Mapping[str, Any]) -> Iterator[str]:
@@ -73,6 +84,8 @@ def problems(facts: Mapping[str, Any]) -> Iterator[str]:
         yield from _problem({"models": model}, "models", dict, required=True)
         yield from _problem(model, "fingerprint", str, required=False, within=f"models.{name}.")
     for label, entry in facts["probes"].items():
+        if name_problem(label):
+            yield f"'probes' has the key {label!r}: {name_problem(label)}"
         yield from _problem({"probes": entry}, "probes", dict, required=True)
         within = f"probes.{label}."
         yield from _problem(entry, "probe", str, required=True, within=within)

@@ -12,6 +12,13 @@ import pyarrow as pa
 from evenhand.strict import plain
 
 NAN = float("nan")
+FORMAT = 1
+KINDS: Mapping[str, tuple[type, ...]] = {
+    "str": (str,), "float": (int, float), "int": (int,), "bool": (bool,),
+    "bool | None": (bool, type(None)), "Mapping[str, Any]": (dict,), "tuple[str, ...]": (list,),
+    "tuple[Mapping[str, Any], ...]": (list,),
+}  # fmt: skip
+"""What JSON holds for each kind of field."""
 
 
 @dataclass(frozen=True)
@@ -100,6 +107,10 @@ class Finding:
         for name, spec in known.items():
             if spec.type == "float" and values.get(name, 0.0) is None:
                 values[name] = NAN
+            if name in values and not isinstance(values[name], accepted := KINDS[str(spec.type)]):
+                raise TypeError(f"{name!r} of a finding is {values[name]!r:.60}")
+            if isinstance(values.get(name), bool) and bool not in accepted:
+                raise TypeError(f"{name!r} of a finding is {values[name]!r}")
         for name in ("groups", "examples", "generalises_over"):
             values[name] = tuple(values.get(name) or ())
         return cls(**values)
@@ -108,12 +119,16 @@ class Finding:
 def to_json(findings: Iterable[Finding]) -> bytes:
     """Bytes that depend on the findings alone: no times, no paths."""
     rows = [f.as_dict() for f in findings]
-    text = json.dumps({"format": 1, "findings": rows}, indent=1, ensure_ascii=False)
+    text = json.dumps({"format": FORMAT, "findings": rows}, indent=1, ensure_ascii=False)
     return (text + "\n").encode("utf-8", "backslashreplace")
 
 
 def from_json(raw: bytes) -> list[Finding]:
-    return [Finding.from_dict(row) for row in json.loads(raw)["findings"]]
+    """Read back what `to_json` wrote, of this format and of the right kinds only."""
+    held = json.loads(raw)
+    if held["format"] != FORMAT:
+        raise ValueError(f"format {held['format']!r:.20}, this version reads {FORMAT}")
+    return [Finding.from_dict(row) for row in held["findings"]]
 
 
 def to_table(findings: Sequence[Finding]) -> pa.Table:

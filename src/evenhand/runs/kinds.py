@@ -30,6 +30,8 @@ class RunKind:
     """What a kind of run knows about its folders. The defaults fit a run without probes."""
 
     name: str = AUDIT
+    resumes: bool = False
+    """Whether `resume` writes a finished run again from what it kept."""
 
     def recognises(self, facts: Mapping[str, Any]) -> bool:
         """Whether a folder of an older version, which does not say it, is of this kind."""

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import hashlib
 import io
 import json
 import platform
@@ -22,7 +23,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -30,10 +31,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from evenhand import __version__
-from evenhand.errors import RunError
+from evenhand.errors import RunError, name_problem
 from evenhand.runner.files import disk_errors, replace, replacing
 from evenhand.runner.store import write_batches
-from evenhand.runs.facts import FORMAT, NAME, read_facts
+from evenhand.runs.facts import FILES, FORMAT, NAME, SEAL, read_facts, sealed
 from evenhand.runs.finding import Finding, from_json, to_json, to_table
 from evenhand.runs.kinds import kind_of
 from evenhand.strict import plain
@@ -93,8 +94,8 @@ class Run:
                 f"it with: evenhand resume {shlex.quote(str(self.folder))}"
             )
         try:
-            found = from_json(path.read_bytes())
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            found = from_json(self.checked(path).read_bytes())
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise self._spoiled(path, error) from error
         facts = self.facts
         return found if "kind" in facts else kind_of(facts).mark(facts, found)
@@ -116,22 +117,35 @@ class Run:
     def tables(self, probe: str) -> dict[str, Path]:
         """Parquet files of one probe by table name (`items` among them)."""
         folder = self.folder / "probes" / probe
-        return {p.stem: p for p in sorted(folder.glob("*.parquet"))}
+        if name_problem(probe) or folder.is_symlink():
+            return {}
+        return {p.stem: self.checked(p) for p in sorted(folder.glob("*.parquet"))}
 
     def table(self, probe: str, name: str) -> pa.Table:
         path = self.folder / "probes" / probe / f"{name}.parquet"
-        if not path.is_file():
+        if name_problem(probe) or name_problem(name) or not path.is_file():
             raise RunError(f"{self.folder}: probe {probe!r} has no table {name!r}.")
         try:
-            return pq.read_table(path)
+            return pq.read_table(self.checked(path))
         except pa.ArrowException as error:
             raise self._spoiled(path, error) from error
 
+    def checked(self, path: Path) -> Path:
+        """A file of the folder, refused when it is not what the finished run wrote."""
+        known = self.facts.get(FILES)
+        name = path.relative_to(self.folder).as_posix()
+        if known is not None and known.get(name) != digest(path, path.stat().st_mtime_ns):
+            raise self._spoiled(path, ValueError("it is not what the run wrote"))
+        return path
+
     def _spoiled(self, path: Path, error: Exception) -> RunError:
         why = (str(error).splitlines() or [type(error).__name__])[0].rstrip(".")
+        again = f"evenhand resume {shlex.quote(str(self.folder))}"
+        with contextlib.suppress(Exception):  # damage elsewhere has its own message
+            facts = self.facts
+            again = again if kind_of(facts).resumes else kind_of(facts).command(facts)[0]
         return RunError(
-            f"{path} is damaged ({why}). The scores are kept; write it again with: evenhand "
-            f"resume {shlex.quote(str(self.folder))}"
+            f"{path} is damaged ({why}). What was scored is kept; write it again with: {again}"
         )
 
 
@@ -173,12 +187,24 @@ class RunWriter:
         facts["timings"]["total_s"] = round(spent, 2)
 
     def facts(self, values: Mapping[str, Any]) -> None:
-        """Write run.json, format version first."""
-        body = {"format": FORMAT, **{k: v for k, v in values.items() if k != "format"}}
-        text = json.dumps(plain(body), indent=1, ensure_ascii=False)
+        """Write run.json, format version first; of a finished run with hashes of its files."""
+        own = ("format", FILES, SEAL)
+        body = {"format": FORMAT, **{k: v for k, v in values.items() if k not in own}}
+        if body["status"] == "finished":
+            body[FILES] = {
+                path.relative_to(self.folder).as_posix(): digest(path, path.stat().st_mtime_ns)
+                for path in sorted(self.folder.glob("findings.*"))
+                + sorted(self.folder.glob("probes/*/*.parquet"))
+            }
+        body = plain(body)
+        body[SEAL] = sealed(body)
+        text = json.dumps(body, indent=1, ensure_ascii=False)
         replace(self.folder / NAME, (text + "\n").encode())
 
     def table(self, probe: str, name: str, table: pa.Table | pa.RecordBatchReader) -> None:
+        for part in (probe, name):
+            if name_problem(part):
+                raise RunError(f"{part!r} names no table of a run: {name_problem(part)}.")
         folder = self.folder / "probes" / probe
         with disk_errors(folder):
             folder.mkdir(parents=True, exist_ok=True)
@@ -198,6 +224,13 @@ class RunWriter:
 
     def page(self, html: str) -> None:
         replace(self.folder / "report.html", html.encode("utf-8", "backslashreplace"))
+
+
+@lru_cache(1024)
+def digest(path: Path, changed: int) -> str:
+    """SHA-256 of a file that last changed at this time."""
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def environment() -> dict[str, str]:

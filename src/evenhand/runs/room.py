@@ -8,6 +8,7 @@ places named.
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import time
 from collections.abc import Mapping
@@ -30,8 +31,8 @@ OURS = SCORES | {"calls", "probes", "exports", "findings.json", "findings.parque
 def default_folder(model: str, suite: str) -> Path:
     """runs/<time>-<model>-<suite>"""
     stamp = time.strftime("%Y%m%d-%H%M%S")
-    name = model.rstrip("/").split("/")[-1].replace(" ", "-")
-    return Path("runs") / f"{stamp}-{name}-{suite}"
+    names = (re.sub(r"[^\w.-]+", "-", n.rstrip("/").split("/")[-1]) for n in (model, suite))
+    return Path("runs") / "-".join((stamp, *names))
 
 
 def claimed(folder: Path) -> Path:

@@ -32,6 +32,7 @@ class StudyKind(RunKind):
     """Embeddings, metrics and tasks, correlated. Its findings are relations: none counts."""
 
     name = "study"
+    resumes = True
 
     def recognises(self, facts: Mapping[str, Any]) -> bool:
         return bool(facts["work"].get("kind") == self.name)

