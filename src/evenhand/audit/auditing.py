@@ -13,7 +13,7 @@ from evenhand.audit.marking import marked
 from evenhand.audit.suites import Entry, Suite, parse_suite
 from evenhand.audit.verdicts import PlaceboRate, decided, placebo_rate
 from evenhand.errors import RunError, SpecError
-from evenhand.models.endpoints.address import is_address, safe
+from evenhand.models.endpoints.address import Address, is_address, safe
 from evenhand.models.loading.resolver import DEFAULT_MODEL, resolve
 from evenhand.models.protocol import LoadOptions, Model, with_options
 from evenhand.runner.ask import Ask
@@ -139,7 +139,7 @@ class Audit:
             "attempts": 1, "started": now(), "environment": environment(), "timings": {},
             **({"scores": place_of(self.store, self.folder)} if self.store else {}),
             **({"object": True} if self._object else {}),
-            **({"limits": self.options.limits()} if self.options.limits() else {}),
+            **({"call_limits": self.options.limits()} if self.options.limits() else {}),
         }  # fmt: skip
 
     def _again(self, facts: dict[str, Any]) -> dict[str, Any]:
@@ -206,6 +206,8 @@ class Audit:
                 "summary": dict(measured.summary),
                 **({"limits": list(limits)} if (limits := self._limits(entry)) else {}),
             }
+            if "usage" in facts["models"][entry.model or self.model]:
+                self._model_of(entry, facts)  # with what its calls have used by now
             spent = facts["timings"].get(entry.label, 0.0) + time.monotonic() - begun
             facts["timings"][entry.label] = round(spent, 2)
             writer.facts(facts)
@@ -355,7 +357,15 @@ def plan_audit(
     chosen = choose_suite(model, suite, options.get("kind"))
     name = model if isinstance(model, str) else model.name
     loaded = {} if isinstance(model, str) else {name: model}
-    folder = Path(out) if out else default_folder(name, chosen.name)
+    called = name
+    if is_address(name):
+        called = Address.of(name, options["options"].model, options["options"].base_url).called
+        if options.get("executor") is not None:
+            raise SpecError(
+                f"{name!r}: calls to an address are made from this process. Leave --executor and "
+                f"--devices out; say how many calls at once with: --concurrency N"
+            )
+    folder = Path(out) if out else default_folder(called, chosen.name)
     return Audit(chosen, name, folder, named=bool(out), loaded=loaded, store=place, **options)
 
 
@@ -377,7 +387,7 @@ def resume(
         dtype=work.get("dtype"),
         device="cpu" if places == {"cpu"} else None,
         compile=bool(work.get("compile")),
-        **{**work.get("options", {}), **run.facts.get("limits", {}), **how},
+        **{**work.get("options", {}), **run.facts.get("call_limits", {}), **how},
     )
     return audit(
         work["model"], suite, out=folder, seed=int(work["seed"]), kind=work.get("as"),

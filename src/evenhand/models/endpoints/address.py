@@ -86,6 +86,11 @@ class Address:
             base = urlunsplit(parts._replace(path="/v1"))
         return cls(base, model)
 
+    @property
+    def called(self) -> str:
+        """A name for folders: the model's, or the server's where that is not given."""
+        return self.model or urlsplit(self.base).netloc.replace(":", "-")
+
     def url(self, path: str) -> str:
         """Where a path is asked; one that starts with "//" stands beside /v1, not below it.
 

@@ -41,6 +41,7 @@ DRAIN_S = 10.0
 """When a run is stopped, calls that were sent are waited for so long: they are paid."""
 TRIES = 40
 UNREADABLE_TRIES = 4
+FAILED = "failed"
 IDENTITY = ("system_fingerprint", "model")
 
 
@@ -355,12 +356,16 @@ class _Link:
 
 class Calls:
     """The calls of one shard: what its journal holds is not asked again, and equal calls that are
-    under way at the same time are one."""
+    under way at the same time are one. With `failures` the journal holds refusals too, for a
+    server that is looked at once."""
 
-    def __init__(self, client: Client, journal: Journal, turn: int = 0) -> None:
+    def __init__(
+        self, client: Client, journal: Journal, turn: int = 0, *, failures: bool = False
+    ) -> None:
         self.client = client
         self.journal = journal
         self._turn = turn  # the same call on purpose once more
+        self._failures = failures
         self._under_way: dict[str, asyncio.Task[Any]] = {}
 
     async def __call__(
@@ -373,7 +378,7 @@ class Calls:
         """
         key = call_key(path, [body, self._turn] if self._turn else body)
         if key in self.journal:
-            return self.journal[key]  # type: ignore[no-any-return]
+            return self._known(key)  # type: ignore[no-any-return]
         task = self._under_way.get(key)
         if task is None:
             task = self.client.track(self._asked(key, path, body, read, tokens_out))
@@ -381,11 +386,23 @@ class Calls:
             task.add_done_callback(lambda _: self._under_way.pop(key, None))
         return await asyncio.shield(task)
 
+    def _known(self, key: str) -> Any:
+        value = self.journal[key]
+        if isinstance(value, dict) and FAILED in value:
+            raise Refused(*value[FAILED])
+        return value
+
     async def _asked(
         self, key: str, path: str, body: Any, read: Callable[[Any], T], tokens_out: int
     ) -> T:
-        answer, used = await self.client.post(path, body, tokens_out=tokens_out)
-        value = self._read(path, answer, read)
+        used = Usage()
+        try:
+            answer, used = await self.client.post(path, body, tokens_out=tokens_out)
+            value = self._read(path, answer, read)
+        except Refused as error:
+            if self._failures and error.status not in (401, 403):
+                self.journal.add(key, {FAILED: [str(error), error.status]}, used)
+            raise
         self.journal.add(key, value, used)
         return value
 
@@ -396,7 +413,7 @@ class Calls:
             why = str(error)
         except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
             why = f"the answer lacks {error}" if isinstance(error, KeyError) else str(error)
-        raise ModelError(
+        raise Refused(
             f"{self.client.address.url(path)}: {why} (answer: {_start(json.dumps(answer))!r}). "
             f"Nothing is guessed. See what the server can do with: evenhand check "
             f"{self.client.address.base}   and choose another way with: --rung N"

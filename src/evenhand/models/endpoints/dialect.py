@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import string
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 LLAMA_CPP = "llama.cpp"
 VLLM = "vllm"
-OPENS = "Write a short text."
-"""What the user asks before a text that the model has begun."""
 CONTINUE = "Continue this text. Reply with the continuation only.\n\n{text}"
 PLAIN_SAMPLING: dict[str, Any] = {"top_k": 0, "min_p": 0.0}
 """Some servers cut unlikely tokens off unless they are told not to; OpenAI refuses these fields."""
@@ -62,19 +59,6 @@ class Dialect:
         if self.server == VLLM:
             return {"continue_final_message": True, "add_generation_prompt": False}
         return {} if self.server == LLAMA_CPP else None
-
-
-def lettered(prompt: str, options: Sequence[str]) -> str:
-    """A question with its options under letters.
-
-    >>> print(lettered("Who?", ["Ann", "Bo"]))
-    Who?
-    A. Ann
-    B. Bo
-    Answer with the letter only.
-    """
-    lines = [f"{letter}. {option}" for letter, option in zip(string.ascii_uppercase, options)]
-    return "\n".join([prompt, *lines, "Answer with the letter only."])
 
 
 def with_options(prompt: str, options: Sequence[str]) -> str:

@@ -126,7 +126,7 @@ async def look(
     Raises:
         ModelError: no rung is sound, or not the one asked for; or nobody is there.
     """
-    call = Calls(client, journal)
+    call = Calls(client, journal, failures=True)
     name, listed = await _model(client)
     server = {"llamacpp": dialects.LLAMA_CPP, "vllm": dialects.VLLM}.get(
         str(listed.get("owned_by")), ""
@@ -270,7 +270,9 @@ async def _looked(call: Calls, rung: Rung) -> Standing:
 
     async def ask(k: int, turn: int = 0) -> Choice:
         prompt, options, _ = KNOWN[k]
-        return await rung.choose(Calls(call.client, call.journal, turn), prompt, options, how)
+        return await rung.choose(
+            Calls(call.client, call.journal, turn, failures=True), prompt, options, how
+        )
 
     first = await ask(0)
     again = await ask(0, 1)
@@ -308,7 +310,9 @@ async def _sampled(call: Calls, rung: Rung, plain: Standing) -> Standing:
 
     async def ask(k: int, turn: int = 0) -> Choice:
         prompt, options, _ = KNOWN[k]
-        return await rung.choose(Calls(call.client, call.journal, turn), prompt, options, how)
+        return await rung.choose(
+            Calls(call.client, call.journal, turn, failures=True), prompt, options, how
+        )
 
     *rows, again = await together([*(ask(k) for k in range(len(KNOWN))), ask(0, 1)])
     return replace(

@@ -17,6 +17,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from evenhand.models.chat import OPENS
 from evenhand.models.endpoints import dialect as dialects
 from evenhand.models.endpoints.address import Address
 from evenhand.models.endpoints.client import Calls, Client
@@ -167,11 +168,11 @@ class EndpointModel(Model):
             "tokens": how.max_new_tokens, "temperature": how.temperature, "top_p": how.top_p,
             "seed": sample_seed(how.seed, draw),
         }  # fmt: skip
-        if getattr(how, "turn", "opening") == "question":
+        if how.turn == "question":
             return spoken.ask(prompt, **more)
         if spoken.begins is None:
             return spoken.ask(dialects.CONTINUE.format(text=prompt), **more)
-        return spoken.ask(dialects.OPENS, opening=prompt, **more, **spoken.begins)
+        return spoken.ask(OPENS, opening=prompt, **more, **spoken.begins)
 
     # Finished calls.
 

@@ -14,8 +14,8 @@ import string
 from collections.abc import Sequence
 from typing import Any
 
+from evenhand.models.adapters.causal_choose import lettered
 from evenhand.models.endpoints.client import Calls, Unreadable
-from evenhand.models.endpoints.dialect import lettered
 from evenhand.models.endpoints.rungs.base import Choice, Load, Rung, checked
 from evenhand.requests import Choose
 
@@ -31,7 +31,7 @@ class TopLogprobs(Rung):
     number, name = 2, "top log-probabilities"
 
     def body(self, prompt: str, options: Sequence[str]) -> dict[str, Any]:
-        asked = lettered(prompt, options)
+        asked = prompt + lettered(options)
         return self.dialect.ask(asked, tokens=1, logprobs=True, top_logprobs=self.dialect.top)
 
     async def choose(self, call: Calls, prompt: str, options: Sequence[str], how: Choose) -> Choice:
