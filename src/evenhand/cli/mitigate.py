@@ -80,6 +80,6 @@ def mitigate(
             model, settings, out, export=export, options=LoadOptions(dtype=dtype, device=device),
             note=lambda text: screen.print(f"  {text}", markup=False), progress=progress,
         )  # fmt: skip
-    if not output.write_json(done.as_dict(), json):
+    if not output.write_json(done.told, json):
         output.print_run(done.run)
         output.console().print(f"Use it:    evenhand audit {out}", markup=False)

@@ -2,8 +2,8 @@
 
 Both models were asked the same items, none of which the mitigation was fitted or chosen on. Where
 the probe's estimates are linear in its items, the change is estimated on the difference of the
-items, pair by pair (`Probe.estimates`); elsewhere from the two findings as if they were
-independent, which can only be too careful. One error rate holds over all tests (`stats.selection`).
+items, pair by pair (`Probe.estimates`); elsewhere from the two findings, with the largest error
+that their difference can have. One error rate holds over all tests (`stats.selection`).
 """
 
 from __future__ import annotations
@@ -20,9 +20,10 @@ import pyarrow.compute as pc
 from evenhand.audit.comparison.items import matched, own_findings, sampled, shared_labels
 from evenhand.audit.verdicts import BELIEVED
 from evenhand.errors import RunError
-from evenhand.mitigations.standing import BROKEN, UNCLEAR, Standing, standing
+from evenhand.mitigations.standing import BROKEN, PAIRED, UNCLEAR, Standing, standing
 from evenhand.probes.base import Probe
 from evenhand.probes.registry import make_probe
+from evenhand.probes.shared.estimates import claim
 from evenhand.runs.finding import Finding
 from evenhand.runs.record import Run
 from evenhand.runs.story import rate_of
@@ -46,7 +47,7 @@ class Followed:
         place, probe, about: which finding, of which part of the suite, about what.
         before, after, change: estimates on the same items.
         q: of the change, over all tests.
-        was, still: whether the difference is detected before and after.
+        was, still, moved: whether the difference is detected before and after, and its change.
         verdict: gone, smaller, same, larger, reversed or broken.
     """
 
@@ -61,6 +62,7 @@ class Followed:
     q: float = float("nan")
     was: bool = False
     still: bool = False
+    moved: bool = False
     verdict: str = SAME
 
     @property
@@ -79,18 +81,16 @@ class Followed:
             "before": self.before.value, "after": self.after.value, "change": self.change.value,
             "low": self.change.low, "high": self.change.high, "p": self.change.p, "q": self.q,
             "n": self.change.units, "units": self.units, "detected_before": self.was,
-            "detected_after": self.still, "verdict": self.verdict, "reason": self.change.reason,
+            "detected_after": self.still, "detected_change": self.moved, "verdict": self.verdict,
+            "reason": self.change.reason,
         }  # fmt: skip
 
     def finding(self, label: str, model: str) -> Finding:
-        d = self.change
-        return Finding(
-            id=f"{label}/{self.place}", probe=label, metric="change", value=d.value, low=d.low,
-            high=d.high, p=d.p, q=self.q, n=d.units, attribute=self.about, model=model,
-            detected=self.verdict != SAME if self.q == self.q else None, reason=d.reason,
-            sentence=self.sentence, units=self.units, generalises_over=self.over, error=d.error,
-            freedom=d.freedom, detectable=d.detectable, details={"verdict": self.verdict},
-            method="the same items before and after; Satterthwaite t",
+        return claim(
+            f"{label}/{self.place}", "change", self.change, sentence=self.sentence, otherwise="",
+            units=self.units, over=self.over, q=self.q, attribute=self.about, model=model,
+            detected=self.moved if self.q == self.q else None, details={"verdict": self.verdict},
+            method=PAIRED,
         )  # fmt: skip
 
 
@@ -240,18 +240,14 @@ def _estimated(f: Finding) -> Estimate:
 
 
 def apart(one: Estimate, two: Estimate) -> Estimate:
-    """The difference of two estimates as if they were independent (Welch 1947).
+    """The difference of two estimates, whatever their correlation: errors add up at most.
 
-    >>> one, two = estimate(0.5, 0.03, 20, units=21), estimate(0.1, 0.04, 20, units=21)
-    >>> found = apart(one, two)
-    >>> round(found.value, 2), round(found.error, 2), round(found.freedom, 1)
-    (-0.4, 0.05, 37.1)
+    >>> found = apart(estimate(0.5, 0.03, 20, units=21), estimate(0.1, 0.04, 30, units=31))
+    >>> round(found.value, 2), round(found.error, 2), found.freedom
+    (-0.4, 0.07, 20)
     """
-    parts = np.asarray([one.error**2, two.error**2])
-    with np.errstate(divide="ignore", invalid="ignore"):
-        freedom = parts.sum() ** 2 / (parts**2 / [one.freedom, two.freedom]).sum()
-    units = min(one.units, two.units)
-    return estimate(two.value - one.value, float(np.sqrt(parts.sum())), float(freedom), units=units)
+    freedom, units = min(one.freedom, two.freedom), min(one.units, two.units)
+    return estimate(two.value - one.value, one.error + two.error, freedom, units=units)
 
 
 def _standings(
@@ -268,25 +264,14 @@ def decided(
 ) -> list[Followed]:
     """The tests with q and verdict; probes are families, as in an audit.
 
-    Args:
-        tests: of all probes.
-        rate: the false-discovery rate.
-        doubted: probes that detect placebos too.
-        broken: probes whose asked behaviour no longer stands.
+    `doubted` are probes that detect placebos too, `broken` those whose asked behaviour is.
     """
     labels = list(dict.fromkeys(t.probe for t in tests))
     places = [[i for i, t in enumerate(tests) if t.probe == label] for label in labels]
-    q = {
-        name: {
-            i: float(v)
-            for at, family in zip(
-                places,
-                hierarchical([[getattr(tests[i], name).p for i in at] for at in places], rate),
-            )
-            for i, v in zip(at, family.q)
-        }
-        for name in ("before", "after", "change")
-    }
+    q: dict[str, dict[int, float]] = {}
+    for name in ("before", "after", "change"):
+        families = hierarchical([[getattr(tests[i], name).p for i in at] for at in places], rate)
+        q[name] = {i: float(v) for at, f in zip(places, families) for i, v in zip(at, f.q)}
     out = []
     for i, test in enumerate(tests):
         believed = test.probe not in doubted
@@ -294,7 +279,8 @@ def decided(
         verdict = _verdict(test, was, still, moved)
         if test.probe in broken and verdict not in WORSE:  # whatever else it says, this it does
             verdict = BROKEN
-        out.append(replace(test, q=q["change"][i], was=was, still=still, verdict=verdict))
+        found = replace(test, q=q["change"][i], was=was, still=still, moved=moved)
+        out.append(replace(found, verdict=verdict))
     return out
 
 

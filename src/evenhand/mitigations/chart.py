@@ -25,7 +25,7 @@ def changes(table: pa.Table, about: About) -> list[Drawn]:
 def _toward(row: Row) -> Row:
     """The change along the side on which the difference lay before."""
     ends = [row[name] * (1 if row["before"] >= 0 else -1) for name in ("change", "low", "high")]
-    seen = "none detected" if row["verdict"] == "same" else "difference detected"
+    seen = "difference detected" if row["detected_change"] else "none detected"
     low, high = sorted(ends[1:])
     return {**row, "toward": ends[0], "from": low, "to": high, "became": row["verdict"],
             "verdict": seen}  # fmt: skip

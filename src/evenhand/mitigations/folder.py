@@ -34,15 +34,9 @@ ALWAYS = ("method", "axis", "seed")
 
 @dataclass(frozen=True)
 class Page:
-    """What a run folder is about.
+    """What a run folder is about: whose charts and tables, the question, how to do it again.
 
-    Attributes:
-        family, label: whose charts are drawn, and the folder of the tables.
-        title, paper: the question, and the publication behind the method.
-        command: the words that do it again, without model and folder.
-        settings: everything that was asked for.
-        seed, as_published: of the settings.
-        lexicons: where the words came from.
+    `command` are the words that do it again, without model and folder.
     """
 
     family: str

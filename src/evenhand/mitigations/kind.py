@@ -48,11 +48,10 @@ class MitigationKind(RunKind):
         (entry,) = facts["probes"].values()
         told = entry.get("summary", {}).get("told", {})
         hits = tuple(f for f in found if f.detected)
-        sentences = [f.sentence for f in found]
         return Story(
             title=f"{name}: what the mitigation buys and costs",
             model=name,
-            problem=str(told.get("buys") or " ".join(sentences[:1]) or "Nothing was judged."),
+            problem=str(told.get("buys") or (found and found[0].sentence) or "Nothing was judged."),
             clearest="",
             where=tuple(map(Place, told.get("costs") or ["Not recorded."])),
             sure=tuple(told.get("sure") or ["A smaller gap here says nothing of other gaps."]),

@@ -40,10 +40,7 @@ def mitigate(
     Args:
         model: a model, or what to type to get it.
         method: by default the usual one for the kind of model.
-        axis: which groups.
         texts: plain text, where the method takes some: a file, or passages to fit or train on.
-        options: how to load the model.
-        note: told what is being done.
         settings: those of the method's family, e.g. `rounds=2`.
 
     Raises:
@@ -60,24 +57,10 @@ def mitigate(
 
 @dataclass(frozen=True)
 class Mitigated:
-    """What the command did: fitted, saved, judged."""
+    """What the command did, as its run and as one JSON object."""
 
-    spec: str
-    folder: Path
-    fitted: Fitted
     run: Run
-    export: Mapping[str, Any]
-
-    def as_dict(self) -> dict[str, Any]:
-        """One JSON object."""
-        (entry,) = self.run.facts["probes"].values()
-        summary = {k: v for k, v in entry["summary"].items() if k != "told"}
-        settings = self.fitted.settings
-        return {
-            "folder": str(self.folder), "model": self.spec, "method": settings.method,
-            "axis": settings.axis, **self.fitted.as_dict(), **summary,
-            "told": entry["summary"]["told"], "report": str(self.run.report), **self.export,
-        }  # fmt: skip
+    told: Mapping[str, Any]
 
 
 def run(
@@ -109,8 +92,13 @@ def run(
     after = type(settings).load(out, base)
     judged = fitted.judge(base, after, out=out / "run", proof=out / "proof", progress=progress)
     more = fitted.export(export) if export is not None else {}
-    done = Mitigated(spec, out, fitted, judged, more)
+    (entry,) = judged.facts["probes"].values()
+    told = {
+        "folder": str(out), "model": spec, "method": fitted.settings.method,
+        "axis": fitted.settings.axis, **fitted.as_dict(), **entry["summary"],
+        "report": str(judged.report), **more,
+    }  # fmt: skip
     (out / "proof").mkdir(exist_ok=True)
-    text = json.dumps(plain(done.as_dict()), indent=1, ensure_ascii=False)
+    text = json.dumps(plain(told), indent=1, ensure_ascii=False)
     (out / "proof" / "proof.json").write_text(f"{text}\n", encoding="utf-8")
-    return done
+    return Mitigated(judged, told)

@@ -21,10 +21,12 @@ import numpy as np
 from evenhand.audit.comparison.items import Codes, Floats, changes
 from evenhand.errors import DataError
 from evenhand.probes.base import Behaviour
+from evenhand.probes.shared.estimates import claim
 from evenhand.runs.finding import Finding
 from evenhand.runs.wording import number
 from evenhand.stats.estimate import Estimate
 
+PAIRED = "the same items before and after; Satterthwaite t"
 STANDS, BROKEN, UNCLEAR = "stands", "broken", "not shown to stand"
 
 
@@ -76,13 +78,12 @@ class Standing:
 
     def finding(self, label: str, model: str) -> Finding:
         """As a finding; detected where it became worse or better beyond chance."""
-        worse = self.worse
-        return Finding(
-            id=f"{label}/stands/{self.what}", probe=label, metric="worse", value=worse.value,
-            low=worse.low, high=worse.high, p=worse.p, q=worse.p, n=self.n, model=model,
-            attribute=self.what, margin=self.margin, error=worse.error, freedom=worse.freedom,
-            detected=bool(worse.p <= 0.05) if worse.p == worse.p else None, reason=worse.reason,
-            sentence=self.sentence, method="the same items before and after; Satterthwaite t",
+        p = self.worse.p
+        return claim(
+            f"{label}/stands/{self.what}", "worse", self.worse, sentence=self.sentence,
+            otherwise="", units="independent units", over=(), q=p, attribute=self.what,
+            margin=self.margin, model=model, detected=bool(p <= 0.05) if p == p else None,
+            method=PAIRED,
         )  # fmt: skip
 
 
