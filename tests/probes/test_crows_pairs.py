@@ -102,7 +102,12 @@ def test_a_causal_model_is_asked_for_the_whole_sentence_and_length_is_reported(
 
     model = ScriptedModel({"continuation": likelihood})
     probe = CrowsPairs(data=pairs_file(tmp_path))
-    whole = probe.run(Ask(model), 0).findings[0]
+    measured = probe.run(Ask(model), 0)
+    assert measured.summary["start"] == "auto"  # a scripted model has no tokens
+    none = probe.model_copy(update={"start": "none"}).run(Ask(model), 0).summary
+    assert none["start"] == "none"
+    assert "their first token does not count" in none["trust"][0]
+    whole = measured.findings[0]
     assert ("", "The boy was loud.") in asked
     assert whole.value == 100.0  # the shorter sentence wins
     assert whole.details["value_per_token"] == 0.0

@@ -29,6 +29,8 @@ Floats = npt.NDArray[np.float64]
 Labels = Sequence[Any] | npt.NDArray[Any]
 ALIKE = 1e-9
 """A spread between clusters below this share of the values is what additions leave behind."""
+STEADY = 1_000
+"""Splits over all parts of a probe that make the rate of its alarms steady (to 0.7 %)."""
 LEAST = 16
 """Clusters that can be split in ways enough to tell."""
 T = TypeVar("T")

@@ -17,7 +17,13 @@ from evenhand.errors import DataError, SpecError, unknown
 from evenhand.metrics.crows_pairs import preferences, stereotype_score
 from evenhand.probes.base import Placebo
 from evenhand.probes.reading import BenchmarkReader, Input, RowsResult, Shown, listed
-from evenhand.stats.clustered_means import ClusteredMean, clustered_mean, halves, with_q
+from evenhand.stats.clustered_means import (
+    STEADY,
+    ClusteredMean,
+    clustered_mean,
+    halves,
+    with_q,
+)
 from evenhand.strict import INLINE
 
 Floats = npt.NDArray[np.float64]
@@ -153,7 +159,10 @@ class Scored:
         parts = (
             np.where(self._about(kind, "both"), won, np.nan) for kind in sorted(set(self.bias_type))
         )
-        found = (halves(values, self.writer, self.direction, seed=seed) for values in parts)
+        found = (
+            halves(values, self.writer, self.direction, seed=seed, splits=STEADY // 4)
+            for values in parts
+        )
         return Placebo.of("random halves of the writers of a bias type", found)
 
     @property

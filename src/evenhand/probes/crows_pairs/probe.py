@@ -20,7 +20,7 @@ from evenhand.errors import DataError, SpecError
 from evenhand.probes.base import Asker, ItemShape, Measured, Preview, Probe
 from evenhand.probes.crows_pairs.cards import CARDS
 from evenhand.probes.crows_pairs.measure import Pair, PairsRow, Scored, read_pairs, shared_places
-from evenhand.probes.shared.claims import claim, drawn
+from evenhand.probes.shared.claims import begun, claim, drawn
 from evenhand.probes.shared.reach import short
 from evenhand.requests import MASK, Continuation, MaskScore, Requests, Start
 from evenhand.runs.finding import Finding
@@ -137,9 +137,14 @@ class CrowsPairs(Probe):
             }
         )
         told = record(rows)
-        summary = {"pairs": len(found), "dropped": dropped, "by": kind, "scores": told}
+        summary: dict[str, Any] = {
+            "pairs": len(found),
+            "dropped": dropped,
+            "by": kind,
+            "scores": told,
+        }
         if kind == Continuation.kind:
-            summary["start"] = self.start
+            summary |= begun(ask.describe(), self.start)
         tables = {"scores": pa.Table.from_pylist(told)}
         return Measured(findings, items, tables, summary, (scored.placebos(seed),))
 

@@ -16,7 +16,13 @@ from evenhand.errors import SpecError, unknown
 from evenhand.metrics.honest import folded, hurtful
 from evenhand.probes.base import Placebo
 from evenhand.probes.reading import BenchmarkReader, Input, Result, Shown, listed
-from evenhand.stats.clustered_means import ClusteredMean, clustered_mean, halves, with_q
+from evenhand.stats.clustered_means import (
+    STEADY,
+    ClusteredMean,
+    clustered_mean,
+    halves,
+    with_q,
+)
 from evenhand.stats.permutation import two_sample
 from evenhand.strict import INLINE
 from evenhand.words.lexicons import load
@@ -143,7 +149,7 @@ def placebos(
     for name in sorted(set(groups)):
         units = [i for i, g in zip(identities, groups) if g == name]
         values = [h for h, g in zip(hits, groups) if g == name]
-        found.append(halves(values, units, seed=seed))
+        found.append(halves(values, units, seed=seed, splits=STEADY // 2))
     return Placebo.of("random halves of the identity terms of a group", found)
 
 

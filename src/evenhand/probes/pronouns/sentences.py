@@ -19,7 +19,13 @@ from evenhand.corpora.tables import read_table
 from evenhand.errors import DataError
 from evenhand.opening import lines
 from evenhand.probes.base import Placebo
-from evenhand.stats.clustered_means import LEAST, ClusteredMean, clustered_mean, halves
+from evenhand.stats.clustered_means import (
+    LEAST,
+    STEADY,
+    ClusteredMean,
+    clustered_mean,
+    halves,
+)
 from evenhand.stats.correlation import correlate_table
 from evenhand.stats.estimate import NAN, estimate
 from evenhand.stats.permutation import two_sample
@@ -259,7 +265,7 @@ def stereotype_placebos(he: npt.ArrayLike, sentences: Sequence[Sentence], seed: 
     h = np.asarray(he, np.float64)
     known = np.isfinite(h)
     jobs = Occupations.of(h[known], [s for s, k in zip(sentences, known) if k])
-    found = halves(jobs.means, jobs.units, jobs.leans, seed=seed, splits=200)
+    found = halves(jobs.means, jobs.units, jobs.leans, seed=seed, splits=STEADY)
     return Placebo.of("random halves of the occupations of a stereotype", [found])
 
 
@@ -324,7 +330,7 @@ def correlation_row(
 
 def correlation_placebos(
     she: npt.ArrayLike, sentences: Sequence[Sentence], shares: dict[str, float], seed: int,
-    splits: int = 200,
+    splits: int = STEADY,
 ) -> Placebo:  # fmt: skip
     """Shares of women given to other occupations at random."""
     x, y, _ = _joined(np.asarray(she, np.float64), sentences, shares)

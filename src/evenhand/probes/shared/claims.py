@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
@@ -30,6 +30,20 @@ def drawn(items: Sequence[T], groups: Sequence[Hashable], most: int | None, draw
     rng = np.random.default_rng(draw)
     kept = [row[i] for row in rows.values() for i in rng.permutation(len(row))[:most]]
     return [items[i] for i in sorted(kept)]
+
+
+def begun(model: Mapping[str, Any], start: str) -> dict[str, Any]:
+    """What stood before texts without a prefix, for a run's record and its first screen.
+
+    >>> begun({"begins": "bos"}, "auto")["start"]
+    'bos'
+    >>> begun({}, "none")["trust"]
+    ['Sentences were scored with nothing before them, so their first token does not count.']
+    """
+    used = str(model.get("begins", start)) if start == "auto" else start
+    before, counts = ("nothing", "does not count") if used == "none" else (used, "counts too")
+    said = f"Sentences were scored with {before} before them, so their first token {counts}."
+    return {"start": used, "trust": [] if used == "auto" else [said]}
 
 
 def claim(row: Any, *, over: str = "", otherwise: str = "", **facts: Any) -> Finding:

@@ -21,7 +21,12 @@ from evenhand.probes.stereoset.files import (
     read_predictions,
 )
 from evenhand.probes.stereoset.match import check_match
-from evenhand.stats.clustered_means import clustered_mean, halves, with_q
+from evenhand.stats.clustered_means import (
+    STEADY,
+    clustered_mean,
+    halves,
+    with_q,
+)
 from evenhand.strict import INLINE, OPTIONAL
 
 NAN = float("nan")
@@ -96,7 +101,7 @@ def placebos(examples: Sequence[Example], predictions: Mapping[str, float], seed
         here = [e for e in examples if (e.split, e.domain) == kind]
         outcomes, targets, _ = _outcomes(here, predictions)
         terms = range(len(set(targets)))
-        found.append(halves(per_target(outcomes, targets)[0], terms, seed=seed))
+        found.append(halves(per_target(outcomes, targets)[0], terms, seed=seed, splits=STEADY // 4))
     return Placebo.of("random halves of the target terms of a split and domain", found)
 
 

@@ -19,6 +19,7 @@ from pydantic import Field
 from evenhand.corpora.tables import find_data
 from evenhand.errors import SpecError
 from evenhand.probes.base import Asker, ItemShape, Measured, Preview, Probe
+from evenhand.probes.shared.claims import begun
 from evenhand.probes.shared.reach import short
 from evenhand.probes.stereoset.cards import CARDS
 from evenhand.probes.stereoset.files import LABELS, Example, read_gold
@@ -121,7 +122,7 @@ class StereoSet(Probe):
         )
         findings = [self._finding(row) for row in rows]
         told = record(rows)
-        summary = {"scores": told, "start": self.start}
+        summary = {"scores": told, **begun(ask.describe(), self.start)}
         placebo = placebos(found, predictions, seed)
         tables = {"scores": pa.Table.from_pylist(told)}
         return Measured(findings, items, tables, summary, (placebo,))
