@@ -15,6 +15,7 @@ becomes one sentence that names it.
 from __future__ import annotations
 
 import bz2
+import csv
 import gzip
 import io
 import json
@@ -23,7 +24,7 @@ import os
 import re
 import tomllib
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import IO, Any, cast
@@ -182,6 +183,12 @@ def unpack(raw: IO[bytes], kind: str) -> IO[bytes]:
         stream: Any = pa.CompressedInputStream(pa.PythonFile(raw, mode="r"), "zstd")
         return io.BufferedReader(stream, BLOCK)  # which reads lines, too
     return raw
+
+
+def write_csv(path: Path, head: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+    """A CSV file with a header line."""
+    with path.open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file).writerows([head, *rows])
 
 
 @contextmanager

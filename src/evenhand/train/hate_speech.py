@@ -28,6 +28,7 @@ from pydantic import Field
 from evenhand.errors import DataError, ModelError, need
 from evenhand.metrics.gaps import GroupGaps, group_gaps
 from evenhand.models.vectors.files import VectorTable
+from evenhand.opening import write_csv
 from evenhand.train import common
 from evenhand.train.hate_speech_data import Tweets
 
@@ -307,12 +308,10 @@ def write_predictions(
     model: HateSpeechModel, test: Tweets, gender: Sequence[str], path: Path
 ) -> None:
     """A table for `evenhand measure gaps`: label, predicted, probability, group, gender_terms."""
-    import csv
-
     found = model.probabilities(test.tokens)
     names = test.groups or gender
-    with open(path, "w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file)
-        writer.writerow(("label", "predicted", "probability", "group", "gender_terms"))
-        for row in zip(test.labels, found, names, gender):
-            writer.writerow((int(row[0]), int(row[1] > 0.5), f"{row[1]:.6f}", row[2], row[3]))
+    rows = (
+        (int(label), int(chance > 0.5), f"{chance:.6f}", group, terms)
+        for label, chance, group, terms in zip(test.labels, found, names, gender)
+    )
+    write_csv(path, ("label", "predicted", "probability", "group", "gender_terms"), rows)

@@ -11,7 +11,6 @@ counts (`traits.read_alignments`).
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,6 +20,7 @@ from pydantic import Field
 
 from evenhand.errors import SpecError
 from evenhand.models.vectors.files import VectorTable, open_vectors, resolve_vectors
+from evenhand.opening import write_csv
 from evenhand.probes.discovery.traits import TRAITS, ends, words_of
 from evenhand.probes.reading import Reader, Result, Shown, number
 from evenhand.runs.finding import NAN
@@ -104,20 +104,17 @@ def _unit(vectors: VectorTable, text: str) -> np.ndarray | None:
     return mean / size if size > 0 else None
 
 
-def write_sheet(rows: Sequence[Suggestion], path: Path, annotator: str = "1") -> int:
+def write_sheet(rows: Sequence[Suggestion], path: Path) -> int:
     """Write the suggestions for people to decide on: the column `trait` is empty.
 
     Whoever agrees copies the suggestion (or writes another end) into `trait`; rows left empty
     count for nothing. Groups are left out, so that annotators are blind to them.
     """
-    with path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file)
-        writer.writerow(COLUMNS)
-        for r in sorted(rows, key=lambda row: (row.word, -np.nan_to_num(row.cosine, nan=-2.0))):
-            cosine, margin = (f"{v:.3f}" if v == v else "" for v in (r.cosine, r.margin))
-            writer.writerow(
-                [r.word, "", annotator, r.suggestion, cosine, r.opposite, margin, r.note]
-            )
+    listed = []
+    for r in sorted(rows, key=lambda row: (row.word, -np.nan_to_num(row.cosine, nan=-2.0))):
+        cosine, margin = (f"{v:.3f}" if v == v else "" for v in (r.cosine, r.margin))
+        listed.append([r.word, "", "1", r.suggestion, cosine, r.opposite, margin, r.note])
+    write_csv(path, COLUMNS, listed)
     return len(rows)
 
 

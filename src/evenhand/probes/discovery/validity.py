@@ -6,7 +6,6 @@ answer. Each is scored from 1 to 5.
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +16,7 @@ from pydantic import Field
 
 from evenhand.corpora.tables import read_table
 from evenhand.errors import DataError
+from evenhand.opening import write_csv
 from evenhand.probes.reading import Reader, Result, Seed, Shown, number
 from evenhand.runs.finding import NAN
 from evenhand.runs.record import Run
@@ -34,10 +34,8 @@ def write_sheet(distractors: pa.Table, path: Path, *, size: int = 1_000, seed: i
     """
     rows = list({tuple(r[c] for c in COLUMNS): r for r in distractors.to_pylist()}.values())
     order = np.random.default_rng(seed).permutation(len(rows))[:size]
-    with path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file)
-        writer.writerow([*COLUMNS, *SCALES])
-        writer.writerows([*(rows[i][c] for c in COLUMNS), "", "", "", ""] for i in order)
+    chosen = ([*(rows[i][c] for c in COLUMNS), "", "", "", ""] for i in order)
+    write_csv(path, [*COLUMNS, *SCALES], chosen)
     return len(order)
 
 

@@ -19,6 +19,7 @@ from pydantic import Field
 
 from evenhand.corpora.tables import read_table
 from evenhand.errors import DataError
+from evenhand.opening import write_csv
 from evenhand.probes.reading import Result, Seed, Shown, Task, listed
 from evenhand.runs.facts import read_facts
 from evenhand.stats import bootstrap
@@ -85,12 +86,8 @@ def write_sheets(texts: Sequence[Text], folder: Path, *, raters: int = 5, seed: 
     codes = [f"T{n:04d}" for n in rng.permutation(len(texts))]
     folder.mkdir(parents=True, exist_ok=True)
     for number in range(raters):
-        path = folder / f"rater{number + 1}.csv"
-        with path.open("w", newline="", encoding="utf-8") as file:
-            out = csv.writer(file)
-            out.writerow(("code", "text", *SCALES))
-            for i in rng.permutation(len(texts)):
-                out.writerow((codes[i], texts[i].text, "", "", ""))
+        rows = ((codes[i], texts[i].text, "", "", "") for i in rng.permutation(len(texts)))
+        write_csv(folder / f"rater{number + 1}.csv", ("code", "text", *SCALES), rows)
     key = {c: {k: getattr(t, k) for k in KEY} for c, t in zip(codes, texts)}
     (folder / "key.json").write_text(json.dumps(key, indent=1) + "\n", encoding="utf-8")
 
