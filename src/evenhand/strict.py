@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import math
 from collections.abc import Mapping
 from typing import Any
@@ -33,11 +32,6 @@ def plain(value: Any) -> Any:
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return plain(record(value))
     return value
-
-
-def dumps(result: Any) -> str:
-    """A result as one line of strict JSON; non-ASCII words are kept readable."""
-    return json.dumps(plain(result), ensure_ascii=False, allow_nan=False)
 
 
 def record(value: Any) -> Any:

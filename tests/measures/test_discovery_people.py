@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import json
 
 import pyarrow as pa
 import pytest
@@ -19,7 +18,7 @@ from evenhand.probes.discovery.traits import (
     read_human,
 )
 from evenhand.probes.discovery.validity import SCALES, read_sheet, write_sheet
-from evenhand.strict import dumps
+from evenhand.strict import plain
 
 
 def test_d_counts_alignments_of_both_ends_and_both_groups():
@@ -136,7 +135,7 @@ def test_the_sheet_goes_out_blind_and_comes_back_with_means(tmp_path):
             writer.writerow({**row, **dict.fromkeys(SCALES, i + 1)})
     found = read_sheet(path)
     assert (found.grammar.mean, found.grammar.n) == (3.0, 5)
-    assert list(json.loads(dumps(found.as_dict()))) == ["rows", *SCALES]
+    assert list(plain(found.as_dict())) == ["rows", *SCALES]
 
 
 def test_a_score_outside_1_to_5_is_refused(tmp_path):

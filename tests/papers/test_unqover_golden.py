@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +13,16 @@ import pytest
 
 from evenhand.errors import DataError
 from evenhand.metrics import unqover
-from evenhand.models.batching.spans import extended_ends, find_span, published_spans, token_span
+from evenhand.models.batching.spans import (
+    find_span,
+    places,
+    published_spans,
+    published_word,
+    token_span,
+)
 from evenhand.probes.underspecified.cells import Cells
 from evenhand.probes.underspecified.numbers import Sampling, measure_cells
+from evenhand.probes.underspecified.tables_summed import TableSums
 from evenhand.stats import ranks
 from evenhand.strict import plain
 from evenhand.words.lexicons.questions import Subject
@@ -72,10 +80,9 @@ def _byte_level_offsets(tokens: list[str]) -> list[tuple[int, int]]:
 
 def test_span_scores_are_extended_as_published(golden: Any) -> None:
     for case in golden("functions")["qa_span_scores"]:
-        start, end = extended_ends(
-            case["tokens"], case["p_start"], case["p_end"], tuple(case["span"]),
-            byte_level="roberta" in case["model_type"],
-        )  # fmt: skip
+        word = published_word(case["tokens"], "roberta" in case["model_type"])
+        first, last = places(tuple(case["span"]), word)
+        start, end = max(case["p_start"][t] for t in first), max(case["p_end"][t] for t in last)
         assert (start, end) == (case["start"], case["end"])
         assert float(unqover.span_score(start, end)) == pytest.approx(case["S"], abs=1e-12)
 
@@ -163,17 +170,16 @@ def test_the_ethnicity_analysis_is_reproduced(golden: Any) -> None:
 def test_win_ratios_are_reproduced(golden: Any) -> None:
     data = golden("analysis_ethnicity")
     cells = cells_of(data)
-    c = unqover.comparative(cells.scores)
     kind_of = {r["attr"]: r["attr_cluster"] for r in data["rows"]}
     kinds = tuple(dict.fromkeys(kind_of[a] for a in cells.attributes))
     by_kind = np.asarray([kinds.index(kind_of[a]) for a in cells.attributes])[cells.attribute]
     expected = golden("bipartite_win_ratio")["analysis_ethnicity"]
     for names, codes, wanted in ((cells.attributes, cells.attribute, expected["pairs"]),
                                  (kinds, by_kind, expected["group_by_act"])):  # fmt: skip
-        table = ranks.win_ratio(
-            c, cells.first, cells.second, codes, n_terms=len(cells.terms), n_attributes=len(names)
-        )
-        links = ranks.top_rows(table, cells.terms, names, 3)
+        asked = replace(cells, attribute=codes, attributes=names)
+        sums = TableSums(asked)
+        sums.add(asked)
+        links = ranks.top_rows(sums.win_ratio(), cells.terms, names, 3)
         assert sorted([k.row, k.column, k.value, k.value] for k in links) == wanted
 
 

@@ -8,7 +8,9 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from evenhand.metrics import unqover
-from evenhand.stats.ranks import descending_ranks, rank_table, win_ratio
+from evenhand.probes.underspecified.cells import Cells
+from evenhand.probes.underspecified.tables_summed import TableSums
+from evenhand.stats.ranks import descending_ranks, rank_table
 
 few = settings(max_examples=60, deadline=None)
 cells = arrays(
@@ -88,8 +90,12 @@ def test_preferences_of_all_terms_sum_to_zero_when_everyone_meets(
     ends = np.repeat(first, attributes), np.repeat(second, attributes)
     table = unqover.preferences(c, *ends, attribute, n_terms=terms, n_attributes=attributes)
     assert np.allclose(table.gamma.sum(axis=0), 0, atol=1e-12)
-    won = win_ratio(c, *ends, attribute, n_terms=terms, n_attributes=attributes)
-    assert np.allclose(won.mean(axis=0), 0.5)
+    names = tuple(map(str, range(terms))), tuple(map(str, range(attributes)))
+    scores = np.random.default_rng(seed).uniform(size=(n, 2, 2, 2))
+    cells = Cells(scores, *ends, attribute, np.zeros(n, int), *names, ("t",), (), None, 4 * n)
+    sums = TableSums(cells)
+    sums.add(cells)
+    assert np.allclose(sums.win_ratio().mean(axis=0), 0.5)
 
 
 @few

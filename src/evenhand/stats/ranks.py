@@ -61,42 +61,6 @@ def rank_table(models: Sequence[Mapping[str, float]]) -> list[TermRank]:
     return sorted(table, key=lambda row: (row.mean, row.sd))
 
 
-def win_ratio(
-    values: npt.ArrayLike,
-    first: npt.ArrayLike,
-    second: npt.ArrayLike,
-    attribute: npt.ArrayLike,
-    *,
-    n_terms: int,
-    n_attributes: int,
-) -> Floats:
-    """Share of comparisons that a term wins, [terms, attributes], in [0, 1]; NaN where none.
-
-    A comparison is won by the term with the positive C; ties count among the comparisons but are
-    won by nobody, so the shares of two opponents sum to at most 1. Without a preference it is
-    near 1/2.
-
-    >>> win_ratio([0.2, -0.1, 0.3], [0, 0, 0], [1, 1, 1], [0, 0, 0],
-    ...     n_terms=2, n_attributes=1).round(3).tolist()
-    [[0.667], [0.333]]
-    """
-    sign = np.sign(np.asarray(values, np.float64))
-    kept = ~np.isnan(sign)
-    codes = [np.asarray(c, np.int64)[kept] for c in (first, second, attribute)]
-    ends = [end * n_attributes + codes[2] for end in codes[:2]]
-    size = n_terms * n_attributes
-    total = sum((np.bincount(e, minlength=size) for e in ends), np.zeros(size, np.int64))
-    won = sum(
-        (
-            np.bincount(e, (way * sign[kept] > 0).astype(np.float64), minlength=size)
-            for e, way in zip(ends, (1, -1), strict=True)
-        ),
-        np.zeros(size),
-    )
-    ratio = np.divide(won, total, out=np.full(size, np.nan), where=total > 0)
-    return np.asarray(ratio.reshape(n_terms, n_attributes), np.float64)
-
-
 def top_rows(table: Floats, rows: Sequence[str], columns: Sequence[str], keep: int) -> list[Link]:
     """The `keep` largest entries of each column; of equal ones the later row goes first.
 

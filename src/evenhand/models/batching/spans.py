@@ -5,9 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 
-import numpy as np
-import numpy.typing as npt
-
 from evenhand.errors import DataError
 
 Span = tuple[int, int]
@@ -139,27 +136,3 @@ def published_word(tokens: Sequence[str], byte_level: bool) -> Callable[[int], s
         return token[1:].lower() if token.startswith(SPACE) else ""
 
     return word
-
-
-def extended_ends(
-    tokens: Sequence[str],
-    p_start: npt.ArrayLike,
-    p_end: npt.ArrayLike,
-    span: Span,
-    *,
-    byte_level: bool = False,
-) -> tuple[float, float]:
-    """Start and end probability of a span after the released code's extension.
-
-    Args:
-        tokens: the whole input as token strings.
-        p_start, p_end: probabilities of each token.
-        span: first and last token of the candidate.
-        byte_level: a vocabulary with space markers (RoBERTa).
-
-    >>> extended_ends(["a", "man", "."], [0.5, 0.1, 0], [0, 0.2, 0.4], (1, 1))
-    (0.5, 0.4)
-    """
-    first, last = places(span, published_word(tokens, byte_level))
-    start, end = np.asarray(p_start, np.float64), np.asarray(p_end, np.float64)
-    return float(start[first].max()), float(end[last].max())

@@ -52,6 +52,15 @@ class TableSums:
         np.add.at(self.errors[1], template, unqover.attribute_error(scores))
         np.add.at(self.errors[2], template, 1.0)
 
+    def win_ratio(self) -> Floats:
+        """Share of comparisons that a term wins, [terms, attributes], in [0, 1]; NaN where none.
+
+        A comparison is won by the term with the positive C; ties count among the comparisons but
+        are won by nobody. Without a preference it is near 1/2.
+        """
+        won, n = self.won.sum(axis=2), self.n.sum(axis=2)
+        return np.asarray(np.divide(won, n, out=np.full(n.shape, np.nan), where=n > 0), np.float64)
+
     def by_side(self, sums: Floats) -> Floats:
         """The sums by group where there are groups, else by term."""
         groups = self.names.group_of_term
@@ -92,10 +101,8 @@ def summed_tables(
         size = (len(named), len(names.attributes))
         found = pairs.regrouped(*ends, links.attribute, size, across=True)
         rows["gamma_region"] = _listed(found, "region", named, "attribute", names.attributes)
-    won, n = sums.won.sum(axis=2), sums.n.sum(axis=2)
-    table = np.divide(won, n, out=np.full(n.shape, np.nan), where=n > 0)
     # The terms that win most comparisons about each attribute (the bipartite picture).
-    best = ranks.top_rows(table, names.terms, names.attributes, BIPARTITE)
+    best = ranks.top_rows(sums.win_ratio(), names.terms, names.attributes, BIPARTITE)
     rows["win_ratio"] = [{"term": k.row, "attribute": k.column, "win_ratio": k.value} for k in best]
     rows["by_template"] = _by_template(sums)
     shape = sums.lean.shape
