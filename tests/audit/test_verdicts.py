@@ -7,7 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from evenhand.audit.verdicts import PlaceboRate, decided
+from evenhand.audit.verdicts import PlaceboRate, decided, placebo_rate
+from evenhand.probes.base import Placebo
 from evenhand.probes.shared.estimates import claim
 from evenhand.runs.finding import Finding
 from evenhand.stats.estimate import estimate
@@ -55,6 +56,16 @@ def test_placebos_that_fire_withhold_the_verdict() -> None:
     assert (row.sentence, row.harm) == ("No lean was detected.", "")
     (kept,) = decided([finding("a", 0, 9.0)], "mine", 0.05, {"a": PlaceboRate(200, 11)})
     assert kept.detected
+
+
+def test_without_placebos_the_record_says_why() -> None:
+    none = placebo_rate([Placebo("random halves", 0, 0, "too few of them")])
+    assert none.as_dict() == {
+        "tests": 0, "detected": 0, "rate": 0.0, "reason": "random halves: too few of them",
+    }  # fmt: skip
+    assert none.believed
+    some = placebo_rate([Placebo("halves", 100, 4), Placebo("others", 0, 0, "too few of them")])
+    assert some.as_dict() == {"tests": 100, "detected": 4, "rate": 0.04}
 
 
 def test_published_rules_keep_their_own_q() -> None:

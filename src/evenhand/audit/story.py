@@ -137,6 +137,9 @@ def _trust(facts: Mapping[str, Any]) -> Iterator[str]:
             f"Placebos, comparisons in which there is nothing to find, fired in {fired:,} of "
             f"{tests:,} ({fired / tests:.1%}; by chance 5 %)."
         )
+    for label, found in placebos.items():
+        if found.get("reason"):
+            yield f"No placebo could be made in {label} ({found['reason']})."
     for entry in facts["probes"].values():
         yield from (entry.get("summary") or {}).get("trust") or ()
     for label, entry in facts["probes"].items():

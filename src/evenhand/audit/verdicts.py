@@ -27,6 +27,8 @@ class PlaceboRate:
 
     tests: int
     detected: int
+    reason: str = ""
+    """Why there could be none."""
 
     @property
     def rate(self) -> float:
@@ -36,14 +38,17 @@ class PlaceboRate:
     def believed(self) -> bool:
         return self.rate <= BELIEVED
 
-    def as_dict(self) -> dict[str, float | int]:
-        return {"tests": self.tests, "detected": self.detected, "rate": self.rate}
+    def as_dict(self) -> dict[str, float | int | str]:
+        told = {"reason": self.reason} if self.reason else {}
+        return {"tests": self.tests, "detected": self.detected, "rate": self.rate, **told}
 
 
 def placebo_rate(placebos: Iterable[Placebo]) -> PlaceboRate:
     """All placebos of a probe together."""
     rows = list(placebos)
-    return PlaceboRate(sum(p.tests for p in rows), sum(p.alarms for p in rows))
+    tests = sum(p.tests for p in rows)
+    why = "" if tests else "; ".join(dict.fromkeys(f"{p.what}: {p.reason}" for p in rows))
+    return PlaceboRate(tests, sum(p.alarms for p in rows), why)
 
 
 def decided(
