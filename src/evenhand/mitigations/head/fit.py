@@ -279,7 +279,7 @@ def fit(
     if picked.alpha != "learned":
         fixed = float(picked.alpha)
         edit = replace(edit, rule="fixed", alpha=fixed, sensitivity=None, sensitive=None)
-    gap = judge.pair_values(None), judge.pair_values(candidate, picked.alpha)
+    gap, losses = judge.items(candidate, picked.alpha)
     reduced = fall(*gap, material.judging)
     facts = {
         "reduction": {k: getattr(reduced, k) for k in ("value", "low", "high", "p", "units")},
@@ -293,7 +293,7 @@ def fit(
         "text_tokens": len(judge.rows),
         "settings": chosen.model_dump(mode="json"),
     }
-    judged = OnOthers(gap, judge.losses(candidate, picked.alpha), material.judging, judge.rows)
+    judged = OnOthers(gap, losses, material.judging, judge.rows)
     return FittedHead(
         chosen, model, facts, edit, after, before, tuple(points), material, tuple(methods), judged
     )

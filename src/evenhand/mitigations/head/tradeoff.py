@@ -10,7 +10,7 @@ that its alpha axis is mislabelled (see docs/papers/liang.md).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -23,6 +23,8 @@ from evenhand.models.edits.head import AppliedEdit, HeadEdit
 from evenhand.models.edits.head_handles import after_head, raw_logits
 from evenhand.stats.estimate import Estimate
 
+Floats = npt.NDArray[np.float64]
+Mixed = tuple[list[Any], Any, list[Any]]
 ALPHAS = tuple(round(0.1 * i, 1) for i in range(11))
 TEXT_ROWS = 1_000
 NAN = float("nan")
@@ -118,9 +120,30 @@ class Bench:
         `full` adds kl, change and kept, which cost more than all the rest; they are NaN otherwise.
         """
         with self.torch.inference_mode():
-            applied = AppliedEdit(self.torch, self.model.model, candidate.edit)
-            hats = [self._edited(applied, own) for own in (*self.sides, self.text)]
-            return [self._point(candidate, applied, hats, alpha, full) for alpha in alphas]
+            return [
+                self._point(candidate, alpha, mixed, full)
+                for alpha, mixed in zip(alphas, self._mixed(candidate, alphas))
+            ]
+
+    def items(
+        self, candidate: Candidate, alpha: float | str
+    ) -> tuple[tuple[Floats, Floats], tuple[Floats, Floats]]:
+        """Gap of every pair and loss of every token, in the unchanged model and under a setting."""
+        with self.torch.inference_mode():
+            ((sides, new, _),) = self._mixed(candidate, (alpha,))
+            gap = _hellinger2(*(own for _, own in self.sides)), _hellinger2(*sides)
+            before, after = (-x.cpu().numpy() for x in (self._picked(self.text[1]), new))
+            return gap, (before, after)
+
+    def _mixed(self, candidate: Candidate, alphas: Sequence[float | str]) -> Iterator[Mixed]:
+        """Both sides' log-probabilities, those of the true next tokens, and alpha by row."""
+        applied = AppliedEdit(self.torch, self.model.model, candidate.edit)
+        hats = [self._edited(applied, own) for own in (*self.sides, self.text)]
+        mixture, owns = candidate.edit.mixture, [own for _, own in (*self.sides, self.text)]
+        for alpha in alphas:
+            weights = [self._alpha(applied, own, alpha) for own in owns]
+            sides = [self._mix(o, h, w, mixture) for o, h, w in zip(owns[:2], hats, weights)]
+            yield sides, self._of_targets(owns[2], hats[2], weights[2], mixture), weights
 
     def _edited(self, applied: AppliedEdit, own: tuple[Any, Any]) -> Any:
         h, logp = own
@@ -128,19 +151,15 @@ class Bench:
         return applied._edited_logits(h @ applied.right, raw, logp).log_softmax(-1)
 
     def _point(
-        self, candidate: Candidate, applied: AppliedEdit, hats: list[Any], alpha: float | str,
-        full: bool,
+        self, candidate: Candidate, alpha: float | str, mixed: Mixed, full: bool
     ) -> Point:  # fmt: skip
-        mixture = candidate.edit.mixture
-        owns = [self.sides[0][1], self.sides[1][1], self.text[1]]
-        weights = [self._alpha(applied, own, alpha) for own in owns]
-        sides = [self._mix(o, h, w, mixture) for o, h, w in zip(owns[:2], hats, weights)]
-        new = self._of_targets(owns[2], hats[2], weights[2], mixture)
-        loss, base = -new.mean(), -self._picked(owns[2]).mean()
+        sides, new, weights = mixed
+        loss, base = -new.mean(), -self._picked(self.text[1]).mean()
         h2 = _hellinger2(*sides)
-        kl, change, kept = _details(owns[:2], sides) if full else (NAN, NAN, NAN)
+        owns = [own for _, own in self.sides]
+        kl, change, kept = _details(owns, sides) if full else (NAN, NAN, NAN)
         return Point(
-            candidate.method, candidate.rounds, candidate.edit.rank, alpha, mixture,
+            candidate.method, candidate.rounds, candidate.edit.rank, alpha, candidate.edit.mixture,
             float(h2.mean()), float(np.median(h2)), kl, float(loss.exp()),
             float((loss - base).exp() - 1), change, kept,
             float(np.mean([float(w.mean()) for w in weights[:2]])),
@@ -173,35 +192,8 @@ class Bench:
             return ((1 - w) * own + w * hat).log_softmax(-1)
         return self.torch.logaddexp(own + self.torch.log1p(-w), hat + w.log())
 
-    def losses(self, candidate: Candidate, alpha: float | str) -> tuple[Any, Any]:
-        """Loss of every token of the text in nats: the unchanged model, and under a setting."""
-        with self.torch.inference_mode():
-            applied = AppliedEdit(self.torch, self.model.model, candidate.edit)
-            own = self.text[1]
-            hat, weight = self._edited(applied, self.text), self._alpha(applied, own, alpha)
-            new = self._of_targets(own, hat, weight, candidate.edit.mixture)
-            return tuple(-x.cpu().numpy() for x in (self._picked(own), new))
 
-    def pair_values(self, candidate: Candidate | None, alpha: float | str = 1.0) -> Any:
-        """Squared Hellinger of every pair under a setting; None for the unchanged model."""
-        owns = [self.sides[0][1], self.sides[1][1]]
-        if candidate is None:
-            return _hellinger2(*owns)
-        with self.torch.inference_mode():
-            applied = AppliedEdit(self.torch, self.model.model, candidate.edit)
-            mixed = [
-                self._mix(
-                    own,
-                    self._edited(applied, side),
-                    self._alpha(applied, own, alpha),
-                    candidate.edit.mixture,
-                )
-                for own, side in zip(owns, self.sides)
-            ]
-        return _hellinger2(*mixed)
-
-
-def _hellinger2(log_p: Any, log_q: Any) -> npt.NDArray[np.float64]:
+def _hellinger2(log_p: Any, log_q: Any) -> Floats:
     root = (log_p / 2).exp_() - (log_q / 2).exp_()
     return np.asarray((root * root).sum(-1).double().cpu().numpy() / 2).clip(0.0, 1.0)
 

@@ -124,6 +124,11 @@ def find_layers(model: Any, names: Sequence[str]) -> list[str]:
     return sorted(set(chosen), key=modules.index)
 
 
+def _passed_on(name: str) -> Any:
+    """What a model has as the one below has it, read and set there."""
+    return property(lambda me: getattr(me.base, name), lambda me, v: setattr(me.base, name, v))
+
+
 class EditedModel(Model):
     """A model whose hidden states pass through maps; everything else is the base's.
 
@@ -156,28 +161,9 @@ class EditedModel(Model):
             raise AttributeError(name)
         return getattr(self.base, name)
 
-    @property
-    def token_budget(self) -> int:
-        return int(self.base.token_budget)
-
-    @token_budget.setter
-    def token_budget(self, tokens: int) -> None:
-        self.base.token_budget = tokens
-
-    @property
-    def overlaps(self) -> bool:
-        return bool(self.base.overlaps)
-
-    @property
-    def threads(self) -> int:
-        return int(self.base.threads)
-
-    def release(self) -> None:
-        self.base.release()
-
-    def count_tokens(self, texts: Sequence[str]) -> int | None:
-        counted: int | None = self.base.count_tokens(texts)
-        return counted
+    token_budget, overlaps, threads, release, count_tokens, prepare = map(
+        _passed_on, ("token_budget", "overlaps", "threads", "release", "count_tokens", "prepare")
+    )
 
     @property
     def fingerprint(self) -> str:
@@ -186,9 +172,6 @@ class EditedModel(Model):
 
     def describe(self) -> dict[str, Any]:
         return {**self.base.describe(), "name": self.name, "mitigations": list(self.mitigations)}
-
-    def prepare(self, requests: Requests) -> Any:
-        return self.base.prepare(requests)
 
     def begin(self, requests: Requests, prepared: Any) -> Callable[[], dict[str, Column]]:
         """Start answering; every forward pass is queued before the maps are taken off again."""
@@ -270,8 +253,6 @@ def layer_states(
 
     The adapter's own edits are in force; `pool` takes the "first" token, or the "mean" of all.
     """
-    if pool not in POOLS:
-        raise SpecError(f"--pool {pool!r}: unknown. Accepted: {', '.join(POOLS)}.")
     torch = model.torch
     encoded = model.encode_texts(first, second)
     out: list[Any] = [None] * len(first)

@@ -10,6 +10,8 @@ from pydantic import Field, field_validator
 
 from evenhand.errors import SpecError, unknown
 from evenhand.mitigations.base import Fitted, Note
+from evenhand.mitigations.erasing.nullspace import CLASSIFIERS
+from evenhand.mitigations.hidden.edit import KINDS, POOLS
 from evenhand.mitigations.proof import PROOF_CARDS, ProvedMitigation
 from evenhand.models.protocol import Model
 from evenhand.runs.card import MetricCard
@@ -17,15 +19,12 @@ from evenhand.runs.card import MetricCard
 if TYPE_CHECKING:
     from evenhand.charts.base import Builder
 
-POOLS = ("first", "mean")
-CLASSIFIERS = ("lsq", "svc")
-
 
 class HiddenMitigation(ProvedMitigation):
     """Maps on the states of chosen layers, fitted on contexts that differ in the group alone."""
 
     name: ClassVar[str] = "hidden"
-    kinds: ClassVar[tuple[str, ...]] = ("masked", "encoder", "classifier", "span", "choice")
+    kinds: ClassVar[tuple[str, ...]] = KINDS
     methods: ClassVar[Mapping[str, str]] = {
         "leace": "Belrose et al. 2023",
         "inlp": "Ravfogel et al. 2020",
