@@ -13,6 +13,7 @@ from evenhand.audit.marking import marked
 from evenhand.audit.suites import Entry, Suite, parse_suite
 from evenhand.audit.verdicts import PlaceboRate, decided, placebo_rate
 from evenhand.errors import RunError, SpecError
+from evenhand.models.choosing import TOLD
 from evenhand.models.endpoints.address import Address, is_address, safe
 from evenhand.models.loading.resolver import DEFAULT_MODEL, resolve
 from evenhand.models.protocol import LoadOptions, Model, with_options
@@ -211,8 +212,22 @@ class Audit:
             spent = facts["timings"].get(entry.label, 0.0) + time.monotonic() - begun
             facts["timings"][entry.label] = round(spent, 2)
             writer.facts(facts)
+        facts |= self._asked(facts)
         facts["placebos"] = {label: found.as_dict() for label, found in placebos.items()}
         writer.findings(self._decided(claims, placebos, unlisted))
+
+    def _asked(self, facts: Mapping[str, Any]) -> dict[str, Any]:
+        """How the audited model was asked, and what became of the questions."""
+        about = facts["models"].get(self.model, {})
+        own = [e for e in facts["probes"].values() if e.get("model") == about.get("name")]
+        told = [e.get("summary", {}) for e in own]
+        known = {n: [t[n] for t in told if t.get(n) is not None] for n in TOLD}
+        return {
+            "rung": about.get("rung", ""),
+            "chat": bool(about.get("chat")),
+            "system": about.get("system", ""),
+            **{n: sum(values) / len(values) if values else None for n, values in known.items()},
+        }
 
     def _decided(
         self, claims: list[Finding], placebos: Mapping[str, PlaceboRate],
@@ -278,7 +293,7 @@ class Audit:
 
     def _load_as(self, spec: str, kind: str | None) -> Model:
         if spec not in self.loaded:
-            options = self.options
+            options = self.options if spec == self.model else self.options.for_others()
             if is_address(spec):  # what was paid for in this folder is not paid again
                 options = replace(options, calls=self.folder)
             self.loaded[spec] = resolve(spec, kind=kind, options=options)

@@ -56,15 +56,22 @@ def suites() -> Rows:
 
 
 def probes() -> Rows:
-    """Probes with the request kinds a model must answer (one of them) and their settings."""
+    """Probes with the request kinds a model must answer (one of them), the rungs on which they
+    can be asked, and their settings."""
+    from evenhand.models.loading.resolver import adapters
     from evenhand.probes.registry import probe_class, probe_names
 
     kinds = [(name, probe_class(name)) for name in probe_names()]
+    rungs: dict[str, set[str]] = {}
+    for one in adapters().values():
+        for rung, given in one.rungs.items():
+            rungs.setdefault(rung, set()).update(given)
     return [
         {
             "name": name,
             "asks": kind.title,
             "needs one of": ", ".join(kind.needs),
+            "rungs": ", ".join(r for r, given in rungs.items() if given & {*kind.needs}) or "-",
             "paper": kind.paper,
             "settings": ", ".join(kind.model_fields),
         }

@@ -59,6 +59,8 @@ class AuditKind(RunKind):
         for flag, key in (("--as", "as"), ("--dtype", "dtype")):
             if work.get(key):
                 options += [flag, str(work[key])]
+        for key, value in work.get("options", {}).items():
+            options += [f"--{key.replace('_', '-')}", str(value)]
         name, text = (suite["name"], "") if _packaged(suite) else ("suite.toml", suite_toml(suite))
         line = ["evenhand", "audit", work["model"], "--suite", name, *options]
         return shlex.join(line), text

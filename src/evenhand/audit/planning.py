@@ -47,6 +47,7 @@ class Forecast:
         seconds, cpu_seconds, load_s: time on this machine, and for loading the model.
         memory_mib: the most memory that the run will have.
         example: one question.
+        conversation: the same as a chat model reads it, up to where its answer begins.
         notes: what was sampled or cannot be foreseen.
         told: calls, tokens and price, where a model behind an address says them.
     """
@@ -62,6 +63,7 @@ class Forecast:
     load_s: float
     memory_mib: int
     example: str
+    conversation: str = ""
     notes: tuple[str, ...] = ()
     told: Expected | None = None
 
@@ -112,7 +114,9 @@ def _expected(entry: Entry, model: Model, seed: int, load_s: float, rate: float)
     if not set(entry.probe.needs) & model.answers:
         why = f"a {model.kind} model cannot answer {' or '.join(entry.probe.needs)}"
         nothing = 0, 0, 0, 0, 0.0, 0.0
-        return Forecast(entry.label, model.name, *nothing, load_s, peak_mib(), "not run", (why,))
+        return Forecast(
+            entry.label, model.name, *nothing, load_s, peak_mib(), "not run", "", (why,)
+        )
     probe = entry.probe.asked_of(model.rung).at_rate(rate)
     preview = probe.preview(model.answers, seed)
     distinct = distinct_count(preview)
@@ -136,6 +140,7 @@ def _expected(entry: Entry, model: Model, seed: int, load_s: float, rate: float)
         load_s=load_s,
         memory_mib=peak_mib() + held_mib(preview.requests),
         example=preview.example,
+        conversation=model.conversation(sample_rows(preview.requests, 0, 1)),
         notes=notes,
         told=cost.told,
     )

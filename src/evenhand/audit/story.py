@@ -52,6 +52,7 @@ def tell(run: Run, kind: RunKind, limit: int = 10) -> Story:
         quiet=quiet,
         undefined=tuple(counting.undefined(findings, name)),
         rate=rate,
+        asked=tuple(_asked(facts)),
         controls=tuple(f for f in findings if f.control),
         skipped={k: str(v["skipped"]) for k, v in facts["probes"].items() if v.get("skipped")},
     )
@@ -144,6 +145,36 @@ def _trust(facts: Mapping[str, Any]) -> Iterator[str]:
         yield from (entry.get("summary") or {}).get("trust") or ()
     for label, entry in facts["probes"].items():
         yield from (f"Too small a design in {label}: {note}." for note in entry.get("limits") or ())
+
+
+def _asked(facts: Mapping[str, Any]) -> Iterator[str]:
+    """How the model was asked, before what was found: template, system prompt, rung, mass."""
+    about = facts.get("models", {}).get(str(facts["work"]["model"]), {})
+    if "chat" in about or about.get("system"):
+        system = about.get("system")
+        said = f"with the system prompt {_shortened(system)}" if system else "no system prompt set"
+        chat = about.get("chat") or {}
+        thinking = f", thinking {chat['thinking']}" if chat.get("thinking") else ""
+        dated = f", dated {chat['date']}" if chat.get("date") else ""
+        yield f"Asked as chat, through the model's own template ({said}{thinking}{dated})."
+    elif about.get("kind") == "causal":
+        yield "Asked as plain text, without a chat template."
+    for entry in facts["probes"].values():
+        told = entry.get("summary") or {}
+        if not told.get("rung"):
+            continue
+        parts = [f"{entry.get('title')} Answered by {told['rung']}"]
+        if told.get("mass") is not None:
+            parts.append(f"{told['mass']:.0%} of the probability is on the options")
+        if told.get("refused") is not None:
+            parts.append(f"{told['refused']:.1%} of the answers decline")
+        if told.get("unread"):
+            parts.append(f"{told['unread']:.1%} cannot be read")
+        yield "; ".join(parts) + "."
+
+
+def _shortened(text: str) -> str:
+    return repr(text if len(text) <= 80 else f"{text[:77]}...")
 
 
 def _sure(best: Sequence[Finding], quiet: Sequence[Quiet], rate: float) -> list[str]:

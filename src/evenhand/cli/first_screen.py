@@ -26,6 +26,8 @@ def print_first_screen(run: Run, out: Console, limit: int = 10) -> None:
     facts = run.facts
     kind = kind_of(facts)
     story = kind.story(run, limit)
+    for line in story.asked:
+        _line(out, line, style="dim")
     _head(out, story.questions[0])
     _line(out, story.problem, style="bold red" if story.alarming else "bold")
     _head(out, story.questions[1])

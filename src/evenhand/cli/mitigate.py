@@ -11,7 +11,7 @@ import typer
 
 from evenhand.cli import output
 from evenhand.cli.from_settings import function, joined, option, options
-from evenhand.cli.options import Device, Dtype, Json
+from evenhand.cli.options import Chat, Device, Dtype, Json, System
 
 HELP = """Fit a mitigation, judge it on the same items before and after, and save it.
 
@@ -32,6 +32,8 @@ def command() -> Callable[..., None]:
         option("method", Annotated[str | None, typer.Option(help=methods)], None),
         option("dtype", Dtype, None),
         option("device", Device, None),
+        option("chat", Chat, None),
+        option("system", System, None),
         option("export", Annotated[Path | None, typer.Option(help=EXPORT)], None),
         option("json", Json, None),
     ]
@@ -61,6 +63,8 @@ def mitigate(
     method: str | None = None,
     dtype: str | None = None,
     device: str | None = None,
+    chat: str | None = None,
+    system: str | None = None,
     export: Path | None = None,
     json: str | None = None,
     **given: Any,
@@ -68,16 +72,18 @@ def mitigate(
     """Options in, one call, text out."""
     from evenhand.mitigations.choosing import family_of, kind_if_known, settings_for
     from evenhand.mitigations.running import run
-    from evenhand.models.protocol import LoadOptions
+    from evenhand.models.protocol import with_options
 
     kind = kind_if_known(model)
     if device is not None and "device" in family_of(method, kind).model_fields:
         given["device"] = device
     settings = settings_for(method, kind, given)
+    how = {"dtype": dtype, "device": device, "chat": chat, "system": system}
+    loading = with_options(None, {name: value for name, value in how.items() if value is not None})
     screen = output.console(stderr=True)
     with output.notes(), output.RichProgress() as progress:
         done = run(
-            model, settings, out, export=export, options=LoadOptions(dtype=dtype, device=device),
+            model, settings, out, export=export, options=loading,
             note=lambda text: screen.print(f"  {text}", markup=False), progress=progress,
         )  # fmt: skip
     if not output.write_json(done.told, json):

@@ -35,4 +35,15 @@ Json = Annotated[
 ]
 Dtype = Annotated[str | None, typer.Option(help="float32, bfloat16, float16.")]
 Device = Annotated[str | None, typer.Option(help="cpu, cuda, cuda:1.")]
+Chat = Annotated[
+    str | None,
+    typer.Option(help="auto | on | off: ask through the chat template; auto: if any."),
+]
+System = Annotated[
+    str | None, typer.Option(metavar="TEXT|@FILE", help="System prompt of every conversation.")
+]
+Way = Annotated[
+    str | None,
+    typer.Option(help="continuation | letters | answers: how a local model says which option."),
+]
 Seed = Annotated[int, typer.Option(min=0, help="Seed of every draw: same seed, same bytes.")]

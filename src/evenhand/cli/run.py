@@ -16,7 +16,7 @@ import typer
 
 from evenhand.cli import output
 from evenhand.cli.from_settings import option
-from evenhand.cli.options import Json, Seed
+from evenhand.cli.options import Chat, Json, Seed, System, Way
 
 if TYPE_CHECKING:
     from evenhand.audit.auditing import Audit
@@ -57,6 +57,9 @@ OPTIONS: dict[str, tuple[Any, Any]] = {
     "compiled": (_known(
         bool, "Compile the layers first: 3 to 8 % faster on a GPU.", "--compile"
     ), False),
+    "chat": (Chat, None),
+    "system": (System, None),
+    "way": (Way, None),
     "budget": (_known(
         str | None, "Time for the run, after loading and sizing: 90s, 5m, 1h; samples to fit."
     ), None),
@@ -86,7 +89,8 @@ OPTIONS: dict[str, tuple[Any, Any]] = {
 """Every option of a command that asks a model, with its default."""
 PLACES = ("devices", "executor", "address", "workers")
 LIMITS = ("concurrency", "price_in", "price_out", "max_cost")
-LOADING = ("dtype", "device", "compiled", "named", "base_url", "rung", *LIMITS)
+ASKING = ("chat", "system", "way")
+LOADING = ("dtype", "device", "compiled", *ASKING, "named", "base_url", "rung", *LIMITS)
 FIELDS = {"compiled": "compile", "named": "model"}
 """Options whose fields of `LoadOptions` are called otherwise."""
 PROBE: dict[str, tuple[Any, Any]] = {
@@ -169,13 +173,17 @@ def check(model: str, suite: str | None, *, json: str | None, **given: Any) -> N
     if output.write_json({"probes": rows}, json):
         return
     short = {"cpu_seconds": "cpu s", "seconds": "s", "load_s": "load s", "memory_mib": "MiB"}
-    hidden = ("example", "notes")
+    hidden = ("example", "notes", "conversation")
     shown = [{short.get(k, k): v for k, v in row.items() if k not in hidden} for row in rows]
     output.print_table(shown, f"{suite or 'default suite'} on {model}")
     for row in rows:
         output.console().print(f"\n{row['probe']}: {row['example']}", markup=False)
         for note in row["notes"]:
             output.console().print(f"  {note}", markup=False)
+        if row["conversation"]:
+            output.console().print("  put to the model as:", markup=False)
+            for line in row["conversation"].splitlines():
+                output.console().print(f"  | {line}", markup=False, highlight=False, soft_wrap=True)
 
 
 RUN = Annotated[Path, typer.Argument(help="The folder of an audit or a study.")]
@@ -240,10 +248,10 @@ def _first(devices: str | None, device: str | None) -> str | None:
 
 def _loading(given: dict[str, Any]) -> LoadOptions:
     """How to load the model; these options are taken out of those given."""
-    from evenhand.models.protocol import LoadOptions
+    from evenhand.models.protocol import with_options
 
     chosen = {FIELDS.get(name, name): given.pop(name) for name in LOADING}
-    return LoadOptions(**{name: value for name, value in chosen.items() if value is not None})
+    return with_options(None, {n: value for n, value in chosen.items() if value is not None})
 
 
 def _run(job: Audit, budget: str | None, json: str | None) -> None:

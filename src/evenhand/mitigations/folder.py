@@ -58,6 +58,8 @@ class Page:
         line = ["evenhand", self.command[0], spec, *self.command[1:]]
         dtype = model.recipe.options.dtype if model.recipe else about.get("dtype")
         line += ["--dtype", dtype] if dtype else []
+        chosen = model.recipe.options.chosen() if model.recipe else {}
+        line += [w for n in ("chat", "system") if n in chosen for w in (f"--{n}", chosen[n])]
         return {
             "kind": KIND, "status": "running", "attempts": 1,
             "models": {spec: {**about, "fingerprint": model.fingerprint}},

@@ -17,11 +17,10 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
-from pathlib import Path
 from typing import Any
 
 from evenhand.errors import ModelError, SpecError
-from evenhand.opening import read_text
+from evenhand.models.protocol import LoadOptions
 
 OPENS = "Write a short text."
 """What the user asks before a text that the model has begun."""
@@ -36,6 +35,7 @@ THOUGHTS = (
     ("<|START_THINKING|>", "<|END_THINKING|>"),
     ("<|channel|>analysis<|message|>", "<|end|><|start|>assistant<|channel|>final<|message|>"),
 )
+NO_TEMPLATE = "it has no chat template"
 _QUESTION, _ANSWER = "\u00abthe question\u00bb", "\u00abthe answer\u00bb"
 
 
@@ -103,23 +103,29 @@ def chat_of(tokenizer: Any, name: str, switch: str = "auto", system: str = "") -
                 f"--chat on: model {name!r} has no chat template (no chat_template in its "
                 "tokenizer files). Ask it as plain text with: --chat off"
             )
-        if system:
-            why = "--chat is off" if switch == "off" else "it has no chat template"
-            raise SpecError(
-                f"--system {_short(system)}: model {name!r} is asked as plain text ({why}), which "
-                "has no system prompt. Leave --system out, or give a model with a chat template."
-            )
+        refuse_system(name, system, "--chat is off" if switch == "off" else NO_TEMPLATE)
         return None
     return _framed(tokenizer, found, name, system)
 
 
-def system_text(given: str) -> str:
-    """A system prompt as typed: the text, or @FILE for the text in a file.
+def refuse_system(name: str, system: str, why: str) -> None:
+    """Refuse a system prompt for a model that is not asked as chat."""
+    if system:
+        raise SpecError(
+            f"--system {_short(system)}: model {name!r} is asked as plain text ({why}), which "
+            "has no system prompt. Leave --system out, or give a model with a chat template."
+        )
 
-    >>> system_text("Be brief.")
-    'Be brief.'
-    """
-    return read_text(Path(given[1:]), "a system prompt").strip() if given[:1] == "@" else given
+
+def refuse_chat(name: str, kind: str, options: LoadOptions) -> None:
+    """Refuse what only a model that can talk takes."""
+    if options.chat == "on" or options.way != "continuation":
+        what = "--chat on" if options.chat == "on" else f"--way {options.way}"
+        raise SpecError(
+            f"{what}: model {name!r} is a {kind} model, which is not talked to. Leave it out, or "
+            "give a causal model."
+        )
+    refuse_system(name, options.system, f"it is a {kind} model")
 
 
 def _template(tokenizer: Any) -> str | None:

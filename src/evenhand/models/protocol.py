@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal, get_args
 
 from evenhand.errors import SpecError, unknown
+from evenhand.opening import read_text
 from evenhand.requests import Column, Requests
 
 Chat = Literal["auto", "on", "off"]
@@ -73,6 +74,14 @@ class LoadOptions:
             and getattr(self, f.name) != f.default
         }
 
+    def for_others(self) -> LoadOptions:
+        """The same machine for a model that is not the audited one, asked in its own usual way."""
+        return LoadOptions(
+            dtype=self.dtype, device=self.device, revision=self.revision,
+            token_budget=self.token_budget,
+            compile=self.compile,
+        )  # fmt: skip
+
     def limits(self) -> dict[str, Any]:
         """What was chosen of speed and spending, which changes no score."""
         return {n: getattr(self, n) for n in LIMITS if getattr(self, n) is not None}
@@ -87,7 +96,18 @@ def with_options(options: LoadOptions | None, how: Mapping[str, Any]) -> LoadOpt
     for name in how:
         if name not in LoadOptions.__dataclass_fields__:
             raise SpecError(unknown("option", name, LoadOptions.__dataclass_fields__))
+    if how.get("system"):
+        how = {**how, "system": system_text(how["system"])}
     return replace(options or LoadOptions(), **how)
+
+
+def system_text(given: str) -> str:
+    """A system prompt as typed: the text, or @FILE for the text in a file.
+
+    >>> system_text("Be brief.")
+    'Be brief.'
+    """
+    return read_text(Path(given[1:]), "a system prompt").strip() if given[:1] == "@" else given
 
 
 @dataclass(frozen=True)
@@ -141,6 +161,7 @@ class Model:
         architectures: endings of transformers class names that are of this kind; "" takes what
             no other kind does.
         task: the Hub's name of what such models do, for model cards.
+        rungs: the rungs such models have, each with the request kinds that it answers.
 
     Attributes:
         name: how people call it.
@@ -159,6 +180,7 @@ class Model:
 
     architectures: ClassVar[tuple[str, ...]] = ()
     task: ClassVar[str] = ""
+    rungs: ClassVar[Mapping[str, frozenset[str]]] = {}
 
     name: str
     kind: str
@@ -189,6 +211,10 @@ class Model:
         """Facts for the record: parameters, dtype, device, source."""
         rung = {"rung": self.rung} if self.rung else {}
         return {"name": self.name, "kind": self.kind, "answers": sorted(self.answers), **rung}
+
+    def conversation(self, requests: Requests) -> str:
+        """The first row as the model reads it, where that is more than its texts."""
+        return ""
 
     def prepare(self, requests: Requests) -> Any:
         """Work that can be done ahead of the device (tokenising). May run in another thread."""

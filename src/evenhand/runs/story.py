@@ -116,6 +116,8 @@ class Story:
         "Probes measure on different scales, so the list takes the strongest of each probe in turn."
     )
     beside: str = "About the whole model"
+    asked: tuple[str, ...] = ()
+    """How the model was asked."""
     rated: bool = True
     """Whether what is listed was detected at the false-discovery rate."""
 

@@ -41,13 +41,13 @@ def save(fitted: FittedHead, folder: Path) -> None:
     """Write the edit, and the states by which its model is recognised."""
     model: Any = fitted.base
     edit = fitted.edit
-    arrays = {"left": edit.left, "right": edit.right, "probe": model.last_states(TEXTS)}
+    arrays = {"left": edit.left, "right": edit.right, "probe": model.as_text().last_states(TEXTS)}
     optional = {"offset": edit.offset, "sensitivity": edit.sensitivity, "sensitive": edit.sensitive}
     arrays |= {k: np.asarray(v) for k, v in optional.items() if v is not None}
     if "sensitive" in arrays:
         arrays["sensitive"] = arrays["sensitive"].astype(np.uint8)
     facts = {
-        "probe_tokens": model._text_tokens(TEXTS),
+        "probe_tokens": model.as_text()._text_tokens(TEXTS),
         "edit": {
             "rank": edit.rank, "rule": edit.rule, "alpha": edit.alpha, "mixture": edit.mixture,
             "top": edit.top, "first_token_only": edit.first_token_only, "sha256": edit.digest(),
@@ -91,7 +91,7 @@ def load(folder: Path, base: Any) -> Model:
     if base.kind != "causal":
         saved.refuse(folder, facts, base, f"a causal language model, against {base.kind} here")
     edit, wanted = read_edit(folder)
-    problem = _unlike(facts, wanted, base.model, lambda: base.last_states(TEXTS))
+    problem = _unlike(facts, wanted, base.model, lambda: base.as_text().last_states(TEXTS))
     if problem:
         saved.refuse(folder, facts, base, problem)
     made: Model = base.with_head(edit, saved.name_of(facts, base))

@@ -11,7 +11,7 @@ import contextlib
 import copy
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -79,10 +79,16 @@ class CausalModel(Transformer):
     auto = "AutoModelForCausalLM"
     architectures = ("ForCausalLM", "LMHeadModel")
     task = "text-generation"
+    talks = True
     answers = frozenset(
         {r.kind for r in (Divergence, NextToken, Continuation, FillMask, Option, Choose)}
         | {Generate.kind, Embed.kind}
     )
+    rungs: ClassVar = {
+        **dict.fromkeys(("continuation", "chat continuation"), answers - {Embed.kind}),
+        "letters": frozenset({Choose.kind}),
+        "free text": frozenset({Choose.kind, Generate.kind}),
+    }
 
     def __init__(self, source: str, name: str, options: LoadOptions | None = None) -> None:
         super().__init__(source, name, options)
@@ -129,6 +135,22 @@ class CausalModel(Transformer):
         """What the tokenizer puts before every text (a begin token, or nothing)."""
         bare, full = self.encode(["a"], special=False)[0], self.encode(["a"], special=True)[0]
         return full[: len(full) - len(bare)] if full[-len(bare) :] == bare else []
+
+    def conversation(self, requests: Requests) -> str:
+        if not self.chat or not len(requests):
+            return ""
+        first = requests.take([0])
+        if isinstance(first, Choose):
+            return causal_choose.conversations(self, first)[0]
+        question = isinstance(first, Option) or getattr(first, "turn", "") == "question"
+        text = getattr(first, first.columns[0])[0]
+        return self.chat.rendered(text) if question else self.chat.opened(text)
+
+    def as_text(self) -> CausalModel:
+        """The same model asked as plain text, whatever its template."""
+        other = copy.copy(self)
+        other.chat = None
+        return other
 
     # Tokens: [start][prefix ........][continuation ...]
     # Asked:                        ^  ^   each position predicts the token after it

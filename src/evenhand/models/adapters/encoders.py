@@ -7,7 +7,7 @@ change a score beyond rounding.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -85,6 +85,7 @@ class ChoiceModel(EncoderBase):
     architectures = ("ForMultipleChoice",)
     answers = frozenset({Option.kind, Choose.kind})
     rung = "choice head"
+    rungs: ClassVar = {rung: answers}
 
     def __init__(self, source: str, name: str, options: LoadOptions | None = None) -> None:
         super().__init__(source, name, options)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -59,6 +59,7 @@ class MaskedModel(EncoderModel):
     task = "fill-mask"
     answers = frozenset({FillMask.kind, MaskScore.kind, Choose.kind, Embed.kind})
     rung = "mask"
+    rungs: ClassVar = {rung: answers - {Embed.kind}}
 
     def __init__(self, source: str, name: str, options: LoadOptions | None = None) -> None:
         super().__init__(source, name, options)

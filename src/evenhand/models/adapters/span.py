@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -67,6 +67,7 @@ class SpanModel(EncoderBase):
     task = "question-answering"
     answers = frozenset({Span.kind})
     rung = "span"
+    rungs: ClassVar = {rung: answers}
 
     def __init__(self, source: str, name: str, options: LoadOptions | None = None) -> None:
         super().__init__(source, name, options)

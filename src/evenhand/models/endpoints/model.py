@@ -22,7 +22,7 @@ from evenhand.models.endpoints import dialect as dialects
 from evenhand.models.endpoints.address import Address
 from evenhand.models.endpoints.client import Calls, Client
 from evenhand.models.endpoints.journal import Journals
-from evenhand.models.endpoints.ladder import Capabilities, look
+from evenhand.models.endpoints.ladder import RUNGS, Capabilities, look
 from evenhand.models.endpoints.pace import START
 from evenhand.models.endpoints.rungs.base import Rung, sample_seed, together
 from evenhand.models.endpoints.rungs.echo import Echo
@@ -40,6 +40,10 @@ class EndpointModel(Model):
     kind = "endpoint"
     task: ClassVar[str] = "text-generation"
     answers = frozenset({Choose.kind, Generate.kind})
+    rungs: ClassVar = {
+        **dict.fromkeys((rung.name for rung in RUNGS), answers),
+        Echo.name: answers | {Continuation.kind},
+    }
 
     def __init__(self, client: Client, rung: Rung, seen: Capabilities, journals: Journals) -> None:
         self.name = seen.model

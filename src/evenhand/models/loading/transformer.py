@@ -8,10 +8,11 @@ import hashlib
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from evenhand.errors import ModelError, SpecError, need, unknown
 from evenhand.models.batching.words import Words
+from evenhand.models.chat import refuse_chat
 from evenhand.models.loading import checkpoint
 from evenhand.models.loading.cache import file_digest
 from evenhand.models.loading.compiling import compile_layers
@@ -32,6 +33,8 @@ class Transformer(Model):
     """
 
     auto = "AutoModel"
+    talks: ClassVar[bool] = False
+    """Whether it can be asked as chat."""
 
     def __init__(self, source: str, name: str, options: LoadOptions | None = None) -> None:
         options = options or LoadOptions()
@@ -40,6 +43,8 @@ class Transformer(Model):
         self.name = name
         self.source = source
         _check(torch, options)
+        if not self.talks:
+            refuse_chat(name, self.kind, options)
         self.device = options.device or ("cuda" if torch.cuda.is_available() else "cpu")
         self.token_budget = options.token_budget or (65_536 if self.on_gpu else 2_048)
         folder = checkpoint.folder_of(source, options.revision)
