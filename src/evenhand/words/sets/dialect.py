@@ -23,6 +23,12 @@ from evenhand.errors import DataError
 GROUPS = ("african_american", "hispanic", "asian", "white")
 VOCABULARY = "model_vocab.txt"
 COUNTS = "model_count_table.txt"
+ALPHA = 1.0
+"""Weight of the even prior."""
+SWEEPS = 4
+"""Passes after the first guess (the released code's `numpasses` minus one)."""
+LEAST_KNOWN = 0.2
+"""Share of a text's tokens that the table must know."""
 _BATCH = 4096
 
 
@@ -33,24 +39,10 @@ class DialectModel:
     words: dict[str, int] = field(repr=False)
     likelihood: npt.NDArray[np.float64] = field(repr=False)
 
-    def shares(
-        self,
-        texts: Sequence[Sequence[str]],
-        *,
-        alpha: float = 1.0,
-        sweeps: int = 4,
-        least_tokens: int = 1,
-        least_known: float = 0.2,
-    ) -> npt.NDArray[np.float64]:
+    def shares(self, texts: Sequence[Sequence[str]]) -> npt.NDArray[np.float64]:
         """Group shares [texts, 4] in the order of `GROUPS`; NaN where too few words are known.
 
         Tokens are lower-cased; those the table lacks are left out.
-
-        Args:
-            alpha: weight of the even prior.
-            sweeps: passes after the first guess (the released code's `numpasses` minus one).
-            least_tokens: known tokens a text needs.
-            least_known: share of its tokens that must be known.
         """
         known = [
             [self.words[t] for token in text if (t := token.lower()) in self.words]
@@ -59,12 +51,12 @@ class DialectModel:
         out = np.full((len(known), len(GROUPS)), np.nan)
         usable = [
             i for i, ids in enumerate(known)
-            if len(ids) >= max(1, least_tokens) and len(ids) / len(texts[i]) >= least_known
+            if ids and len(ids) / len(texts[i]) >= LEAST_KNOWN
         ]  # fmt: skip
         usable.sort(key=lambda i: len(known[i]))
         for low in range(0, len(usable), _BATCH):
             rows = usable[low : low + _BATCH]
-            out[rows] = self._solve([known[i] for i in rows], alpha, sweeps)
+            out[rows] = self._solve([known[i] for i in rows])
         return out
 
     def labels(self, texts: Sequence[Sequence[str]], *, least: float = 0.0) -> list[str | None]:
@@ -76,7 +68,7 @@ class DialectModel:
             found.append(None if best is None or row[best] < least else GROUPS[best])
         return found
 
-    def _solve(self, ids: list[list[int]], alpha: float, sweeps: int) -> npt.NDArray[np.float64]:
+    def _solve(self, ids: list[list[int]]) -> npt.NDArray[np.float64]:
         """All texts at once, token place by token place."""
         length = np.array([len(row) for row in ids])
         padded = np.zeros((len(ids), length.max()), np.intp)
@@ -86,11 +78,11 @@ class DialectModel:
         lik[np.arange(padded.shape[1]) >= length[:, None]] = 0.0
         q = lik / np.maximum(lik.sum(axis=2, keepdims=True), np.finfo(float).tiny)
         totals = q.sum(axis=1)
-        for _ in range(sweeps):
+        for _ in range(SWEEPS):
             for place in range(padded.shape[1]):
                 live = np.flatnonzero(length > place)
                 totals[live] -= q[live, place]
-                fresh = lik[live, place] * (totals[live] + alpha)
+                fresh = lik[live, place] * (totals[live] + ALPHA)
                 q[live, place] = fresh / fresh.sum(axis=1, keepdims=True)
                 totals[live] += q[live, place]
         result: npt.NDArray[np.float64] = totals / totals.sum(axis=1, keepdims=True)

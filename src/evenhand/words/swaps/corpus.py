@@ -103,7 +103,6 @@ def pairs_from_texts(
     *,
     limit: int = 500,
     seed: int = 0,
-    names: bool = False,
     exchange: Callable[[str], Swapped] | None = None,
 ) -> Mined:
     """Cut counterfactual openings from a corpus: same words and length, group exchanged.
@@ -113,14 +112,13 @@ def pairs_from_texts(
     Sec. 4.2, without the difference in length and topic between the classes).
 
     Args:
-        names: exchange first names too.
         exchange: another swap (for example of religions); default `swap`.
 
     Returns:
         The pairs, and a count of what was skipped by reason.
     """
     rng = np.random.default_rng(seed)
-    how = exchange or (lambda sentence: swap(sentence, names=names))
+    how = exchange or swap
     skipped: Counter[str] = Counter()
     pairs: list[Swapped] = []
     for sentence in sentences(texts):
