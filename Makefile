@@ -46,6 +46,10 @@ test-cluster: $(VENV)/.dev
 test-gpu: $(VENV)/.dev
 	EVENHAND_TEST_GPU=1 $(BIN)/python -m pytest -m gpu tests/models/test_gpu.py
 
+# Spoiled files through every reader; the counts are printed. Hours: make fuzz CASES=1000000
+fuzz: $(VENV)/.dev
+	$(BIN)/python tests/fuzz/fuzzing.py $(or $(CASES),100000) $(or $(SEED),0)
+
 check: $(VENV)/.dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .

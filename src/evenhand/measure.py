@@ -15,6 +15,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
+from evenhand.opening import understood
 from evenhand.probes.reading import Reader, Result, reader_of, readers
 from evenhand.settings import filled
 
@@ -36,7 +37,9 @@ def _function(reader: type[Reader], name: str) -> Callable[..., Result]:
         if len(inputs) > len(reader.positional):
             accepted = ", ".join(reader.positional) or "no input"
             raise TypeError(f"{name}: {len(inputs)} inputs; accepted: {accepted}.")
-        return filled(reader, given, f"measure {name}").read()
+        chosen = filled(reader, given, f"measure {name}")
+        with understood(f"measure {name}"):
+            return chosen.read()
 
     fields = "\n".join(f"    {k}: {v.description or ''}" for k, v in reader.model_fields.items())
     measure.__name__ = measure.__qualname__ = name

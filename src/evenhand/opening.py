@@ -29,10 +29,10 @@ from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import IO, Any, cast
 
-from evenhand.errors import DataError, SpecError
+from evenhand.errors import DataError, EvenhandError, SpecError
 
 BLOCK = 1 << 20
-LONGEST_LINE = 1 << 28
+LONGEST_LINE = LARGEST_TEXT = 1 << 28
 MAGIC = {b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"\xfd7zXZ\x00": "xz", b"\x28\xb5\x2f\xfd": "zstd"}
 SUFFIX = {".gz": "gzip", ".bz2": "bzip2", ".xz": "xz", ".zst": "zstd"}
 _BOM = b"\xef\xbb\xbf"
@@ -60,7 +60,12 @@ def opened(path: str | Path, expected: str = "") -> Iterator[IO[bytes]]:
 def read_text(path: str | Path, expected: str = "") -> str:
     """The whole of a UTF-8 file."""
     with opened(path, expected) as file:
-        raw = file.read()
+        raw = file.read(LARGEST_TEXT + 1)
+    if len(raw) > LARGEST_TEXT:
+        raise DataError(
+            f"{path}: is larger than {LARGEST_TEXT >> 20} MiB, unpacked: more than is read "
+            f"at once.{_expected(expected)}"
+        )
     return decoded(raw.removeprefix(_BOM), path)
 
 
@@ -87,7 +92,7 @@ def read_toml(path: str | Path, expected: str = "") -> dict[str, Any]:
     text = read_text(path, expected)
     try:
         return tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except (ValueError, RecursionError) as error:
         raise SpecError(f"{path}: {_toml_place(str(error), text)} Accepted: TOML 1.0.") from error
 
 
@@ -258,6 +263,27 @@ def readable(path: str | Path, kind: str = "", expected: str = "") -> Iterator[N
             raise DataError(f"{path}: cannot be read ({why}).{_expected(expected)}") from error
         raise DataError(
             f"{path}: broken {kind} data ({why}). Copy or download the file again."
+        ) from error
+
+
+@contextmanager
+def understood(what: str | Path) -> Iterator[None]:
+    """The last net below every reader: what no check foresaw in a file is one sentence, too.
+
+    EVENHAND_DEBUG=1 lets the exception through, with the lines it comes from.
+    """
+    try:
+        yield
+    except (EvenhandError, ImportError, MemoryError):
+        raise
+    except Exception as error:
+        if os.environ.get("EVENHAND_DEBUG") == "1":
+            raise
+        said = " ".join(str(error).split())[:200]
+        raise DataError(
+            f"{what}: holds something that cannot be understood ({type(error).__name__}: {said}). "
+            f"See --help for what is read. If it is as it should be, this is a bug: report what is "
+            f"printed with EVENHAND_DEBUG=1"
         ) from error
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from evenhand import plugins
 from evenhand.errors import EvenhandError, SpecError, name_problem, unknown
-from evenhand.opening import read_toml
+from evenhand.opening import read_toml, understood
 from evenhand.probes.base import FDR, Probe
 from evenhand.probes.registry import make_probe
 
@@ -107,6 +107,14 @@ def _read(path: Path) -> Suite:
 
 def parse_suite(data: Mapping[str, Any], where: str, name: str) -> Suite:
     """A suite from its TOML data."""
+    with understood(where):
+        return _parsed(data, where, name)
+
+
+def _parsed(data: Mapping[str, Any], where: str, name: str) -> Suite:
+    for key in ("name", "title"):
+        if not isinstance(data.get(key, ""), str):
+            raise SpecError(f"{where}: {key} {data[key]!r}: expected text.")
     for key in data:
         if key not in SUITE_KEYS:
             raise SpecError(unknown("key", key, SUITE_KEYS, where=where))
@@ -116,6 +124,11 @@ def parse_suite(data: Mapping[str, Any], where: str, name: str) -> Suite:
     entries: list[Entry] = []
     for number, row in enumerate(rows, start=1):
         place = f"{where}, probe[{number}]"
+        if not isinstance(row, Mapping) or not isinstance(row.get("name", ""), str):
+            raise SpecError(f"{place}: {row!r:.60}: expected a table with the name of a probe.")
+        for key in ("model", "as"):
+            if not isinstance(row.get(key, ""), str):
+                raise SpecError(f"{place}: {key} {row[key]!r}: expected text.")
         if "name" not in row:
             raise SpecError(f"{place}: has no name. List probes with: evenhand ls probes")
         settings = {k: v for k, v in row.items() if k not in ENTRY_KEYS}

@@ -25,11 +25,13 @@ def export(
     from evenhand.errors import SpecError
     from evenhand.exports import export as make
     from evenhand.exports import write
+    from evenhand.opening import understood
     from evenhand.runner.files import output_errors
     from evenhand.runs.record import Run
 
     opened = Run.open(run)
-    files = make(opened, form)
+    with understood(run):
+        files = make(opened, form)
     if out == "-":
         if len(files) != 1:
             raise SpecError(

@@ -9,6 +9,7 @@ import typer
 
 from evenhand.cli import output
 from evenhand.cli.options import Json
+from evenhand.opening import understood
 
 RunFolder = Annotated[Path, typer.Argument(help="A run folder.")]
 THINGS = ("models", "suites", "probes", "mitigations", "lexicons")
@@ -43,11 +44,10 @@ def show(
     if json is None:
         facts = opened.facts
         work = facts["work"]
-        output.console().print(
-            f"{opened.name}  {work['model']}  suite {work['suite']['name']}  {facts['status']}",
-            markup=False,
-        )
-    output.give(opened, json, limit)
+        line = f"{opened.name}  {work['model']}  suite {work['suite']['name']}  {facts['status']}"
+        output.console().print(output.clean(line), markup=False)
+    with understood(run):
+        output.give(opened, json, limit)
 
 
 def compare(
@@ -58,7 +58,8 @@ def compare(
     """Put the findings of several runs side by side. Refuses runs of different suites."""
     from evenhand.audit.comparison import compare as side_by_side
 
-    compared = side_by_side(*runs)
+    with understood(" and ".join(map(str, runs))):
+        compared = side_by_side(*runs)
     if html is not None:
         from evenhand.report.comparison_page import comparison_page
         from evenhand.runner.files import replace
@@ -96,7 +97,8 @@ def gate(
     from evenhand.audit.gate import EXIT
     from evenhand.audit.gate import gate as decide
 
-    found = decide(run, limit or [], allow=allow, undecided=undecided)
+    with understood(run):
+        found = decide(run, limit or [], allow=allow, undecided=undecided)
     if not output.write_json(found.as_dict(), json):
         output.print_gate(found)
     if not found.passed:
@@ -114,7 +116,8 @@ def report(
 
     opened = Run.open(run)
     target = out or opened.report
-    page = render(opened).encode("utf-8", "backslashreplace")
+    with understood(run):
+        page = render(opened).encode("utf-8", "backslashreplace")
     with output_errors(target):
         replace(target, page)
     output.console().print(f"Read it:   {target}", markup=False)

@@ -11,6 +11,7 @@ import typer
 from evenhand.cli import output
 from evenhand.cli.from_settings import function, lazy_group, option, options
 from evenhand.cli.options import Json
+from evenhand.opening import understood
 
 if TYPE_CHECKING:
     from typer.core import TyperGroup
@@ -24,7 +25,9 @@ def command(task: type[Task], what: str) -> Callable[..., None]:
 
     def work(json: str | None = None, **given: Any) -> None:
         with output.notes():
-            result = filled(task, given, what, spelled).work(say)
+            chosen = filled(task, given, what, spelled)
+            with understood(what):
+                result = chosen.work(say)
         if not output.write_json(result.as_dict(), json):
             for part in result.shown():
                 show(part)

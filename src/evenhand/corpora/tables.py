@@ -261,7 +261,7 @@ def _read_parquet(path: Path) -> tuple[dict[str, Any], int]:
 
     try:
         table = pq.read_table(path)
-    except (pa.ArrowInvalid, OSError) as error:
+    except (pa.ArrowException, OSError, ValueError) as error:
         raise DataError(f"{path}: is not a readable Parquet file ({error}).") from error
     return {name: table.column(name) for name in table.column_names}, table.num_rows
 
@@ -282,7 +282,7 @@ def _read_csv(path: Path, delimiter: str, text: Sequence[str]) -> tuple[dict[str
     try:
         with opened(path) as file:
             table = csv.read_csv(file, parse_options=parse, convert_options=options)
-    except (pa.ArrowInvalid, OSError, EOFError) as error:
+    except (pa.ArrowException, OSError, EOFError, UnicodeDecodeError) as error:
         if path.stat().st_size == 0:
             raise DataError(f"{path}: the file is empty. Its first line names columns.") from error
         raise DataError(f"{path}: is not a readable CSV file ({error}).") from error

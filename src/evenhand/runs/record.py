@@ -127,7 +127,7 @@ class Run:
             raise RunError(f"{self.folder}: probe {probe!r} has no table {name!r}.")
         try:
             return pq.read_table(self.checked(path))
-        except pa.ArrowException as error:
+        except (pa.ArrowException, OSError, ValueError) as error:
             raise self._spoiled(path, error) from error
 
     def checked(self, path: Path) -> Path:

@@ -75,6 +75,8 @@ def read_edit(folder: Path) -> tuple[HeadEdit, np.ndarray]:
             sensitive=arrays["sensitive"].astype(bool) if "sensitive" in arrays else None,
             **{k: settings[k] for k in ("rule", "alpha", "mixture", "top", "first_token_only")},
         )
+        if settings.get("sha256") not in (None, edit.digest()):
+            raise saved.damaged(folder, "its settings and arrays are not those that were written")
         return edit, arrays["probe"]
     except KeyError as error:
         raise ModelError(

@@ -101,6 +101,7 @@ class HeadEdit:
         state = hashlib.sha256()
         for spec in fields(self):
             value = getattr(self, spec.name)
+            value = value.item() if isinstance(value, np.generic) else value  # as a file holds it
             state.update(spec.name.encode())
             state.update(
                 np.ascontiguousarray(value).tobytes()

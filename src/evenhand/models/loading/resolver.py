@@ -23,7 +23,7 @@ from evenhand.models.endpoints.address import is_address, safe
 from evenhand.models.loading.fetch import PACKAGES, fetch
 from evenhand.models.loading.saved import FACTS, is_mitigation, read_facts
 from evenhand.models.protocol import LoadOptions, Model, ModelRecipe, with_options
-from evenhand.opening import read_object
+from evenhand.opening import read_object, understood
 
 DEFAULT_MODEL = "smollm2-135m"
 _HUB_ID = re.compile(r"[\w.-]+(/[\w.-]+)?")
@@ -96,7 +96,8 @@ def _resolve(spec: str, kind: str | None, options: LoadOptions, above: tuple[Pat
         from evenhand.models.loading.gguf import converted
 
         source = str(converted(path))
-    return adapter(kind or kind_of(source, name, options.revision)).load(source, name, options)
+    with understood(source):
+        return adapter(kind or kind_of(source, name, options.revision)).load(source, name, options)
 
 
 def _mitigated(folder: Path, options: LoadOptions | None, above: tuple[Path, ...]) -> Model:

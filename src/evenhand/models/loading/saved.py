@@ -27,7 +27,7 @@ def read_facts(folder: Path) -> dict[str, Any]:
     path = folder / FACTS
     try:
         facts = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise ModelError(f"{path}: cannot be read ({error}).") from error
     if not isinstance(facts, dict) or facts.get("format") != FORMAT:
         found = facts.get("format") if isinstance(facts, dict) else type(facts).__name__

@@ -1,0 +1,81 @@
+"""A short fuzz of every reader; `make fuzz` runs 100,000 cases."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from evenhand.audit.suites import parse_suite
+from evenhand.errors import EvenhandError, ModelError
+from evenhand.models.loading import checkpoint
+from evenhand.opening import json_lines, read_json, read_toml, understood
+from evenhand.runs.finding import Finding
+from fuzz.fuzzing import fuzz
+
+CASES = int(os.environ.get("EVENHAND_FUZZ_CASES", "150"))
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
+    lambda inner: (
+        st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=8), inner, max_size=4)
+    ),
+    max_leaves=12,
+)  # fmt: skip
+
+
+def test_spoiled_files_are_accepted_or_refused_in_one_paragraph() -> None:
+    faults = Counter(
+        f"{name}: {outcome} {said}"
+        for name, outcome, said in fuzz(CASES, seed=0)
+        if outcome not in ("accepted", "refused")
+    )
+    assert not faults
+
+
+@given(st.dictionaries(st.sampled_from(["name", "title", "kinds", "probe"]), json_values))
+@settings(max_examples=100)
+def test_suites_of_any_shape(data: dict[str, Any]) -> None:
+    data = {**data, "probe": [data.get("probe"), {"name": "divergence", **data}]}
+    with pytest.raises(EvenhandError):
+        parse_suite(data, "s.toml", "s")
+
+
+@given(st.dictionaries(st.sampled_from(sorted(Finding.__dataclass_fields__)), json_values))
+@settings(max_examples=200)
+def test_findings_of_any_shape_are_right_or_refused(row: dict[str, Any]) -> None:
+    whole = {"id": "a", "probe": "b", "metric": "c", "value": 0.0, "sentence": "", **row}
+    try:
+        found = Finding.from_dict(whole)
+    except (TypeError, OverflowError):
+        return
+    assert isinstance(found.value, (int, float))
+    assert found.detected in (True, False, None)
+
+
+@given(st.binary(max_size=200) | st.text(max_size=200).map(lambda t: t.encode("utf-8", "ignore")))
+@settings(max_examples=100)
+def test_bytes_of_any_kind_are_one_sentence(tmp_path_factory: Any, raw: bytes) -> None:
+    folder = Path(tmp_path_factory.mktemp("any"))
+    path = folder / "model.safetensors"
+    path.write_bytes(raw)
+    for read in (read_json, read_toml, lambda p: list(json_lines(p))):
+        with contextlib.suppress(EvenhandError):
+            read(path)
+    with pytest.raises(ModelError):
+        checkpoint._shapes(folder)
+    with pytest.raises(ModelError):
+        checkpoint.gguf_shapes(path)
+
+
+def test_what_no_check_foresaw_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(EvenhandError, match="KeyError: 3"), understood("x.csv"):
+        raise KeyError(3)
+    monkeypatch.setenv("EVENHAND_DEBUG", "1")
+    with pytest.raises(KeyError), understood("x.csv"):
+        raise KeyError(3)
