@@ -294,7 +294,7 @@ class Audit:
     def _load_as(self, spec: str, kind: str | None) -> Model:
         if spec not in self.loaded:
             options = self.options if spec == self.model else self.options.for_others()
-            if is_address(spec):  # what was paid for in this folder is not paid again
+            if is_address(spec) and self.named:  # what was paid for here is not paid again
                 options = replace(options, calls=self.folder)
             self.loaded[spec] = resolve(spec, kind=kind, options=options)
         return self.loaded[spec]

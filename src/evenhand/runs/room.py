@@ -24,8 +24,8 @@ from evenhand.runs.facts import NAME
 
 HIDDEN = {"Thumbs.db", "desktop.ini"}
 """What systems put into folders without a dot in front."""
-SCORES = {"scores", "requests"}
-OURS = SCORES | {"calls", "probes", "exports", "findings.json", "findings.parquet", "report.html"}
+SCORES = {"calls", "scores", "requests"}
+OURS = SCORES | {"probes", "exports", "findings.json", "findings.parquet", "report.html"}
 
 
 def default_folder(model: str, suite: str) -> Path:

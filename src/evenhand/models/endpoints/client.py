@@ -401,7 +401,7 @@ class Calls:
             value = self._read(path, answer, read)
         except Refused as error:
             if self._failures and error.status not in (401, 403):
-                self.journal.add(key, {FAILED: [str(error), error.status]}, used)
+                self.journal.add(key, {FAILED: [str(error), error.status]}, used, failed=True)
             raise
         self.journal.add(key, value, used)
         return value

@@ -53,10 +53,13 @@ class Journal:
     def __getitem__(self, key: str) -> Any:
         return self._known[key][0]
 
-    def add(self, key: str, value: Any, used: Usage) -> None:
-        """Keep a finished call; it is safe from a kill of this process when this returns."""
+    def add(self, key: str, value: Any, used: Usage, *, failed: bool = False) -> None:
+        """Keep a finished call; it is safe from a kill of this process when this returns.
+
+        A failure alone makes no file: a mistyped address leaves nothing behind.
+        """
         self._known[key] = value, used
-        if self.path is None:
+        if self.path is None or (failed and not self._begun):
             return
         if not self._begun:
             self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -76,9 +79,15 @@ class Journal:
 
 
 class Journals:
-    """The journals below one run folder; in memory until there is one."""
+    """The journals below one run folder; in memory until there is one.
 
-    def __init__(self) -> None:
+    Args:
+        server: address and name of the model.
+    """
+
+    def __init__(self, server: str = "") -> None:
+        mark = hashlib.sha256(server.encode()).hexdigest()[:12]
+        self._checking = f"{CHECKING}-{mark}.jsonl"  # never another server's
         self.folder: Path | None = None
         self.checking = Journal()
         self._open: dict[str, Journal] = {}
@@ -91,7 +100,7 @@ class Journals:
         found = sorted(place.glob("*.jsonl")) if place.is_dir() else ()
         earlier = sum((Journal(path).used for path in found), _usage(place))
         self.folder = place
-        self.checking = self.checking.kept_at(place / f"{CHECKING}.jsonl")
+        self.checking = self.checking.kept_at(place / self._checking)
         return earlier
 
     def of_shard(self, name: str) -> Journal:

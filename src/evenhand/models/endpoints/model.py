@@ -64,8 +64,8 @@ class EndpointModel(Model):
         address = Address.of(source, given.model, given.base_url)
         prices = Prices(given.price_in, given.price_out, given.max_cost)
         client = Client(address, concurrency=given.concurrency, prices=prices)
-        journals = Journals()
-        if given.calls is not None and given.calls.is_dir():
+        journals = Journals(f"{address.base}\n{address.model}")
+        if given.calls is not None:
             client.meter.used += journals.keep_below(given.calls)
         looking = client.submit(
             look(
