@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evenhand.audit.marking import marked
+from evenhand.audit.story import model_words
 from evenhand.audit.suites import load_suite, suite_names
 from evenhand.audit.toml import suite_toml
 from evenhand.errors import EvenhandError, SpecError
@@ -62,7 +63,7 @@ class AuditKind(RunKind):
         for key, value in work.get("options", {}).items():
             options += [f"--{key.replace('_', '-')}", str(value)]
         name, text = (suite["name"], "") if _packaged(suite) else ("suite.toml", suite_toml(suite))
-        line = ["evenhand", "audit", work["model"], "--suite", name, *options]
+        line = ["evenhand", "audit", *model_words(work), "--suite", name, *options]
         return shlex.join(line), text
 
     def contract(self, run: Run) -> dict[str, Any]:

@@ -158,7 +158,10 @@ def announced(job: Audit) -> Iterator[str]:
         return
     title, rows = seen
     yield title
-    widths = {name: max(len(name), *(len(r[name]) for r in rows)) for name in rows[0]}
+    widths = {
+        name: max(len(name), *(len(r[name]) for r in rows if not r[name].startswith("no: ")))
+        for name in rows[0]
+    }  # why not may be long, and nothing stands behind it
     for row in [{name: name for name in widths}, *rows]:
         yield "  " + "  ".join(f"{row[name]:<{width}}" for name, width in widths.items()).rstrip()
     total = Expected(0, 0, 0, 0.0, 0.0)

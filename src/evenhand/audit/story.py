@@ -202,7 +202,7 @@ def _sure(best: Sequence[Finding], quiet: Sequence[Quiet], rate: float) -> list[
 def _steps(
     run: Run, facts: Mapping[str, Any], findings: Sequence[Finding], best: Sequence[Finding]
 ) -> list[Step]:
-    model, place = shlex.quote(str(facts["work"]["model"])), shlex.quote(str(run.folder))
+    model, place = shlex.join(model_words(facts["work"])), shlex.quote(str(run.folder))
     steps = [Step("Look at every item behind a number", f"evenhand view {place}")]
     if best:
         steps.append(Step("Decide whether it may ship", f"evenhand gate {place}"))
@@ -221,6 +221,18 @@ def _finer(facts: Mapping[str, Any], findings: Sequence[Finding], model: str) ->
                 command = f"evenhand probe {entry['probe']} {model}{changed_settings(finer)}"
                 return [Step("See smaller effects, with more material", command)]
     return []
+
+
+def model_words(work: Mapping[str, Any]) -> list[str]:
+    """The audited model on a command line, with how it was asked.
+
+    >>> model_words({"model": "http://h/v1", "options": {"model": "m", "rung": 2}})
+    ['http://h/v1', '--model', 'm', '--rung', '2']
+    """
+    known = ("model", "base_url", "rung", "chat", "system", "way")
+    given = {k: v for k, v in work.get("options", {}).items() if k in known}
+    flags = ((f"--{k.replace('_', '-')}", str(v)) for k, v in given.items())
+    return [str(work["model"]), *(word for pair in flags for word in pair)]
 
 
 def changed_settings(probe: Probe) -> str:
