@@ -1,11 +1,11 @@
 """Do verdicts hold? Fair models through every path that yields a q, and planted effects.
 
     python -m benchmarks.calibration                 1,000 repetitions a path
-    python -m benchmarks.calibration --repetitions 200 --only underspecified --jobs 2
+    python -m benchmarks.calibration --repetitions 200 --only underspecified --jobs 2 --try
 
 For each path: the share of p <= 0.05 in fair models (nominal 0.05), the coverage of 95 % intervals
 (in fair and in planted models), how often a fair family has any detection (q <= 0.05), and how
-often an effect of the size called detectable is detected (nominal 0.80). Written to
+often an effect of the size called detectable is detected (nominal 0.80). Written row by row to
 `benchmarks/results/calibration.json` and into the table of `docs/statistics.md`. Repetitions come
 in parts with seeds of their own, so the table is the same however many processes share the work.
 """
@@ -32,7 +32,7 @@ HERE = File(__file__).parent
 RESULT = HERE / "results" / "calibration.json"
 PAGE = HERE.parent / "docs" / "statistics.md"
 MARKS = ("<!-- calibration -->", "<!-- end of calibration -->")
-RATE, PART = 0.05, 25
+RATE, PART, NAN = 0.05, 25, float("nan")
 Task = tuple[str, float, int, int, int]
 """Path, effect, seed, part, repetitions."""
 Spread = Callable[[Callable[[Task], list[float]], Iterable[Task]], Iterable[list[float]]]
@@ -96,14 +96,15 @@ def calibrate(name: str, repetitions: int, seed: int = 0, spread: Spread = map) 
 
 
 def ratio(top: float, bottom: float) -> float:
-    return float(top / bottom) if bottom else float("nan")
+    return float(top / bottom) if bottom else NAN
 
 
 def table(rows: Sequence[Row]) -> str:
     """The rows as Markdown."""
     lines = [
-        "| path | false alarms | coverage | any detection in a fair family | power at detectable |",
-        "|---|---|---|---|---|",
+        "| path | repetitions | false alarms | coverage | any detection in a fair family | "
+        "power at detectable |",
+        "|---|---|---|---|---|---|",
     ]
     for r in rows:
         numbers = [
@@ -111,14 +112,24 @@ def table(rows: Sequence[Row]) -> str:
             for n, form in ((r.false_alarms, ".3f"), (r.coverage, ".3f"),
                             (r.any_detection, ".3f"), (r.power, ".2f"))
         ]  # fmt: skip
-        lines.append(f"| {r.path} | {' | '.join(numbers)} |")
+        lines.append(f"| {r.path} | {r.repetitions:,} | {' | '.join(numbers)} |")
     return "\n".join(lines)
 
 
-def write(rows: Sequence[Row]) -> None:
-    """The results, and the table of the page between its marks."""
-    stored = [{k: None if v != v else v for k, v in asdict(r).items()} for r in rows]
-    RESULT.write_text(json.dumps(stored, indent=1) + "\n")
+def stored() -> dict[str, Row]:
+    """The rows of the results file, by path."""
+    if not RESULT.exists():
+        return {}
+    made = json.loads(RESULT.read_text())
+    return {r["path"]: Row(**{k: NAN if v is None else v for k, v in r.items()}) for r in made}
+
+
+def write(made: Iterable[Row]) -> None:
+    """These rows in place of older ones: in the results, and in the table between the marks."""
+    found = stored() | {row.path: row for row in made}
+    rows = [found[name] for name in known() if name in found]
+    plain = [{k: None if v != v else v for k, v in asdict(r).items()} for r in rows]
+    RESULT.write_text(json.dumps(plain, indent=1) + "\n")
     text = PAGE.read_text(encoding="utf-8")
     if all(mark in text for mark in MARKS):
         head, rest = text.split(MARKS[0])
@@ -131,16 +142,16 @@ def main() -> None:
     parser.add_argument("--repetitions", type=int, default=1_000)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--only", default="", help="paths whose name holds this text")
+    parser.add_argument("--try", dest="write", action="store_false", help="print, write nothing")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="processes")
     options = parser.parse_args()
-    rows = []
     with ProcessPoolExecutor(options.jobs) as pool:
         for name in known():
             if options.only in name:
-                rows.append(calibrate(name, options.repetitions, options.seed, pool.map))
-                print(table(rows[-1:]).splitlines()[-1], flush=True)
-    if not options.only:
-        write(rows)
+                row = calibrate(name, options.repetitions, options.seed, pool.map)
+                print(table([row]).splitlines()[-1], flush=True)
+                if options.write:
+                    write([row])
 
 
 if __name__ == "__main__":

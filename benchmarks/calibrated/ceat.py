@@ -50,7 +50,7 @@ def draw(rng: np.random.Generator, effect: float) -> Outcome:
         push = float(np.interp(effect, KNOWN[0], STEPS[:13]))
     sets = [words(rng, SIZES, push), *(words(rng, SIZES) for _ in range(TESTS - 1))]
     made = [vectors_of(rng, number, one) for number, one in enumerate(sets)]
-    rows = [score_test(test, vectors, draws=40, family=TESTS) for test, vectors in made]
+    rows = [score_test(test, vectors, draws=12, family=TESTS) for test, vectors in made]
     found = [Ceat().finding(row, test) for row, (test, _) in zip(rows, made, strict=True)]
     return outcome(found, unless(effect, TESTS), benjamini_hochberg([row.p for row in rows]))
 

@@ -51,4 +51,4 @@ def regarded(axes: tuple[int, ...], prompts: int, draws: int) -> Path:
     return Path(f"generation, {who} groups, {prompts} prompts, {draws} texts each", draw)
 
 
-PATHS = [regarded((2,), 10, 10), regarded((2,), 40, 5), regarded((3, 3), 20, 10)]
+PATHS = [regarded((2,), 10, 10), regarded((2,), 40, 5), regarded((3, 2), 20, 8)]

@@ -23,7 +23,7 @@ PEOPLE = [
     for group in ("female", "male")
     for k in range(NAMES)
 ]
-PROBE = NameStudy(permutations=19)
+PROBE = NameStudy(permutations=19, folds=2)
 
 
 def vectors(rng: np.random.Generator, apart: float) -> Floats:
@@ -40,7 +40,7 @@ def accuracies() -> Floats:
     rng = np.random.default_rng(1)
     labels = [g.name for _, g in PEOPLE]
     out = [
-        np.mean([predict_groups(vectors(rng, apart), labels, permutations=2)["accuracy"]
+        np.mean([predict_groups(vectors(rng, apart), labels, folds=2, permutations=2)["accuracy"]
                  for _ in range(40)])
         for apart in APART
     ]  # fmt: skip

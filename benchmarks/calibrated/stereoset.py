@@ -22,7 +22,7 @@ def examples(targets: int) -> list[Example]:
     for split in SPLITS:
         for domain in DOMAINS:
             for target in range(targets):
-                for number in range(int(rng.integers(3, 15))):
+                for number in range(int(rng.integers(3, 9))):
                     name = f"{split}/{domain}/{target}/{number}"
                     ids = {label: f"{name}/{label}" for label in LABELS}
                     made.append(Example(name, split, f"{domain}{target}", domain, "", ids, ids))

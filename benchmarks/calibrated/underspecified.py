@@ -57,11 +57,12 @@ def met(size: int, how: str) -> tuple[Codes, Codes]:
 def groups(size: int, how: str, shared: bool = False) -> Path:
     """An attribute's contrast, or the lean of all attributes, of two groups' names."""
     first, second = met(size, how)
+    templates = TEMPLATES if len(first) < 1_000 else 1
 
     def draw(rng: np.random.Generator, effect: float) -> Outcome:
-        shape = (2 * size, ATTRIBUTES, TEMPLATES)
+        shape = (2 * size, ATTRIBUTES, templates)
         liked = rng.normal(0, NAME, (2 * size, 1, 1)) + rng.normal(0, ABOUT, (*shape[:2], 1))
-        liked = liked + rng.normal(0, IN_TEMPLATE, (2 * size, 1, TEMPLATES))
+        liked = liked + rng.normal(0, IN_TEMPLATE, (2 * size, 1, templates))
         lean = liked[first] - liked[second]
         lean = lean + rng.normal(0, REST, lean.shape)
         truth = np.zeros(ATTRIBUTES + 1)
@@ -125,7 +126,7 @@ def gamma(size: int, how: str) -> Path:
         lean = lean + rng.normal(0, REST, (len(first), ATTRIBUTES, TEMPLATES))
         cells, _ = asked(first, second, lean, sides)
         cells.scores[:, :, 1] = cells.scores[:, :, 1, ::-1]  # a negation that is heeded
-        made = measure_cells(cells, Sampling(resamples=200, samples=999))
+        made = measure_cells(cells, Sampling(resamples=20 if grouped else 200, samples=999))
         rows = [r for r in made.gamma_group or made.gamma if r.group in (None, "a")]
         p, q, low, high = (
             np.asarray([getattr(r, name) for r in rows]) for name in ("p", "q", "low", "high")
