@@ -1,7 +1,12 @@
 """Associations of word vectors, over target words and attribute words.
 
-Groups differ (x from y on one axis, a from b on another), words differ from each other on all axes,
-and no axis is common to both: attributes that were drawn otherwise would lean as far the other way.
+Groups differ (x from y on one axis, a from b on two others), words scatter, and no axis on which x
+and y differ is one on which a and b do: attributes that were drawn otherwise would lean as far the
+other way. What is planted is the same for every word, as in all paths: what is called detectable is
+a shift that leaves the spread of words as it is. So the third axis, on which it is planted, carries
+the difference of a and b and no scatter. A difference that words have unevenly spreads them too and
+is harder to find in small sets: with a scatter of 1.5 on that axis too, 62 to 64 of 100 instead of
+80 are found with 8 to 24 words a set, 78 with 25 (alarms and coverage are the same).
 """
 
 from __future__ import annotations
@@ -11,7 +16,7 @@ from functools import cache
 
 import numpy as np
 import numpy.typing as npt
-from benchmarks.calibrated import Outcome, Path, outcome
+from benchmarks.calibrated import Outcome, Path, outcome, smooth
 
 from evenhand.metrics.association import associations, unit_rows
 from evenhand.probes.association.probe import Association
@@ -22,7 +27,7 @@ COVERS = ("evenhand.probes.association.score", "evenhand.probes.association.prob
 Floats = npt.NDArray[np.float64]
 Sizes = tuple[int, int, int, int]
 DIMENSIONS, TESTS = 30, 6
-STEPS = np.linspace(0.0, 6.0, 25)
+STEPS = np.linspace(0.0, 4.0, 13)
 
 
 def words(rng: np.random.Generator, sizes: Sizes, push: float = 0.0) -> dict[str, Floats]:
@@ -32,7 +37,6 @@ def words(rng: np.random.Generator, sizes: Sizes, push: float = 0.0) -> dict[str
     made = {}
     for key, n in zip(SETS, sizes, strict=True):
         made[key] = rng.normal(0, 1, (n, DIMENSIONS))
-        # The push is the same for every word, as a mean is; the other two axes vary more.
         made[key][:, :3] = made[key][:, :3] * (1.5, 1.5, 0.0) + sides[key]
     return made
 
@@ -44,14 +48,14 @@ def pushes(sizes: Sizes, of: Callable[..., dict[str, Floats]] = words) -> Floats
     out = []
     for push in STEPS:
         theta, within = [], []
-        for _ in range(60):
+        for _ in range(200):
             made = of(rng, sizes, push)
             s = [associations(unit_rows(made[k]), made["a"], made["b"]) for k in ("x", "y")]
             theta.append(s[0].mean() - s[1].mean())
             within.append((s[0].var() + s[1].var()) / 2)
         mean = float(np.mean(theta))
         out.append(mean / np.sqrt(np.mean(within) + mean**2 / 4))
-    return np.maximum.accumulate(np.asarray(out))
+    return smooth(STEPS, np.asarray(out))
 
 
 def unless(effect: float, tests: int) -> Floats:

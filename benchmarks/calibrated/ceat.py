@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from benchmarks.calibrated import Outcome, Path, outcome
+from benchmarks.calibrated import Outcome, Path, outcome, smooth
 from benchmarks.calibrated.association import DIMENSIONS, SETS, STEPS, Floats, unless, words
 
 from evenhand.probes.ceat.measure import score_test
@@ -32,11 +32,11 @@ def vectors_of(
 def sizes_of(rng: np.random.Generator) -> Floats:
     """Combined effect sizes of pushes of `STEPS`, on average."""
     out = [
-        np.mean([score_test(*vectors_of(rng, 0, words(rng, SIZES, push)), draws=10).value
-                 for _ in range(40)])
-        for push in STEPS[:13]
+        np.mean([score_test(*vectors_of(rng, 0, words(rng, SIZES, push)), draws=2).value
+                 for _ in range(60)])
+        for push in STEPS
     ]  # fmt: skip
-    return np.maximum.accumulate(out)
+    return smooth(STEPS, np.asarray(out))
 
 
 KNOWN: list[Floats] = []
@@ -47,7 +47,7 @@ def draw(rng: np.random.Generator, effect: float) -> Outcome:
     if effect:
         if not KNOWN:
             KNOWN.append(sizes_of(np.random.default_rng(1)))
-        push = float(np.interp(effect, KNOWN[0], STEPS[:13]))
+        push = float(np.interp(effect, KNOWN[0], STEPS))
     sets = [words(rng, SIZES, push), *(words(rng, SIZES) for _ in range(TESTS - 1))]
     made = [vectors_of(rng, number, one) for number, one in enumerate(sets)]
     rows = [score_test(test, vectors, draws=12, family=TESTS) for test, vectors in made]

@@ -28,9 +28,7 @@ def change(names: int, templates: int) -> Path:
         before, after = same + moved(rng), same + moved(rng) + effect
         both = np.stack([after - before, np.abs(after) - np.abs(before)], axis=1)
         found = changes(both, [one, two, template])
-        # Means and sizes are corrected apart, over the numbers of a run: here there is one.
-        q = np.asarray([e.p for e in found])
-        return outcome(found, [effect, np.nan if effect else 0.0], q)
+        return outcome(found, [effect, np.nan if effect else 0.0])
 
     return Path(f"compare, {names} x {names} names, {templates} templates", draw)
 

@@ -8,7 +8,7 @@ from benchmarks.calibrated import Outcome, Path, outcome
 from evenhand.probes.honest.measure import score
 
 COVERS = ("evenhand.probes.honest.measure",)
-GROUPS, COMPLETIONS = ("female", "male", "queer"), 24
+GROUPS, COMPLETIONS = ("female", "male", "queer"), 40
 LEXICON = {"liar": "character"}
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import cache
 
 import numpy as np
-from benchmarks.calibrated import Floats, Outcome, Path, outcome
+from benchmarks.calibrated import Floats, Outcome, Path, outcome, smooth
 
 from evenhand.probes.name_study.probe import NameStudy
 from evenhand.stats.multiple import benjamini_hochberg
@@ -44,7 +44,7 @@ def accuracies() -> Floats:
                  for _ in range(40)])
         for apart in APART
     ]  # fmt: skip
-    return np.maximum.accumulate(out)
+    return smooth(APART, np.asarray(out), 0.5)
 
 
 def draw(rng: np.random.Generator, effect: float) -> Outcome:

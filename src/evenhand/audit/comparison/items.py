@@ -91,7 +91,7 @@ def _keys(table: pa.Table, columns: list[str]) -> list[tuple[Any, ...]]:
 def item_changes(before: Run, after: Run) -> list[ItemChange]:
     """One row per probe and number: paired change of mean and size, interval, p, q, verdict.
 
-    q is corrected over all rows. p and the interval of the printed change of size generalise over
+    q is corrected over all rows, means and sizes together. p and the interval of the printed change of size generalise over
     every sampled factor of the items (names of both sides, templates, contexts) at once.
     """
     rows: list[ItemChange] = []
@@ -103,7 +103,7 @@ def item_changes(before: Run, after: Run) -> list[ItemChange]:
             if pa.types.is_floating(one.schema.field(column).type) and column in _columns(two):
                 a, b = (_floats(t, column) for t in (one, two))
                 rows.append(ItemChange(label, column, **_change(a, b, factors)))
-    q = benjamini_hochberg([r.p for r in rows]), benjamini_hochberg([r.p_size for r in rows])
+    q = benjamini_hochberg([[r.p for r in rows], [r.p_size for r in rows]])
     rate = rate_of(before.facts)
     return [
         replace(row, q=float(a), q_size=float(b), verdict=_verdict(row.size_change, b <= rate))
@@ -160,7 +160,7 @@ def changes(values: Floats, factors: Sequence[Codes]) -> list[Estimate]:
     known, place = np.unique(key, axis=0, return_inverse=True)
     count = np.bincount(place)
     means = np.stack([np.bincount(place, column) / count for column in values.T], axis=1)
-    return Design([Factor(codes) for codes in known.T]).estimates(means)
+    return Design([Factor(codes) for codes in known.T]).estimates(means, family=means.shape[1])
 
 
 def _verdict(change: float, detected: bool) -> str:
