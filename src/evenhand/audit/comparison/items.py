@@ -91,8 +91,9 @@ def _keys(table: pa.Table, columns: list[str]) -> list[tuple[Any, ...]]:
 def item_changes(before: Run, after: Run) -> list[ItemChange]:
     """One row per probe and number: paired change of mean and size, interval, p, q, verdict.
 
-    q is corrected over all rows, means and sizes together. p and the interval of the printed change of size generalise over
-    every sampled factor of the items (names of both sides, templates, contexts) at once.
+    q is corrected over all rows, means and sizes together. p and the interval of the printed change
+    of size generalise over every sampled factor of the items (names of both sides, templates,
+    contexts) at once.
     """
     rows: list[ItemChange] = []
     for label in shared_labels(before, after):
