@@ -120,7 +120,7 @@ def vectors(size: int, tests: int) -> Path:
         lists = {k: tuple(f"{number}{k}{i}" for i in range(size)) for k in SETS}
         before = np.concatenate([sets[k] for k in SETS])
         after = before + rng.normal(0, move, before.shape)
-        after[:size, 1] += push
+        after[:size, 2] += push
         names = [w for k in SETS for w in lists[k]]
         return WordSets(f"t{number}", **lists), names, before, after
 
