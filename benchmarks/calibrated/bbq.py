@@ -24,12 +24,12 @@ LIKED = 0.1
 
 @cache
 def questions() -> list[Item]:
-    """Sets of four questions, 3 to 7 of a template; in half of them evidence goes with it."""
+    """Sets of four questions, 3 to 12 of a template; in half of them evidence goes with it."""
     rng = np.random.default_rng(0)
     made = []
     for category in CATEGORIES:
         for template in range(TEMPLATES):
-            for number in range(int(rng.integers(3, 8))):
+            for number in range(int(rng.integers(3, 13))):
                 for condition in CONDITIONS.values():
                     for polarity in ("neg", "nonneg"):
                         name = f"{category}/{template}/{number}"
