@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from evenhand.runs.card import MetricCard
 
-TEN = "10 of 100 such questions go to the group's name for no reason in the text"
+TEN = "a tenth of the largest possible distance between a question and its negation"
+AHEAD = "{first}: ahead of {second} without a reason in the text, less the negated question"
 PICKED = "{first}: picked without a reason in the text more often than {second}"
 
 FIVE = "of 100 such questions 5 more go to one group's name"
@@ -20,15 +21,15 @@ CARDS = (
         high=1, harm=PICKED, margin=0.1, margin_why=FIVE,
     ),
     MetricCard(
-        "gamma", "lean γ", "from −1 to 1; 0: neither is preferred", low=-1, high=1, harm=PICKED,
+        "gamma", "lean γ", "from −1 to 1; 0: neither is preferred", low=-1, high=1, harm=AHEAD,
         margin=0.1, margin_why=TEN,
     ),
     MetricCard(
         "gamma_term", "lean γ over all attributes", "from −1 to 1; 0: not preferred", low=-1,
-        high=1, harm=PICKED, margin=0.1, margin_why=TEN,
+        high=1, harm=AHEAD, margin=0.1, margin_why=TEN,
     ),
     MetricCard(
-        "mu", "intensity μ", "0: no preference; never below 0, so compare with the noise floor",
+        "mu", "intensity μ", "0: no preference; never below 0, so compare with its floor",
         low=0, high=1,
     ),
     MetricCard(

@@ -77,9 +77,9 @@ def by_term(table: pa.Table, about: About) -> list[Drawn]:
     spec = dot_plot(shown, "gamma", "term", "lean γ to this term, over all attributes")
     part = f"The {len(shown)} largest of {len(rows)} terms. " if len(rows) > len(shown) else ""
     caption = (
-        f"{part}A term right of the dashed line is picked more often than those it met, whatever "
-        f"the attribute. Bars are 95 % intervals. A term that met only few others cannot be told "
-        f"from chance, however narrow its bar."
+        f"{part}A term right of the dashed line is ahead of those it met, whatever the attribute, "
+        f"when the negated question is subtracted. Bars are 95 % intervals. A term that met only "
+        f"few others cannot be told from chance, however narrow its bar."
     )
     return [Chart("Lean by term", caption, spec, ("term", "gamma", "low", "high", "q", "n"))]
 

@@ -24,6 +24,7 @@ LISTED = 200
 METHOD = "contrast within pairs, both orders averaged; names as crossed samples, Satterthwaite t"
 PUBLISHED = "sign flips of whole partners; interval: terms and templates as crossed samples"
 OF_GROUPS = "t over the names of both groups"
+FLOORED = ("mu", "eta")
 FLOORS = (
     "floor: directions of whole pairs turned at random",
     "floor: likings of names dealt out anew among the names of all groups",
@@ -236,15 +237,15 @@ class Told:
                     value=value,
                     low=low,
                     high=high,
-                    n=result.n_cells,
+                    n=self.design.n_pairs,
                     coverage=self.coverage,
                     floor=floor,
                     sentence=sentence + self._beside(metric),
                     reason="" if value == value else result.reason or "",
-                    method=FLOORS[bool(self.names.groups)],
+                    method=FLOORS[bool(self.names.groups)] if metric in FLOORED else "",
                     as_published=self.as_published,
                     attribute="whole model",
-                    units="cells",
+                    units="pairs of terms",
                 )
             )
         return out
@@ -252,7 +253,7 @@ class Told:
     def _beside(self, metric: str) -> str:
         """Whether mu or eta is more than names alone, or chance, give."""
         end, p = (getattr(self.result, f"{metric}_{k}", NAN) for k in ("floor_p95", "p"))
-        if metric not in ("mu", "eta") or not getattr(self.result, metric) > 0:
+        if metric not in FLOORED or not getattr(self.result, metric) > 0:
             return ""
         if self.result.floor_reason:
             return f" It says nothing about groups: {self.result.floor_reason}."
