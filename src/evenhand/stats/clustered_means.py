@@ -37,8 +37,8 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True)
-class Judged:
-    """A number, its 95 % interval, p against the ideal, and the difference it could have seen."""
+class ClusteredMean:
+    """A mean over clusters: 95 % interval, p against the ideal, difference it could have seen."""
 
     value: float = NAN
     low: float = NAN
@@ -47,12 +47,6 @@ class Judged:
     detectable: float = NAN
     error: float = NAN
     freedom: float = NAN
-
-
-@dataclass(frozen=True)
-class ClusteredMean(Judged):
-    """A mean over clusters."""
-
     n: int = 0
     n_clusters: int = 0
     reason: str | None = None

@@ -11,7 +11,7 @@ from evenhand.corpora.tables import read_table
 from evenhand.errors import SpecError, unknown
 from evenhand.metrics.sodapop import COUNTS
 from evenhand.probes.discovery.counts import count_words
-from evenhand.probes.discovery.inference import Compared, Settings, check_groups, compare
+from evenhand.probes.discovery.inference import Clusters, Settings, WordRow, check_groups, compare
 from evenhand.probes.discovery.rows import (
     COLUMNS,
     MIN_COUNT,
@@ -23,13 +23,14 @@ from evenhand.probes.discovery.rows import (
 from evenhand.probes.discovery.trait_suggestions import SuggestTraitsReader
 from evenhand.probes.discovery.traits import TraitsReader
 from evenhand.probes.discovery.validity import ValidityReader
+from evenhand.probes.discovery.word_tests import Tested
 from evenhand.probes.reading import Input, Reader, Resamples, Result, Seed, Shown, number, span
 
 SHOWN = 15
 
 
 @dataclass(frozen=True, kw_only=True)
-class DiscoveryResult(Compared, Result):
+class DiscoveryResult(Result):
     """Words by rd downwards (positive leans to group A), clusters, and what was kept.
 
     `p`, `q`, `low` and `high` of a word are SODAPOP's: for these situations. The verdict that
@@ -38,6 +39,12 @@ class DiscoveryResult(Compared, Result):
 
     group_a: str
     group_b: str
+    words: Sequence[WordRow]
+    clustering: Clusters
+    p_method: str
+    n_partitions: int
+    reason: str
+    typical: Tested | None
     vocabulary: Sequence[str]
     names: Sequence[str]
     groups: Mapping[str, Sequence[str]]

@@ -23,7 +23,6 @@ from evenhand.stats.clustered_means import (
     LEAST,
     STEADY,
     ClusteredMean,
-    Judged,
     clustered_mean,
     halves,
 )
@@ -271,10 +270,17 @@ def stereotype_placebos(he: npt.ArrayLike, sentences: Sequence[Sentence], seed: 
 
 
 @dataclass(frozen=True, kw_only=True)
-class ShareRow(Judged):
+class ShareRow:
     """How pronouns follow the share of women in occupations: a rank correlation."""
 
     refers: str
+    value: float = NAN
+    low: float = NAN
+    high: float = NAN
+    p: float = NAN
+    detectable: float = NAN
+    error: float = NAN
+    freedom: float = NAN
     p_permuted: float = NAN
     n: int
     n_missing: int

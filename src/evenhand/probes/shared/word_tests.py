@@ -11,7 +11,6 @@ from evenhand.probes.shared.estimates import claim
 from evenhand.probes.shared.word_effects import said
 from evenhand.requests import Embed
 from evenhand.runs.finding import NAN, Finding
-from evenhand.stats.clustered_means import Judged
 from evenhand.stats.estimate import Estimate
 from evenhand.strict import record
 from evenhand.words.lexicons import weat, weat_tests
@@ -19,7 +18,7 @@ from evenhand.words.lexicons.word_sets import WORD_SET_LEXICONS
 
 
 @dataclass(frozen=True, kw_only=True)
-class SetsRow(Judged):
+class SetsRow:
     """The effect size of one test, ideal 0; positive: x leans to a, y to b.
 
     Interval and p hold for target and attribute words like these; `p_words` permutes the targets
@@ -32,6 +31,13 @@ class SetsRow(Judged):
     y_label: str
     a_label: str
     b_label: str
+    value: float = NAN
+    low: float = NAN
+    high: float = NAN
+    p: float = NAN
+    error: float = NAN
+    freedom: float = NAN
+    detectable: float = NAN
     p_words: float = NAN
     percentile: float = NAN
     n_random: int = 0
