@@ -45,15 +45,10 @@ class PairErasure:
 
 
 def erase_pairs(differences: npt.ArrayLike, ordinary: npt.ArrayLike, rounds: int) -> PairErasure:
-    """Fit the erasure from differences of matched states and states of ordinary text.
+    """Fit the erasure from differences of matched states [n, d] and states of ordinary text.
 
-    Args:
-        differences: [n, d], state after one context minus state after its partner.
-        ordinary: [m, d], states of ordinary text (and of the contexts themselves).
-        rounds: how many directions to remove, at most min(n, d).
-
-    Returns:
-        The directions, strongest first. Cost: one d x d generalised eigen-decomposition.
+    At most min(n, d) rounds, the strongest direction first. Cost: one d x d generalised
+    eigen-decomposition.
 
     >>> rng = np.random.default_rng(0)
     >>> text = rng.normal(size=(500, 4))

@@ -17,16 +17,10 @@ from evenhand.mitigations.erasing.nullspace import Floats
 def pair_components(
     states: npt.ArrayLike, sets: npt.ArrayLike, components: int
 ) -> tuple[Floats, Floats]:
-    """Principal components of states centred within matched sets.
+    """Principal components of states [n, d] centred within matched sets.
 
-    Args:
-        states: [n, d].
-        sets: [n], rows with one number belong together; negative rows are left out.
-        components: how many to keep; at most the rank.
-
-    Returns:
-        Orthonormal columns [d, components], and the share of the within-set variance each
-        explains. Cost: one SVD of [n, d].
+    Rows with one number in `sets` belong together; negative ones are left out. Gives orthonormal
+    columns [d, components] and the share of the within-set variance each explains, by one SVD.
 
     >>> X = [[1.0, 5.0], [3.0, 5.0], [0.0, 9.0], [2.0, 9.0]]
     >>> V, share = pair_components(X, [0, 0, 1, 1], 1)

@@ -103,15 +103,9 @@ def load(folder: Path, base: Any) -> Model:
 def attach(folder: str | Path, model: Any, tokenizer: Any = None) -> list[Any]:
     """Attach a saved mitigation to a plain Hugging Face causal model, `generate` included.
 
-    The model is checked as `evenhand` checks it: another one is refused.
-
-    Args:
-        folder: what `evenhand mitigate --out` wrote.
-        model: the Hugging Face model it was fitted for.
-        tokenizer: of that model; needed only for folders that do not hold the test texts' tokens.
-
-    Returns:
-        The hook handles; call `.remove()` on each to have the model back as it was.
+    Another model than the one it was fitted for is refused. The tokenizer is needed only for
+    folders that do not hold the test texts' tokens. Gives the hook handles: call `.remove()` on
+    each to have the model back as it was.
     """
     import torch
 
@@ -204,14 +198,14 @@ def _logits(model: Any, network: Any) -> Any:
 
 def check_exportable(settings: Any, model: Any) -> None:
     """Refuse an export that no outcome of fitting could give, before any work is done for it."""
-    head = model.model.get_output_embeddings()
+    bias = getattr(model.model.get_output_embeddings(), "bias", None)
     shifted = settings.offset and settings.method != "a-subspace" and not settings.as_published
     mixed = settings.method.startswith("a-") and settings.mixture == "probability"
     mixed = mixed and not settings.as_published and settings.alpha not in (None, 1.0)
     problem = ""
     if settings.first_token_only:
         problem = "the edit holds for the first token only"
-    elif shifted and getattr(head, "bias", None) is None:
+    elif shifted and bias is None:
         problem = "the edit has an offset and this model's head has no bias"
     elif mixed:
         problem = f"a mixture of probabilities (alpha {settings.alpha}) is not linear in the state"

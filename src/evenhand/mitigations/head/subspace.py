@@ -18,7 +18,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from evenhand.errors import ModelError, SpecError
+from evenhand.errors import ModelError
+from evenhand.mitigations.erasing.sentence import pair_components
 from evenhand.models.vectors.files import VectorTable
 from evenhand.words.lexicons.contexts import definitional_sets
 
@@ -59,15 +60,11 @@ def bias_subspace(sets: Sequence[npt.ArrayLike], components: int) -> tuple[Float
     (True, [1.0])
     """
     arrays = [np.asarray(s, np.float64) for s in sets]
-    rows = np.vstack([a - a.mean(axis=0) for a in arrays])
-    _, sizes, right = np.linalg.svd(rows, full_matrices=False)
-    rank = int((sizes > sizes[0] * 1e-9).sum())
-    if not 1 <= components <= rank:
-        raise SpecError(f"subspace: components is {components}. Accepted: 1 to {rank}.")
-    basis = right[:components].T.copy()
+    codes = np.repeat(np.arange(len(arrays)), [len(a) for a in arrays])
+    basis, share = pair_components(np.vstack(arrays), codes, components)
     lean = sum(float((a[-1] - a[0]) @ basis[:, 0]) for a in arrays)
     basis[:, 0] *= -1.0 if lean < 0 else 1.0
-    return basis, np.square(sizes[:components]) / np.square(sizes).sum()
+    return basis, share
 
 
 def model_subspace(model: Any, axis: str, components: int | None = None) -> Subspace:

@@ -90,13 +90,9 @@ class AxisData:
 def axis_data(
     axis: str, *, texts: list[str] | None = None, limit: int = 1_500, seed: int = 0
 ) -> AxisData:
-    """Axis data by name or file.
+    """Axis data by name or file (see the module), or pairs cut from own passages.
 
-    Args:
-        axis: see the module.
-        texts: own passages to cut counterfactual pairs from (gender and religion).
-        limit: at most so many matched sets (rows, for labelled texts).
-        seed: of the draw and the split.
+    At most `limit` matched sets are drawn (rows, for labelled texts).
 
     >>> found = axis_data("gender")
     >>> found.groups, found.counts()["train"] > found.counts()["test"] > 0

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import product
-from typing import Any, Literal
+from typing import Any, Literal, get_args, get_type_hints
 
 import numpy as np
 import numpy.typing as npt
@@ -77,13 +77,9 @@ class AttractRepel:
 
     def check(self) -> None:
         """Refuse settings that cannot work."""
-        accepted = {
-            "reg": ("paper", "released"), "optimizer_state": ("separate", "shared"),
-            "start": ("unit", "raw"), "negatives": ("extreme", "mixed"), "norms": ("keep", "unit"),
-        }  # fmt: skip
-        for name, values in accepted.items():
-            if getattr(self, name) not in values:
-                raise SpecError(unknown(name, str(getattr(self, name)), values))
+        for name, hint in get_type_hints(type(self)).items():
+            if get_args(hint) and getattr(self, name) not in get_args(hint):
+                raise SpecError(unknown(name, str(getattr(self, name)), get_args(hint)))
         for name, least in (("batch_size", 2), ("epochs", 0)):
             if getattr(self, name) < least:
                 raise SpecError(f"{name}: '{getattr(self, name)}' is too small; at least {least}.")
@@ -144,15 +140,8 @@ def attract_repel(
     regularisation * |x - x_start| for every word of the batch. Steps are AdaGrad's, gradients
     clipped element by element. Cost: a few milliseconds a batch, whatever the vocabulary.
 
-    Args:
-        vectors: the table; it is not changed.
-        attract, repel: pairs of terms; a term of several words is the mean of their vectors.
-        settings: all settings at once; single ones may be given by name as well.
-        as_published: the rules of the released code; see `AttractRepel.as_published`.
-        device: "cpu" (the default), "cuda".
-
-    Returns:
-        A new table. Words in no pair keep their bytes, unless norms="unit".
+    A term of several words is the mean of their vectors. Settings may be given at once or by
+    name. Words in no pair keep their bytes in the new table, unless norms="unit".
 
     >>> import pyarrow as pa
     >>> words = VectorTable(pa.array(["a", "b", "c", "d"]), np.eye(4, dtype=np.float32))

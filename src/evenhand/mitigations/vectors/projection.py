@@ -81,15 +81,8 @@ def project(
     w' = w - amount * sum over axes of (w . e) e, with e orthonormal. 1 is the hard form, between 0
     and 1 the soft one; below 0 the part grows.
 
-    Args:
-        axes: directions [k, dimensions]; made orthonormal here.
-        words: the words to change; None: all words.
-        without: words never to change (those that define the axis, for all words).
-        amount: the share to take out, at most 1.
-        keep_norms: scale each changed vector back to its old length.
-
-    Returns:
-        A new table; rows of other words keep their bytes.
+    Axes [k, dimensions] are made orthonormal here. All `words` are changed but those `without`,
+    and scaled back to their old lengths; rows of other words keep their bytes.
 
     >>> import pyarrow as pa
     >>> table = VectorTable(pa.array(["w"]), np.array([[3.0, 4.0]], np.float32))
