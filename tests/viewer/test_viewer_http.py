@@ -61,7 +61,10 @@ def test_every_answer_carries_strict_headers(address: str, path: str) -> None:
 def test_the_report_runs_in_a_sandbox_of_its_own(address: str) -> None:
     status, headers, text = ask(address, "/run/first/report")
     assert status == 200
-    assert headers["content-security-policy"].startswith("sandbox allow-scripts;")
+    policy = headers["content-security-policy"]
+    assert "sandbox allow-scripts;" in policy
+    assert policy.startswith("default-src 'none'; script-src 'unsafe-inline';")
+    assert "http" not in policy
     assert "Is there a problem?" in text
 
 

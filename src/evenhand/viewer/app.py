@@ -134,7 +134,7 @@ class Viewer:
 
     def report(self, request: Request) -> Response:
         run = self._run(request)
-        if not run.report.is_file():
+        if not run.report.is_file() or run.report.is_symlink():
             raise HTTPException(404, f"run {run.name} has no report yet.")
         return HTMLResponse(
             run.report.read_bytes(), headers={"content-security-policy": REPORT_POLICY}

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import hashlib
 import json
 import os
+import stat
 import tempfile
 import warnings
 from pathlib import Path
@@ -25,21 +27,37 @@ def writable(folder: Path) -> Path:
     What lies in a read-only cache is still read. Something new is then made again in every
     process, which a warning says.
     """
-    if folder.exists():
-        return folder
     try:
+        if folder.exists() and ours(folder):
+            return folder
         folder.parent.mkdir(parents=True, exist_ok=True)
+        if folder.exists() or not ours(folder.parent):
+            raise PermissionError(errno.EPERM, "it belongs to somebody else")
         with tempfile.TemporaryFile(dir=folder.parent):
             return folder
     except OSError as error:
         spare = Path(tempfile.gettempdir()) / f"evenhand-{os.getuid()}" / folder.name
+        with contextlib.suppress(FileExistsError):
+            spare.parent.mkdir(mode=0o700)
+        if not ours(spare.parent):  # whoever made it could put anything there
+            spare = Path(tempfile.mkdtemp(prefix="evenhand-")) / folder.name
         warnings.warn(
             f"{folder.parent}: the cache cannot be written ({error.strerror or error}); using "
             f"{spare.parent} for now. Choose another with: export EVENHAND_CACHE=DIR",
             stacklevel=2,
         )
-        spare.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         return spare
+
+
+def ours(path: Path) -> bool:
+    """Whether a place belongs to this user or the system, and nobody else may change it.
+
+    >>> ours(Path(__file__).parent)
+    True
+    """
+    info = path.stat()
+    shared = info.st_mode & stat.S_IWOTH and not info.st_mode & stat.S_ISVTX
+    return {info.st_uid, path.lstat().st_uid} <= {0, os.getuid()} and not shared
 
 
 def file_digest(path: Path) -> str:
@@ -47,7 +65,9 @@ def file_digest(path: Path) -> str:
     info = path.stat()
     mark = f"{path.resolve()}:{info.st_size}:{info.st_mtime_ns}"
     memo = cache_folder() / "digests" / hashlib.sha256(mark.encode()).hexdigest()[:32]
-    with contextlib.suppress(OSError, ValueError):
+    with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
+        if not ours(memo):
+            raise ValueError
         return str(json.loads(memo.read_text())["sha256"])
     state = hashlib.sha256()
     with open(path, "rb") as file:
