@@ -244,6 +244,19 @@ def test_a_long_system_prompt_is_run_once(smollm2_chat: Any) -> None:
 
 
 @pytest.mark.model
+def test_as_plain_text_a_choice_is_its_continuations_to_the_bit(smollm2: Any) -> None:
+    form = "{passage}\nQuestion: {question}\nAnswer:"
+    asked = Choose([QUESTION] * 2, [r.options[0] for r in ASKED], text=form, per_token=True)
+    names = [name for row in asked.listed for name in row]
+    plain = Continuation([asked.as_text()[0]] * len(names), [f" {name}" for name in names])
+    assert plain.prefix[0].endswith("with Gerald.\nQuestion: Who was a nurse?\nAnswer:")
+    scores = smollm2.answer(plain, smollm2.prepare(plain))
+    wanted = np.exp(scores["logprob"] / scores["n_tokens"])
+    found = smollm2.answer(asked, smollm2.prepare(asked))
+    assert np.array_equal(np.concatenate(found["probabilities"]), wanted)
+
+
+@pytest.mark.model
 @pytest.mark.parametrize("way", ["letters", "answers"])
 def test_letters_and_whole_answers_are_other_rungs(smollm2_chat: Any, way: str) -> None:
     model = copied(smollm2_chat, way=way)
