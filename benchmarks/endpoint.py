@@ -15,6 +15,7 @@ Results go to benchmarks/results/endpoint.json, part by part.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import os
 import random
@@ -162,46 +163,72 @@ def questions(n: int) -> Choose:
     return Choose([r[0] for r in rows], [r[1] for r in rows])
 
 
-def throughput(calls: int = 64, rounds: int = 3, concurrency: int = 8) -> dict[str, Any]:
+def throughput() -> dict[str, Any]:
+    """Against llama.cpp, and against a scripted server that answers after 20 ms, as a fast one."""
+    with llama_cpp(weights()) as url:
+        real = _against_plain(url, calls=64, rounds=3, concurrency=8)
+    with _scripted(delay=0.02) as url:
+        quick = _against_plain(url, calls=2_000, rounds=5, concurrency=20)
+    return {"llama.cpp": real, "answers after 20 ms": quick}
+
+
+def _against_plain(url: str, *, calls: int, rounds: int, concurrency: int) -> dict[str, Any]:
     """Both in turns, since other work on the machine comes and goes."""
     import httpx2
 
     asked = questions(calls)
-    ratios, rates = [], []
-    with llama_cpp(weights()) as url:
-        model: Any = eh.load_model(url, model="smollm2", rung=2, concurrency=concurrency)
-        bodies = [json.dumps(model._how.body(p, o)) for p, o in zip(asked.prompt, asked.listed)]
+    ratios, rates, spent = [], [], dict[str, list[float]]()
+    model: Any = eh.load_model(url, rung=2, concurrency=concurrency)
+    bodies = [json.dumps(model._how.body(p, o)) for p, o in zip(asked.prompt, asked.listed)]
 
-        async def plain() -> None:
-            queue = iter(bodies)
-            async with httpx2.AsyncClient(timeout=600) as http:
+    async def plain() -> None:
+        queue = iter(bodies)
+        async with httpx2.AsyncClient(timeout=600) as http:
 
-                async def work() -> None:
-                    for body in queue:
-                        answer = await http.post(f"{url}/chat/completions", content=body)
-                        answer.json()
+            async def work() -> None:
+                for body in queue:
+                    answer = await http.post(f"{url}/chat/completions", content=body)
+                    answer.json()
 
-                await asyncio.gather(*(work() for _ in range(concurrency)))
+            await asyncio.gather(*(work() for _ in range(concurrency)))
 
-        def ours() -> None:
-            with tempfile.TemporaryDirectory() as place:
-                eh.Ask(model, Path(place))(asked)
+    def ours() -> None:
+        with tempfile.TemporaryDirectory() as place:
+            eh.Ask(model, Path(place))(asked)
 
-        plain_once = lambda: asyncio.run(plain())  # noqa: E731
-        plain_once()
-        for turn in range(rounds):
-            seconds = {}
-            for name, run in _turns(turn, ("ours", ours), ("plain", plain_once)):
-                began = time.perf_counter()
-                run()
-                seconds[name] = time.perf_counter() - began
-            ratios.append(seconds["plain"] / seconds["ours"])
-            rates.append({k: calls / v for k, v in seconds.items()})
-            print(f"  {rates[-1]} ratio {ratios[-1]:.3f}", flush=True)
+    for turn in range(rounds):
+        seconds = {}
+        for name, run in _turns(turn, ("ours", ours), ("plain", lambda: asyncio.run(plain()))):
+            began, cpu = time.perf_counter(), time.process_time()
+            run()
+            seconds[name] = time.perf_counter() - began
+            spent.setdefault(name, []).append((time.process_time() - cpu) / calls)
+        ratios.append(seconds["plain"] / seconds["ours"])
+        rates.append({k: calls / v for k, v in seconds.items()})
+        print(f"  {rates[-1]} ratio {ratios[-1]:.3f}", flush=True)
     return {
         "calls": calls, "concurrency": concurrency, "rounds": rates,
         "of_a_plain_client": float(np.median(ratios)),
+        "cpu_ms_a_call": {k: 1e3 * float(np.median(v)) for k, v in spent.items()},
     }  # fmt: skip
+
+
+@contextlib.contextmanager
+def _scripted(delay: float = 0.0) -> Iterator[str]:
+    """A scripted server in a process of its own."""
+    code = (
+        f"import sys; sys.path.insert(0, {str(ROOT / 'tests')!r})\n"
+        "from scripted_server import ScriptedServer\nimport time\n"
+        f"server = ScriptedServer(remember=False, delay={delay})\nprint(server.url, flush=True)\n"
+        "time.sleep(86400)"
+    )
+    server = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
+    try:
+        assert server.stdout is not None
+        yield server.stdout.readline().strip()
+    finally:
+        server.kill()
+        server.wait()
 
 
 def _turns(turn: int, *runs: Any) -> Iterator[Any]:
@@ -210,31 +237,17 @@ def _turns(turn: int, *runs: Any) -> Iterator[Any]:
 
 def memory(calls: int = 50_000) -> dict[str, Any]:
     """Resident memory of this process; the server runs in another."""
-    code = (
-        f"import sys; sys.path.insert(0, {str(ROOT / 'tests')!r})\n"
-        "from scripted_server import ScriptedServer\nimport time\n"
-        "server = ScriptedServer(remember=False)\nprint(server.url, flush=True)\n"
-        "time.sleep(86400)"
-    )
-    server = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
-    try:
-        assert server.stdout is not None
-        url = server.stdout.readline().strip()
-        model = eh.load_model(url, rung=2)
-        levels = []
+    levels = []
+    with _scripted() as url, tempfile.TemporaryDirectory() as place:
+        ask = eh.Ask(eh.load_model(url, rung=2), Path(place))
         began = time.perf_counter()
-        with tempfile.TemporaryDirectory() as place:
-            ask = eh.Ask(model, Path(place))
-            step = calls // 10
-            for part in range(10):
-                rows = range(part * step, (part + 1) * step)
-                ask(Choose([f"Ann met Bob {k} times.\nWho?" for k in rows], ["Ann\tBob"] * step))
-                levels.append(_resident())
-                print(f"  {(part + 1) * step:,} calls: {levels[-1]:.1f} MiB", flush=True)
+        step = calls // 10
+        for part in range(10):
+            rows = range(part * step, (part + 1) * step)
+            ask(Choose([f"Ann met Bob {k} times.\nWho?" for k in rows], ["Ann\tBob"] * step))
+            levels.append(_resident())
+            print(f"  {(part + 1) * step:,} calls: {levels[-1]:.1f} MiB", flush=True)
         seconds = time.perf_counter() - began
-    finally:
-        server.kill()
-        server.wait()
     growth = (levels[-1] - levels[1]) / (calls * 0.8)
     return {
         "calls": calls, "calls_per_second": calls / seconds, "resident_mib": levels,

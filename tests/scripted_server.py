@@ -229,7 +229,7 @@ class CountingProxy:
         if raw:
             name = path.removeprefix("/v1") if path.startswith("/v1/") else f"/{path}"
             with self._lock:
-                self.answered[call_key(name, json.loads(raw))] += 1
+                self.answered[call_key(name, raw.decode())] += 1
 
     @property
     def total(self) -> int:

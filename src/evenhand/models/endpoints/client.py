@@ -78,6 +78,7 @@ class Client:
         self.identity: dict[str, str] = {}
         """What the server said of itself at first, for the record."""
         self._seen: dict[tuple[str, str], str] = {}
+        self._urls: dict[str, Any] = {}
         self.seconds = 0.0
         """Time of all answered calls together."""
         self._key = key = api_key()
@@ -85,7 +86,7 @@ class Client:
         self._ever = False
 
         def opened() -> Any:  # must not hold this object, or it would never be let go
-            headers = {"User-Agent": "evenhand"} | (
+            headers = {"User-Agent": "evenhand", "Content-Type": "application/json"} | (
                 {"Authorization": f"Bearer {key}"} if key else {}
             )
             return http.AsyncClient(
@@ -171,14 +172,13 @@ class Client:
         told, _ = await self._tried("GET", path, None, tries=2)
         return told if isinstance(told, dict) else {}
 
-    async def post(self, path: str, body: Any, *, tokens_out: int) -> tuple[dict[str, Any], Usage]:
+    async def post(self, path: str, content: str, *, tokens_out: int) -> tuple[Any, Usage]:
         """The answer to a call, and what it used.
 
         Raises:
             Refused: the server will not do this.
             ModelError: an outage, a wrong key, a server that changed, or the spending limit.
         """
-        content = json.dumps(body)
         held = self.meter.hold(len(content), tokens_out)
         used = None
         try:
@@ -196,7 +196,7 @@ class Client:
     async def _tried(
         self, method: str, path: str, content: str | None, tries: int = TRIES
     ) -> tuple[Any, float]:
-        unread = 0
+        unread, url = 0, self._url(path)
         for attempt in range(tries):
             await self.pace.turn()
             began = time.monotonic()
@@ -205,10 +205,7 @@ class Client:
             assert me is not None
             self._sent.add(me)
             try:
-                response = await self._link.session().request(
-                    method, self.address.url(path), content=content,
-                    headers={"Content-Type": "application/json"} if content else None,
-                )  # fmt: skip
+                response = await self._link.session().request(method, url, content=content)
                 self._ever = True  # whatever it says, somebody is there
                 if response.status_code == 200:
                     try:
@@ -240,6 +237,12 @@ class Client:
             self._require_patience(trouble, wait, unread)
             await asyncio.sleep(pacing.pause(attempt, wait))
         raise self._outage(f"{trouble}, {tries} times for one question")
+
+    def _url(self, path: str) -> Any:
+        """Parsed once: it costs more than sending."""
+        if path not in self._urls:
+            self._urls[path] = self._http.URL(self.address.url(path))
+        return self._urls[path]
 
     def _well(self, answer: T) -> T:
         """Count an answer of whatever kind: the server is there."""
@@ -376,12 +379,13 @@ class Calls:
         Raises:
             ModelError: as the client does, or when the answer lacks what is read.
         """
-        key = call_key(path, [body, self._turn] if self._turn else body)
+        content = json.dumps(body)
+        key = call_key(path, content, self._turn)
         if key in self.journal:
             return self._known(key)  # type: ignore[no-any-return]
         task = self._under_way.get(key)
         if task is None:
-            task = self.client.track(self._asked(key, path, body, read, tokens_out))
+            task = self.client.track(self._asked(key, path, content, read, tokens_out))
             self._under_way[key] = task
             task.add_done_callback(lambda _: self._under_way.pop(key, None))
         return await asyncio.shield(task)
@@ -393,11 +397,11 @@ class Calls:
         return value
 
     async def _asked(
-        self, key: str, path: str, body: Any, read: Callable[[Any], T], tokens_out: int
+        self, key: str, path: str, content: str, read: Callable[[Any], T], tokens_out: int
     ) -> T:
         used = Usage()
         try:
-            answer, used = await self.client.post(path, body, tokens_out=tokens_out)
+            answer, used = await self.client.post(path, content, tokens_out=tokens_out)
             value = self._read(path, answer, read)
         except Refused as error:
             if self._failures and error.status not in (401, 403):

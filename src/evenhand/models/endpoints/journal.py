@@ -12,6 +12,7 @@ import contextlib
 import hashlib
 import json
 import os
+import weakref
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -36,7 +37,7 @@ class Journal:
     def __init__(self, path: Path | None = None) -> None:
         self.path = path
         self._known: dict[str, tuple[Any, Usage]] = {}
-        self._begun = False
+        self._file: int | None = None
         if path is not None and path.is_file():
             self._known = {key: (value, Usage(*tokens)) for key, value, tokens in _lines(path)}
 
@@ -59,15 +60,15 @@ class Journal:
         A failure alone makes no file: a mistyped address leaves nothing behind.
         """
         self._known[key] = value, used
-        if self.path is None or (failed and not self._begun):
+        if self.path is None or (failed and self._file is None):
             return
-        if not self._begun:
+        if self._file is None:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             _trim(self.path)
-            self._begun = True
+            self._file = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o666)
+            weakref.finalize(self, os.close, self._file)
         tokens = (used.calls, used.tokens_in, used.tokens_out, used.estimated)
-        with open(self.path, "a", encoding="utf-8") as file:
-            file.write(json.dumps([key, value, tokens]) + "\n")
+        os.write(self._file, (json.dumps([key, value, tokens]) + "\n").encode())
 
     def kept_at(self, path: Path) -> Journal:
         """The same on disk, with what is there already."""
@@ -122,14 +123,14 @@ class Journals:
             journal.path.unlink(missing_ok=True)
 
 
-def call_key(path: str, body: Any) -> str:
+def call_key(path: str, content: str, turn: int = 0) -> str:
     """Names a call by what is sent, the order of its parts included: options may be keys.
 
-    >>> call_key("/p", {"a": 1, "b": 2}) == call_key("/p", {"b": 2, "a": 1})
+    >>> call_key("/p", '{"a": 1, "b": 2}') == call_key("/p", '{"b": 2, "a": 1}')
     False
     """
-    text = json.dumps([path, body])
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+    text = f"{path}\n{turn}\n{content}" if turn else f"{path}\n{content}"
+    return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
 def _lines(path: Path) -> Iterator[tuple[str, Any, list[Any]]]:
