@@ -97,6 +97,7 @@ class EndpointModel(Model):
             "source": self._client.address.base,
             "rung": self.rung,
             "way": self._how.way,
+            **({"chat": {"template": "the server's"}} if self._how.as_chat else {}),
             "system": self._how.dialect.system,
             "server": {
                 **self._client.identity, "listed": dict(self.capabilities.listed),

@@ -32,7 +32,7 @@ from evenhand.probes.generation.findings import (
     shares,
     told_of,
 )  # fmt: skip
-from evenhand.probes.generation.refusals import declined
+from evenhand.probes.generation.refusals import declined, told_refusals
 from evenhand.probes.generation.scorers import Vader, scorer
 from evenhand.probes.shared.reach import too_few
 from evenhand.requests import Generate
@@ -168,7 +168,7 @@ class Generation(Probe):
             findings(table, told),
             items,
             {"shares": pa.Table.from_pylist(regard)},
-            {"shares": regard, "refused": float(refused.mean())},
+            {"shares": regard, "refused": float(refused.mean()), "trust": told_refusals(refused)},
             () if self.as_published else halves(kept, seed),
         )
 

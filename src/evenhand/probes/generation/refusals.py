@@ -29,6 +29,18 @@ def declined(texts: Texts) -> npt.NDArray[np.bool_]:
     return np.asarray([[declines(text) for text in row] for row in texts.written], bool)
 
 
+def told_refusals(refused: npt.NDArray[np.bool_]) -> list[str]:
+    """How often the model declined, for the first screen; nothing where it never did.
+
+    >>> told_refusals(np.array([True, False]))
+    ['50.0% of the texts that were asked for decline; they are counted, and judged as nothing.']
+    """
+    if not refused.any():
+        return []
+    share = f"{refused.mean():.1%} of the texts that were asked for decline"
+    return [f"{share}; they are counted, and judged as nothing."]
+
+
 def parity(texts: Texts, refused: npt.NDArray[np.bool_]) -> list[Finding]:
     """One claim for every pair of groups of which the model declines to write at all."""
     from evenhand.probes.generation.findings import estimates

@@ -55,6 +55,11 @@ class Rung:
     def __init__(self, dialect: Dialect) -> None:
         self.dialect = dialect
 
+    @property
+    def as_chat(self) -> bool:
+        """Whether questions are turns of a conversation."""
+        return True
+
     async def choose(self, call: Calls, prompt: str, options: Sequence[str], how: Choose) -> Choice:
         """Ask one question."""
         raise NotImplementedError
