@@ -10,6 +10,7 @@ from typing import Any
 from evenhand.probes.shared.estimates import claim
 from evenhand.runs.finding import Finding
 from evenhand.stats.estimate import Estimate
+from evenhand.stats.power import detectable_effect
 from evenhand.strict import record
 from evenhand.study.correlation import LOW_CEILING, NO_CEILING, OverFamilies, Row, Trust
 
@@ -20,7 +21,8 @@ FAMILIES = {"balancing": "corpus balancing", "attract_repel": "attract-repel"}
 
 def findings(pairs: Sequence[Row], known: Sequence[Trust]) -> list[Finding]:
     """One claim per pair of metrics, then one per metric about its reliability."""
-    return [_correlation(p) for p in pairs] + [_reliability(r) for r in known]
+    family = sum(p.p == p.p for p in pairs if p.families is None)
+    return [_correlation(p, family) for p in pairs] + [_reliability(r) for r in known]
 
 
 def judged(found: Sequence[Finding], rate: float) -> list[Finding]:
@@ -46,7 +48,7 @@ def metric_words(column: str) -> str:
     return f"the {TASK_WORDS.get(stage, stage)} {name}"
 
 
-def _correlation(pair: Row) -> Finding:
+def _correlation(pair: Row, family: int) -> Finding:
     x, y = metric_words(pair.x), metric_words(pair.y)
     found, trust = pair.families, pair.trust or NO_CEILING
     place = f"{PROBE}/{pair.by}/{pair.x}/{pair.y}"
@@ -62,8 +64,8 @@ def _correlation(pair: Row) -> Finding:
     }  # fmt: skip
     if found is None:
         whole = Estimate(
-            pair.spearman, low=pair.low, high=pair.high, p=pair.p, detectable=detectable(pair.n),
-            units=pair.n, reason=pair.reason or "",
+            pair.spearman, low=pair.low, high=pair.high, p=pair.p,
+            detectable=detectable(pair.n, family), units=pair.n, reason=pair.reason or "",
         )  # fmt: skip
         return claim(
             place, "spearman", whole, sentence=_pooled(pair, x, y), otherwise="",
@@ -84,18 +86,19 @@ def _correlation(pair: Row) -> Finding:
     )  # fmt: skip
 
 
-def detectable(n: int) -> float:
-    """The rank correlation that n points show in 80 of 100 cases at a two-sided p of 0.05.
+def detectable(n: int, family: int = 1) -> float:
+    """The rank correlation that n points show in 80 of 100 cases, as the only one of a family.
 
     From the variance 1.06 / (n - 3) of Fisher's z of Spearman's coefficient (Fieller, Hartley and
-    Pearson 1957, Biometrika 44, 470-481); corrected p values need a little more.
+    Pearson 1957, Biometrika 44, 470-481).
 
     >>> round(detectable(45), 2), round(detectable(19), 2)
     (0.42, 0.62)
     """
     if n < 5:
         return math.nan
-    return math.tanh((1.959964 + 0.841621) * math.sqrt(1.06 / (n - 3)))
+    error = math.sqrt(1.06 / (n - 3))
+    return math.tanh(float(detectable_effect(error, 0.05 / max(1, family))))
 
 
 def _sentences(pair: Row, found: OverFamilies, x: str, y: str) -> dict[str, str]:

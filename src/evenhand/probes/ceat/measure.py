@@ -155,7 +155,7 @@ def score_test(
         room = 1.96 * published
         return replace(
             row, low=size - room, high=size + room, p=found.combined.p,
-            detectable=detectable_effect(published),
+            detectable=detectable_effect(published, rate / max(1, family)),
         )  # fmt: skip
     x, y, a, b = (np.stack([v.mean(axis=0) for v in units[k]]) for k in SETS)
     cosines = np.concatenate([x, y]) @ np.concatenate([a, b]).T

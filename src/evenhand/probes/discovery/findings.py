@@ -125,7 +125,11 @@ def _tests(results: Sequence[Compared], pairs: Sequence[Pair], settings: Setting
     """Words of all pairs and their typical words, corrected over the whole run."""
     tests = []
     for pair, result in zip(pairs, results):
-        tests += [Test(pair, row, row.beyond or _published(row)) for row in result.words]
+        size = sum(len(r.words) for r in results)
+        tests += [
+            Test(pair, row, row.beyond or _published(row, settings.rate / max(1, size)))
+            for row in result.words
+        ]
         if result.typical:
             tests.append(Test(pair, None, result.typical))
     if settings.as_published:
@@ -135,10 +139,10 @@ def _tests(results: Sequence[Compared], pairs: Sequence[Pair], settings: Setting
     return [replace(t, found=v) for t, v in zip(tests, found)]
 
 
-def _published(row: WordRow) -> Tested:
+def _published(row: WordRow, level: float) -> Tested:
     """The released test of d, with an interval that draws names and contexts."""
     error = (row.d_high - row.d_low) / 3.92
-    seen = float(detectable_effect(error)) if error == error else NAN
+    seen = float(detectable_effect(error, level)) if error == error else NAN
     return Tested(row.d, row.d_low, row.d_high, row.p, NAN, NAN, NAN, seen, 0, row.n, "")
 
 

@@ -99,6 +99,11 @@ class Teller:
         a, b = row["group_a"], row["group_b"]
         p, q = (float(row[k]) if self.published else NAN for k in ("p", "q"))
         details = {k: clean(v) for k, v in row.items() if k.startswith("linear")}
+        told = (
+            f"two clusters of names by their success rates recover "
+            f"{plain_group(a)} and {plain_group(b)} for {row['kmeans_accuracy']:.0%} of names "
+            f"(permuted groups: {row['null_mean']:.0%}, 95 % point {row['null_p95']:.0%})."
+        )
         return Finding(
             id=f"{self.probe}/clusters/{a}-{b}",
             probe=self.probe,
@@ -109,11 +114,10 @@ class Teller:
             attribute="clusters of names",
             ideal=float(row["null_mean"]),
             floor=float(row["null_p95"]),
-            sentence=(
-                f"In these situations, two clusters of names by their success rates recover "
-                f"{plain_group(a)} and {plain_group(b)} for {row['kmeans_accuracy']:.0%} of names "
-                f"(permuted groups: {row['null_mean']:.0%}, 95 % point {row['null_p95']:.0%})."
-            ),
+            sentence=f"In these situations, {told}",
+            otherwise=f"No separation of the groups was detected: in these situations, {told}"
+            if self.published
+            else "",
             reason=row["reason"],
             method=f"k-means, {row['restarts']} starts; exact null of permuted labels",
             as_published=self.published,

@@ -181,9 +181,9 @@ class Told:
         group, other = self._sides(row.term)
         metric = "gamma" if row.attribute else "gamma_term"
         toward = group if row.gamma > 0 else other
-        asked = _asked(self.design, row.attribute) if row.attribute else "did any of this"
+        asked, denied = _wordings(self.design, row.attribute)
         who = f"the {toward} name" if row.term is None else repr(toward)
-        between = f"Between asking who {asked} and who did not, "
+        between = f"Between asking who {asked} and who {denied}, "
         said = f"{between}the answers lean to {who} (UnQover's gamma {row.gamma:+.3f})."
         if not test:  # it says the number and no lean: nobody tested it
             why = "context, not a verdict"
@@ -205,14 +205,21 @@ class Told:
             coverage=self.coverage,
             groups=(group, other),
             attribute=row.attribute or "all attributes",
-            detectable=stated(detectable_effect(error)) if test and error == error else NAN,
+            detectable=self._published_reach(error) if test and error == error else NAN,
             sentence=said,
+            otherwise=f"{between}no lean was detected (UnQover's gamma {row.gamma:+.3f})."
+            if test
+            else "",
             units="cells",
             reason=row.reason or "",
             method=PUBLISHED if row.group is None else OF_GROUPS,
             as_published=self.as_published,
             details={"eta": stated(row.eta), "p_gamma": stated(row.p), "q_gamma": stated(row.q)},
         )
+
+    def _published_reach(self, error: float) -> float:
+        """What the published test could have seen, corrected for as many rows as are told."""
+        return stated(float(detectable_effect(error, 0.05 / max(1, len(self._gammas())))))
 
     def _whole(self) -> list[Finding]:
         """mu and eta beside what names alone give, and the two errors that the design cancels."""
@@ -281,5 +288,13 @@ def _count(value: float) -> str:
 
 def _asked(design: Design, name: str) -> str:
     """The attribute's asserted wording, e.g. "was a nurse"."""
+    return _wordings(design, name)[0]
+
+
+def _wordings(design: Design, name: str | None) -> tuple[str, str]:
+    """The asserted and the negated wording, e.g. "was a nurse", "can never be a nurse"."""
+    if name is None:
+        return "did any of this", "did not"
     attribute = next(a for a in design.attributes if a.name == name)
-    return str(next(iter(attribute.forms.values()))[0])
+    asserted, negated = next(iter(attribute.forms.values()))[:2]
+    return str(asserted), str(negated)
