@@ -22,6 +22,7 @@ import json
 import lzma
 import os
 import re
+import shutil
 import tomllib
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -35,6 +36,7 @@ BLOCK = 1 << 20
 LONGEST_LINE = LARGEST_TEXT = 1 << 28
 MAGIC = {b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"\xfd7zXZ\x00": "xz", b"\x28\xb5\x2f\xfd": "zstd"}
 SUFFIX = {".gz": "gzip", ".bz2": "bzip2", ".xz": "xz", ".zst": "zstd"}
+FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
 _BOM = b"\xef\xbb\xbf"
 
 
@@ -191,9 +193,48 @@ def unpack(raw: IO[bytes], kind: str) -> IO[bytes]:
 
 
 def write_csv(path: Path, head: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
-    """A CSV file with a header line."""
-    with path.open("w", encoding="utf-8", newline="") as file:
-        csv.writer(file).writerows([head, *rows])
+    """A CSV file with a header line, put in place whole; no text in it starts a formula."""
+    with packed_writer(path) as file:
+        csv.writer(file).writerows([[harmless(cell) for cell in row] for row in (head, *rows)])
+
+
+def write_text(path: Path, text: str) -> None:
+    """A text file, put in place whole."""
+    with packed_writer(path) as file:
+        file.write(text)
+
+
+@contextmanager
+def drafted(folder: Path) -> Iterator[Path]:
+    """A folder to fill that takes its place when all went well, and else never was there.
+
+    What stands in its place must be empty. A draft that a killed process left is thrown away.
+    """
+    draft = folder.with_name(f".{folder.name}.draft")
+    shutil.rmtree(draft, ignore_errors=True)
+    try:
+        draft.mkdir(parents=True)
+        yield draft
+        if folder.exists():
+            folder.rmdir()
+        draft.rename(folder)
+    except OSError as error:
+        raise DataError(
+            f"{folder}: cannot be written ({error.strerror or error}). Choose another place with: "
+            f"--out DIR"
+        ) from error
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
+
+
+def harmless(cell: Any) -> Any:
+    """A cell of a CSV file; text that a spreadsheet would run gets a quote in front.
+
+    >>> harmless("=1+1"), harmless(-0.5), harmless("nurse")
+    ("'=1+1", -0.5, 'nurse')
+    """
+    risky = isinstance(cell, str) and cell.lstrip(" ").startswith(FORMULA)
+    return f"'{cell}" if risky else cell
 
 
 @contextmanager

@@ -61,6 +61,7 @@ def expand(
     json: Json = None,
 ) -> None:
     """Add the nearest neighbours of every word, checking that sets do not clash."""
+    from evenhand.opening import write_text
     from evenhand.words.lexicons.word_sets import named_sets
     from evenhand.words.sets.expansion import as_toml, expand_tests
 
@@ -69,7 +70,7 @@ def expand(
         clashes=clashes, remove=remove or (), as_published=as_published,
     )  # fmt: skip
     if out:
-        out.write_text(as_toml(made, vectors), encoding="utf-8")
+        write_text(out, as_toml(made, vectors))
     result = {
         "vectors": vectors,
         "tests": {name: expansion.as_dict() for name, expansion in made.items()},

@@ -11,10 +11,9 @@ from typing import Any
 import pyarrow.parquet as pq
 
 from evenhand.exports.common import safe
+from evenhand.opening import FORMULA
 from evenhand.runs.finding import to_table
 from evenhand.runs.record import Run
-
-FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
 
 
 def csv_cell(value: Any) -> Any:

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from evenhand.mitigations.base import Fitted, Mitigation, Note, quiet
 from evenhand.mitigations.choosing import kind_if_known, settings_for
-from evenhand.mitigations.saved import check_free
+from evenhand.mitigations.saved import check_free, start_over, unfinished
 from evenhand.models.loading.resolver import resolve
 from evenhand.models.protocol import LoadOptions, Model
+from evenhand.opening import write_text
 from evenhand.runs.record import Run
 from evenhand.strict import plain
 
@@ -79,6 +80,7 @@ def run(
     out/run/      the judgement: a run folder
     out/proof/    proof.json; audits before and after, where the family makes some
     """
+    start_over(out)
     check_free(out)
     if export is not None:
         check_free(export, "--export")
@@ -89,16 +91,16 @@ def run(
     fitted = settings.fit(base, note=note)
     fitted.save(out)
     note("before and after on the same items")
-    after = type(settings).load(out, base)
-    judged = fitted.judge(base, after, out=out / "run", proof=out / "proof", progress=progress)
-    more = fitted.export(export) if export is not None else {}
-    (entry,) = judged.facts["probes"].values()
-    told = {
-        "folder": str(out), "model": spec, "method": fitted.settings.method,
-        "axis": fitted.settings.axis, **fitted.as_dict(), **entry["summary"],
-        "report": str(judged.report), **more,
-    }  # fmt: skip
-    (out / "proof").mkdir(exist_ok=True)
-    text = json.dumps(plain(told), indent=1, ensure_ascii=False)
-    (out / "proof" / "proof.json").write_text(f"{text}\n", encoding="utf-8")
+    with unfinished(out):
+        after = type(settings).load(out, base)
+        judged = fitted.judge(base, after, out=out / "run", proof=out / "proof", progress=progress)
+        more = fitted.export(export) if export is not None else {}
+        (entry,) = judged.facts["probes"].values()
+        told = {
+            "folder": str(out), "model": spec, "method": fitted.settings.method,
+            "axis": fitted.settings.axis, **fitted.as_dict(), **entry["summary"],
+            "report": str(judged.report), **more,
+        }  # fmt: skip
+        text = json.dumps(plain(told), indent=1, ensure_ascii=False)
+        write_text(out / "proof" / "proof.json", f"{text}\n")
     return Mitigated(judged, told)

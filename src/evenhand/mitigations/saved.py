@@ -10,7 +10,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+import os
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -22,9 +25,12 @@ from evenhand.errors import ModelError, SpecError
 from evenhand.mitigations.base import Fitted, identity, spec_of
 from evenhand.models.loading.saved import FACTS, FORMAT
 from evenhand.models.protocol import Model
+from evenhand.opening import drafted
 from evenhand.strict import plain
 
 ARRAYS = "mitigation.safetensors"
+BEGUN = ".evenhand-begun"
+"""In a folder that is not whole yet: the process that works on it."""
 README = """\
 A mitigation made by evenhand {version} for the model {name!r}: {method} on {axis}.
 
@@ -43,13 +49,22 @@ def check_free(folder: Path, option: str = "--out") -> None:
         raise SpecError(f"{folder}: {what}. Choose another with: {option} DIR")
 
 
-def empty(folder: Path) -> None:
-    """Make the folder; refuse one that holds something."""
-    check_free(folder)
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise ModelError(f"{folder}: cannot be made ({error.strerror}).") from error
+@contextmanager
+def unfinished(folder: Path) -> Iterator[None]:
+    """Inside: the folder is not whole yet; whoever finds it so after a kill may start over."""
+    (folder / BEGUN).write_text(str(os.getpid()))
+    yield
+    (folder / BEGUN).unlink()
+
+
+def start_over(folder: Path) -> None:
+    """Throw away what a killed process left unfinished; what is whole or in work stays."""
+    with suppress(OSError, ValueError):
+        process = int((folder / BEGUN).read_text())
+        try:
+            os.kill(process, 0)
+        except ProcessLookupError:
+            shutil.rmtree(folder)
 
 
 def write(
@@ -73,28 +88,29 @@ def write(
             "name it. Save that one first, load it with evenhand.load_model(FOLDER), and fit on "
             "what comes back."
         )
-    empty(folder)
-    if arrays is not None:
-        from safetensors.numpy import save_file
+    check_free(folder)
+    with drafted(folder) as draft:
+        if arrays is not None:
+            from safetensors.numpy import save_file
 
-        save_file({k: np.ascontiguousarray(v) for k, v in arrays.items()}, str(folder / ARRAYS))
-        facts = {**facts, "arrays_sha256": digest(folder / ARRAYS)}
-    body = {
-        "format": FORMAT, "family": settings.name, "evenhand": __version__,
-        "method": settings.method, "axis": settings.axis,
-        "model": {
-            "spec": spec_of(base), **(about or {}), **base.describe(),
-            "fingerprint": base.fingerprint,
-        },
-        **facts,
-    }  # fmt: skip
-    text = json.dumps(plain(body), indent=1, ensure_ascii=False)
-    (folder / FACTS).write_text(text + "\n", encoding="utf-8")
-    text = README.format(
-        version=__version__, name=base.name, method=settings.method, axis=settings.axis,
-        folder=folder, facts=FACTS, more=readme,
-    )  # fmt: skip
-    (folder / "README.txt").write_text(text, encoding="utf-8")
+            save_file({k: np.ascontiguousarray(v) for k, v in arrays.items()}, str(draft / ARRAYS))
+            facts = {**facts, "arrays_sha256": digest(draft / ARRAYS)}
+        body = {
+            "format": FORMAT, "family": settings.name, "evenhand": __version__,
+            "method": settings.method, "axis": settings.axis,
+            "model": {
+                "spec": spec_of(base), **(about or {}), **base.describe(),
+                "fingerprint": base.fingerprint,
+            },
+            **facts,
+        }  # fmt: skip
+        text = json.dumps(plain(body), indent=1, ensure_ascii=False)
+        (draft / FACTS).write_text(text + "\n", encoding="utf-8")
+        text = README.format(
+            version=__version__, name=base.name, method=settings.method, axis=settings.axis,
+            folder=folder, facts=FACTS, more=readme,
+        )  # fmt: skip
+        (draft / "README.txt").write_text(text, encoding="utf-8")
 
 
 def digest(path: Path) -> str:

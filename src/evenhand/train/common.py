@@ -13,6 +13,7 @@ import numpy as np
 
 from evenhand.errors import DataError, ModelError, SpecError, need, unknown
 from evenhand.models.loading import checkpoint
+from evenhand.opening import drafted
 from evenhand.settings import Asked
 
 Say = Callable[[str], None]
@@ -138,10 +139,10 @@ def require_new(out: Path) -> None:
 def save(model: Any, tokenizer: Any, out: Path, card: dict[str, Any]) -> None:
     """Weights (safetensors), tokenizer and what is known about the training."""
     require_new(out)
-    out.mkdir(parents=True, exist_ok=True)
-    model.save_pretrained(out, safe_serialization=True)
-    tokenizer.save_pretrained(out)
-    (out / "training.json").write_text(json.dumps(card, indent=1) + "\n", encoding="utf-8")
+    with drafted(out) as draft:
+        model.save_pretrained(draft, safe_serialization=True)
+        tokenizer.save_pretrained(draft)
+        (draft / "training.json").write_text(json.dumps(card, indent=1) + "\n", encoding="utf-8")
 
 
 def save_network(
@@ -151,9 +152,9 @@ def save_network(
     from safetensors.torch import save_file
 
     require_new(out)
-    out.mkdir(parents=True, exist_ok=True)
-    save_file({k: v.detach().cpu().contiguous() for k, v in arrays.items()}, out / weights)
-    (out / facts).write_text(json.dumps(card, indent=1) + "\n", encoding="utf-8")
+    with drafted(out) as draft:
+        save_file({k: v.detach().cpu().contiguous() for k, v in arrays.items()}, draft / weights)
+        (draft / facts).write_text(json.dumps(card, indent=1) + "\n", encoding="utf-8")
 
 
 def read_saved(

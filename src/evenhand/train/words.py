@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -22,6 +21,7 @@ from evenhand.corpora.balancing import BalancedView
 from evenhand.corpora.files import Corpus
 from evenhand.errors import DataError, SpecError, need
 from evenhand.models.vectors.files import write_words
+from evenhand.opening import drafted
 from evenhand.runner.progress import Progress, Silent
 from evenhand.train.common import Training, require_known, require_new
 
@@ -182,21 +182,13 @@ def _write(
     card: dict[str, Any],
     formats: Sequence[str],
 ) -> None:
-    place.parent.mkdir(parents=True, exist_ok=True)
-    draft = place.with_name(f".{place.name}.{os.getpid()}.tmp")
-    draft.mkdir()
-    try:
+    with drafted(place) as draft:
         np.save(draft / "vectors.npy", rows, allow_pickle=False)
         write_words(draft / "words.parquet", words)
         text = json.dumps(card, indent=1, ensure_ascii=False) + "\n"
         (draft / "training.json").write_text(text, encoding="utf-8")
         for name in formats:
             write_vectors(draft / FORMATS[name], words, rows, name)
-        if place.exists():
-            place.rmdir()
-        draft.rename(place)
-    finally:
-        shutil.rmtree(draft, ignore_errors=True)
 
 
 def write_vectors(

@@ -19,6 +19,8 @@ import numpy.typing as npt
 from evenhand.errors import DataError, SpecError, unknown
 from evenhand.mitigations.erasing.erasers import INLP, LEACE, Eraser
 from evenhand.mitigations.erasing.nullspace import Floats, checked, quietly
+from evenhand.runner.files import output_errors
+from evenhand.runner.files import replace as put
 from evenhand.strict import OPTIONAL, UNWRITTEN
 
 METHODS = ("inlp", "leace")
@@ -69,10 +71,8 @@ class Erased:
         """Write `P` (d x d) and `offset` (d) as an .npz file; no pickle is involved."""
         buffer = io.BytesIO()
         np.savez(buffer, P=self.P, offset=self.offset)
-        try:
-            path.write_bytes(buffer.getvalue())
-        except OSError as error:
-            raise DataError(f"--out {path}: cannot be written ({error.strerror}).") from error
+        with output_errors(path):
+            put(path, buffer.getvalue())
 
 
 def read_features(path: Path, seed: int = 0) -> Features:

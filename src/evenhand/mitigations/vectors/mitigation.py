@@ -24,6 +24,7 @@ from evenhand.mitigations.standing import standing
 from evenhand.models.adapters.vectors import VectorModel
 from evenhand.models.protocol import Model
 from evenhand.models.vectors.files import VectorTable, write_words
+from evenhand.opening import drafted
 from evenhand.probes.base import Behaviour
 from evenhand.probes.shared.word_tests import lexicons_of
 from evenhand.runs.card import MetricCard
@@ -168,13 +169,14 @@ class FittedVectors(Fitted):
 
     def save(self, folder: str | Path) -> None:
         place = Path(folder)
-        saved.empty(place)
+        saved.check_free(place)
         table = self.vectors
-        np.save(place / "vectors.npy", np.asarray(table.matrix, np.float32), allow_pickle=False)
-        write_words(place / "words.parquet", table.words.to_pylist())
         facts = {"format": 1, "evenhand": __version__, "source": spec_of(self.base), **self.facts}
         text = json.dumps(facts, indent=1, ensure_ascii=False)
-        (place / FACTS).write_text(text + "\n", encoding="utf-8")
+        with drafted(place) as draft:
+            np.save(draft / "vectors.npy", np.asarray(table.matrix, np.float32), allow_pickle=False)
+            write_words(draft / "words.parquet", table.words.to_pylist())
+            (draft / FACTS).write_text(text + "\n", encoding="utf-8")
 
     def export(self, path: Path) -> Mapping[str, Any]:
         """Plain text, as other tools read vectors."""

@@ -19,7 +19,7 @@ from pydantic import Field
 
 from evenhand.corpora.tables import read_table
 from evenhand.errors import DataError
-from evenhand.opening import write_csv
+from evenhand.opening import write_csv, write_text
 from evenhand.probes.reading import Result, Seed, Shown, Task, listed
 from evenhand.runs.facts import read_facts
 from evenhand.stats import bootstrap
@@ -84,12 +84,17 @@ def write_sheets(texts: Sequence[Text], folder: Path, *, raters: int = 5, seed: 
     """
     rng = np.random.default_rng(seed)
     codes = [f"T{n:04d}" for n in rng.permutation(len(texts))]
-    folder.mkdir(parents=True, exist_ok=True)
+    for path in (folder / "key.json", *folder.glob("rater*.csv")):
+        if path.exists():
+            raise DataError(
+                f"{path}: is there already, perhaps filled in, and is not overwritten. Choose "
+                f"another folder with: --out DIR"
+            )
     for number in range(raters):
         rows = ((codes[i], texts[i].text, "", "", "") for i in rng.permutation(len(texts)))
         write_csv(folder / f"rater{number + 1}.csv", ("code", "text", *SCALES), rows)
     key = {c: {k: getattr(t, k) for k in KEY} for c, t in zip(codes, texts)}
-    (folder / "key.json").write_text(json.dumps(key, indent=1) + "\n", encoding="utf-8")
+    write_text(folder / "key.json", json.dumps(key, indent=1) + "\n")
 
 
 def read_texts(

@@ -11,6 +11,7 @@ from pydantic import Field
 
 from evenhand.errors import ModelError, SpecError
 from evenhand.models.loading.resolver import resolve
+from evenhand.opening import write_text
 from evenhand.probes.discovery.probe import GROUPS
 from evenhand.probes.name_study.probe import NameStudy
 from evenhand.probes.reading import Result, Seed, Shown, Task, listed
@@ -58,7 +59,7 @@ class SelectTask(Task):
         if self.out:
             names = ", ".join(t.name for t in self.tables)
             source = f"Selected with evenhand names select from {names}"
-            self.out.write_text(as_lexicon(groups, "Selected names", source), encoding="utf-8")
+            write_text(self.out, as_lexicon(groups, "Selected names", source))
         return Selected({g: [n.name for n in names] for g, names in groups.items()})
 
 

@@ -1,0 +1,94 @@
+"""Outputs are whole or absent, and nothing that somebody filled in is overwritten."""
+
+from __future__ import annotations
+
+import csv
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evenhand.errors import DataError, SpecError
+from evenhand.mitigations import saved
+from evenhand.opening import drafted, write_csv, write_text
+from evenhand.probes.generation.ratings import Text, write_sheets
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from evenhand.mitigations import saved
+from evenhand.opening import drafted
+out = Path(sys.argv[1])
+with drafted(out) as draft:
+    (draft / "weights").write_text("half")
+    if sys.argv[2] == "writing":
+        os.kill(os.getpid(), signal.SIGKILL)
+with saved.unfinished(out):
+    (out / "run").mkdir()
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+@pytest.mark.parametrize("when", ["writing", "judging"])
+def test_a_killed_mitigation_is_started_over(tmp_path: Path, when: str) -> None:
+    out = tmp_path / "out"
+    done = subprocess.run([sys.executable, "-c", KILLED, str(out), when], check=False)
+    assert done.returncode == -signal.SIGKILL
+    assert out.exists() == (when == "judging")
+    saved.start_over(out)
+    saved.check_free(out)
+    with drafted(out) as draft:
+        (draft / "weights").write_text("whole")
+    assert [p.name for p in tmp_path.iterdir()] == ["out"]
+
+
+def test_only_what_a_dead_process_left_is_thrown_away(tmp_path: Path) -> None:
+    (tmp_path / "mine").write_text("precious")
+    saved.start_over(tmp_path)
+    assert (tmp_path / "mine").exists()
+    with saved.unfinished(tmp_path):  # another process works on it
+        saved.start_over(tmp_path)
+        assert (tmp_path / "mine").exists()
+        with pytest.raises(SpecError, match="not empty"):
+            saved.check_free(tmp_path)
+
+
+def test_a_folder_that_fails_half_way_never_was(tmp_path: Path) -> None:
+    def fill() -> None:
+        with drafted(tmp_path / "out") as draft:
+            (draft / "x").write_text("half")
+            raise OSError(28, "No space left on device")
+
+    with pytest.raises(DataError, match="No space left"):
+        fill()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_file_that_fails_half_way_leaves_the_old_one(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    write_text(path, "old")
+
+    def rows() -> Any:
+        yield ("a",)
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        write_csv(path, ("x",), rows())
+    assert path.read_text() == "old"
+    assert os.listdir(tmp_path) == ["t.csv"]
+
+
+def test_filled_in_sheets_are_never_overwritten(tmp_path: Path) -> None:
+    texts = [Text("m", "p", "a", "=cmd()"), Text("m", "p", "b", "good")]
+    write_sheets(texts, tmp_path / "s", raters=2)
+    sheet = tmp_path / "s" / "rater1.csv"
+    rows = list(csv.reader(sheet.read_text().splitlines()))
+    assert sorted(row[1] for row in rows[1:]) == ["'=cmd()", "good"]
+    sheet.write_text("filled in")
+    with pytest.raises(DataError, match="not overwritten"):
+        write_sheets(texts, tmp_path / "s", raters=2)
+    assert sheet.read_text() == "filled in"
