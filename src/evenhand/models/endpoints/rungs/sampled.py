@@ -19,7 +19,7 @@ from evenhand.requests import Choose
 from evenhand.words.reading_answers import Reading, read_answer
 
 FIELD = "answer"
-FREE_TOKENS = 32
+FREE_TOKENS = 48
 
 
 class _Sampled(Rung):
