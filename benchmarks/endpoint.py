@@ -80,12 +80,11 @@ def _apart(one: eh.Run, two: eh.Run) -> dict[str, Any]:
     leans = [{f.attribute: f for f in r.findings if f.metric == "lean"} for r in (one, two)]
     items = [r.table("underspecified", "items") for r in (one, two)]
     mass = [np.asarray(t["mass"], float) for t in items]
-    scores = [
-        np.stack([np.asarray(t[c], float) for c in ("score_first", "score_second")]) for t in items
-    ]
+    names = [name for name in items[0].schema.names if "_order" in name]
+    scores = [np.stack([np.asarray(t[name], float) for name in names]) for t in items]
     return {
-        "questions": int(items[0].num_rows),
-        "largest_difference_of_log_mass": float(np.abs(np.log(mass[0]) - np.log(mass[1])).max()),
+        "questions": 4 * int(items[0].num_rows),
+        "largest_difference_of_log_mean_mass": float(np.abs(np.log(mass[0]) - np.log(mass[1])).max()),
         "largest_difference_of_score": float(np.abs(scores[0] - scores[1]).max()),
         "findings": [
             {"attribute": k, "local": f.value, "served": leans[1][k].value,

@@ -46,7 +46,7 @@ IDENTITY = ("system_fingerprint", "model")
 
 
 class Refused(ModelError):
-    """The server answered that it will not do this."""
+    """The server answered that it will not do this, or with what cannot be used."""
 
     def __init__(self, message: str, status: int = 0) -> None:
         super().__init__(message)
@@ -257,7 +257,7 @@ class Client:
         self._since = self._since or now
         patience = PATIENCE_S if self._ever else FIRST_PATIENCE_S
         if unread >= UNREADABLE_TRIES:
-            raise ModelError(
+            raise Refused(
                 f"{self.address.base}: {trouble}, {unread} times for one question. Is it the "
                 f"address of a model server (http://HOST:PORT/v1)?"
             )

@@ -227,11 +227,6 @@ async def _stands(call: Calls, kind: type[Rung], spoken: Dialect) -> tuple[Stand
                 raise
             why.append(_short(error))
             continue
-        except ModelError as error:
-            if "resume" in str(error) or "nothing answers" in str(error):
-                raise
-            why.append(_short(error))
-            continue
         if standing.sound:
             return standing, made
         why.append(standing.why)
