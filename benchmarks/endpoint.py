@@ -84,7 +84,7 @@ def _apart(one: eh.Run, two: eh.Run) -> dict[str, Any]:
     scores = [np.stack([np.asarray(t[name], float) for name in names]) for t in items]
     return {
         "questions": 4 * int(items[0].num_rows),
-        "largest_difference_of_log_mean_mass": float(np.abs(np.log(mass[0]) - np.log(mass[1])).max()),
+        "largest_difference_of_log_mass": float(np.abs(np.log(mass[0] / mass[1])).max()),
         "largest_difference_of_score": float(np.abs(scores[0] - scores[1]).max()),
         "findings": [
             {"attribute": k, "local": f.value, "served": leans[1][k].value,
