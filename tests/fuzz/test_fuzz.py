@@ -13,7 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evenhand.audit.suites import parse_suite
-from evenhand.errors import EvenhandError, ModelError
+from evenhand.corpora.tables import read_table
+from evenhand.errors import DataError, EvenhandError, ModelError
 from evenhand.models.loading import checkpoint
 from evenhand.opening import json_lines, read_json, read_toml, understood
 from evenhand.runs.finding import Finding
@@ -79,3 +80,9 @@ def test_what_no_check_foresaw_is_one_sentence(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setenv("EVENHAND_DEBUG", "1")
     with pytest.raises(KeyError), understood("x.csv"):
         raise KeyError(3)
+
+
+def test_column_names_that_are_no_text_are_refused_by_name(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_bytes(b"a\xf5,b\n1,2\n")
+    with pytest.raises(DataError, match=r"t\.csv: is not a readable CSV"):
+        read_table(tmp_path / "t.csv")

@@ -282,13 +282,14 @@ def _read_csv(path: Path, delimiter: str, text: Sequence[str]) -> tuple[dict[str
     try:
         with opened(path) as file:
             table = csv.read_csv(file, parse_options=parse, convert_options=options)
+        names = table.column_names  # which may be no UTF-8
     except (pa.ArrowException, OSError, EOFError, UnicodeDecodeError) as error:
         if path.stat().st_size == 0:
             raise DataError(f"{path}: the file is empty. Its first line names columns.") from error
         raise DataError(f"{path}: is not a readable CSV file ({error}).") from error
-    if len(set(table.column_names)) < len(table.column_names):
-        raise DataError(f"{path}: a column name occurs twice: {', '.join(table.column_names)}.")
-    return {name: table.column(name) for name in table.column_names}, table.num_rows
+    if len(set(names)) < len(names):
+        raise DataError(f"{path}: a column name occurs twice: {', '.join(names)}.")
+    return {name: table.column(name) for name in names}, table.num_rows
 
 
 def _read_json(path: Path) -> dict[str, Any]:
