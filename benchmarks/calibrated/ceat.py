@@ -32,8 +32,8 @@ def vectors_of(
 def sizes_of(rng: np.random.Generator) -> Floats:
     """Combined effect sizes of pushes of `STEPS`, on average."""
     out = [
-        np.mean([score_test(*vectors_of(rng, 0, words(rng, SIZES, push)), draws=2).value
-                 for _ in range(60)])
+        np.mean([score_test(*vectors_of(rng, 0, words(rng, SIZES, push)), draws=10).value
+                 for _ in range(40)])
         for push in STEPS
     ]  # fmt: skip
     return smooth(STEPS, np.asarray(out))
@@ -50,7 +50,7 @@ def draw(rng: np.random.Generator, effect: float) -> Outcome:
         push = float(np.interp(effect, KNOWN[0], STEPS))
     sets = [words(rng, SIZES, push), *(words(rng, SIZES) for _ in range(TESTS - 1))]
     made = [vectors_of(rng, number, one) for number, one in enumerate(sets)]
-    rows = [score_test(test, vectors, draws=12, family=TESTS) for test, vectors in made]
+    rows = [score_test(test, vectors, draws=40, family=TESTS) for test, vectors in made]
     found = [Ceat().finding(row, test) for row, (test, _) in zip(rows, made, strict=True)]
     return outcome(found, unless(effect, TESTS), benjamini_hochberg([row.p for row in rows]))
 
