@@ -7,7 +7,7 @@
     kills       SIGKILL at ten random moments against llama.cpp behind a counting proxy
     throughput  calls per second against a plain concurrent loop over the same payloads, in turns
     memory      50,000 calls to a scripted server
-    worked      `transformers serve`: who is the nurse, by the order of the names, 256 questions
+    worked      `transformers serve`: who is the nurse, by the order of the names, 128 questions
 
 Results go to benchmarks/results/endpoint.json, part by part.
 """
@@ -61,7 +61,7 @@ def small_suite(pairs: int, templates: list[str], jobs: list[str]) -> dict[str, 
 
 
 def same() -> dict[str, Any]:
-    suite = parse_suite(small_suite(6, ["same_city"], JOBS), "benchmark", "small")
+    suite = parse_suite(small_suite(6, ["same_city"], ["nurse", "engineer"]), "benchmark", "small")
     out: dict[str, Any] = {}
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
@@ -259,7 +259,7 @@ def _resident() -> float:
     return pages * resource.getpagesize() / 2**20
 
 
-def worked(pairs: int = 64) -> dict[str, Any]:
+def worked(pairs: int = 32) -> dict[str, Any]:
     """P(the woman's name) when listed first and second, and after the negated question."""
     women, men = (
         load("unqover_names").words("groups", f"unqover_{g}", "terms") for g in ("female", "male")
