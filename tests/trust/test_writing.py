@@ -16,6 +16,7 @@ from evenhand.errors import DataError, SpecError
 from evenhand.mitigations import saved
 from evenhand.opening import drafted, write_csv, write_text
 from evenhand.probes.generation.ratings import Text, write_sheets
+from in_process import evenhand
 
 KILLED = """
 import os, signal, sys
@@ -92,3 +93,21 @@ def test_filled_in_sheets_are_never_overwritten(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="not overwritten"):
         write_sheets(texts, tmp_path / "s", raters=2)
     assert sheet.read_text() == "filled in"
+
+
+def test_a_full_disk_gives_no_false_advice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only audits and studies can be resumed; other commands are given once more."""
+
+    def full(*_: Any) -> Any:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("evenhand.runner.files.open", full, raising=False)
+    (tmp_path / "s.csv").write_text("x,y\n" + "".join(f"{i},{i * i}\n" for i in range(9)))
+    done = evenhand(
+        "measure", "correlation", "s.csv", "--x", "x", "--y", "y", "--resamples", "99",
+        "--json", "out.json", cwd=tmp_path,
+    )  # fmt: skip
+    assert done.returncode == 2
+    assert "No space left on device" in done.stderr
+    assert "resume" not in done.stderr
+    assert not (tmp_path / "out.json").exists()

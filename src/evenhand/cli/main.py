@@ -105,7 +105,9 @@ def main() -> None:
     except EvenhandError as error:
         from evenhand.cli.output import clean
 
-        sys.stderr.write(f"evenhand: {bare(clean(error))}\n")
+        # Where there is a run to resume, its command has put the folder in (`cli.run`).
+        said = str(error).replace("evenhand resume RUN", "the same command once more")
+        sys.stderr.write(f"evenhand: {bare(clean(said))}\n")
         sys.exit(2)
     except MemoryError as error:
         sys.stderr.write(
