@@ -144,7 +144,9 @@ def _trust(facts: Mapping[str, Any]) -> Iterator[str]:
     for entry in facts["probes"].values():
         yield from (entry.get("summary") or {}).get("trust") or ()
     for label, entry in facts["probes"].items():
-        yield from (f"Too small a design in {label}: {note}." for note in entry.get("limits") or ())
+        yield from (
+            f"Too small a design in {label}: {n.rstrip('.')}." for n in entry.get("limits") or ()
+        )
 
 
 def _asked(facts: Mapping[str, Any]) -> Iterator[str]:
