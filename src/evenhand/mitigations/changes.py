@@ -28,7 +28,7 @@ from evenhand.runs.finding import Finding
 from evenhand.runs.record import Run
 from evenhand.runs.story import rate_of
 from evenhand.runs.wording import count, number
-from evenhand.stats.estimate import Estimate, estimate
+from evenhand.stats.estimate import Estimate, detectable, estimate
 from evenhand.stats.selection import hierarchical
 
 GONE, SMALLER, SAME, LARGER, REVERSED = "gone", "smaller", "same", "larger", "reversed"
@@ -279,8 +279,12 @@ def decided(
         verdict = _verdict(test, was, still, moved)
         if test.probe in broken and verdict not in WORSE:  # whatever else it says, this it does
             verdict = BROKEN
-        found = replace(test, q=q["change"][i], was=was, still=still, moved=moved)
-        out.append(replace(found, verdict=verdict))
+        alike = sum(t.probe == test.probe for t in tests) * len(labels)
+        seen = detectable(test.change.error, test.change.freedom, alike, rate)
+        out.append(
+            replace(test, q=q["change"][i], was=was, still=still, moved=moved, verdict=verdict,
+                    change=replace(test.change, detectable=seen))
+        )  # fmt: skip
     return out
 
 

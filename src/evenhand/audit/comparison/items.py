@@ -148,11 +148,12 @@ def _change(a: Floats, b: Floats, factors: Sequence[Codes]) -> dict[str, Any]:
     return {**row, **{name: float(value) for name, value in numbers.items()}}
 
 
-def changes(values: Floats, factors: Sequence[Codes]) -> list[Estimate]:
+def changes(values: Floats, factors: Sequence[Codes], family: int | None = None) -> list[Estimate]:
     """Mean change of each column, over every sampled factor at once (`stats.mixed`).
 
     Items that agree in all factors are averaged first. Where factors have too many levels to hold
-    together, the one with the fewest levels stands for all.
+    together, the one with the fewest levels stands for all. The columns are tested together,
+    unless `family` says otherwise.
     """
     levels = [len(np.unique(codes)) for codes in factors]
     if len(values) * sum(levels) > MOST_CELLS:
@@ -161,7 +162,9 @@ def changes(values: Floats, factors: Sequence[Codes]) -> list[Estimate]:
     known, place = np.unique(key, axis=0, return_inverse=True)
     count = np.bincount(place)
     means = np.stack([np.bincount(place, column) / count for column in values.T], axis=1)
-    return Design([Factor(codes) for codes in known.T]).estimates(means, family=means.shape[1])
+    return Design([Factor(codes) for codes in known.T]).estimates(
+        means, family=family or means.shape[1]
+    )
 
 
 def _verdict(change: float, detected: bool) -> str:

@@ -263,7 +263,7 @@ def logs(before: Any, after: Any, held: Held) -> tuple[Estimate, Estimate, Estim
     a, b = (np.log(np.maximum(np.asarray(v, np.float64), SMALLEST)) for v in (before, after))
     every = np.arange(len(a))
     factors = [every if codes is None else codes for codes in (held.terms, held.prompts)]
-    one, two, change = changes(np.stack([a, b, b - a], axis=1), factors)
+    one, two, change = changes(np.stack([a, b, b - a], axis=1), factors, family=1)
     return one, two, change
 
 
