@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from evenhand.errors import SpecError
@@ -43,7 +44,8 @@ def test_comments_blank_lines_a_byte_order_mark_and_windows_line_ends_do_no_harm
     plain, windows = (
         written(wrap=wrap).design("qa", 0).inputs(0, 8, "<mask>") for wrap in ("", "\ufeff")
     )
-    assert plain == windows
+    assert plain[:4] == windows[:4]
+    assert np.array_equal(plain.swapped, windows.swapped)
     assert plain.context[4] == "A Malian met an Ålander."
     assert plain.question[4:6] == ["Who was poor?", "Who was rich?"]
 

@@ -84,10 +84,8 @@ def test_a_folder_in_use_is_refused(tmp_path: Path) -> None:
 
 def test_a_folder_with_other_work_is_refused(tmp_path: Path) -> None:
     finish(tmp_path / "run")
-    path = tmp_path / "run" / "run.json"
-    facts = json.loads(path.read_text())
-    facts["work"]["seed"] = 99
-    path.write_text(json.dumps(facts))
+    facts = json.loads((tmp_path / "run" / "run.json").read_text())
+    RunWriter(tmp_path / "run").facts({**facts, "work": {**facts["work"], "seed": 99}})
     worker = start(tmp_path / "run")
     _, err = worker.communicate(timeout=60)
     assert b"holds a run with another seed (99 there, 0 now)" in err

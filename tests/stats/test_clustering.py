@@ -58,7 +58,7 @@ def test_names_with_clusters_of_their_own_are_not_taken_for_groups():
         known = rng.random((20, 1)) < 0.4
         rates = 0.3 + 0.3 * known + rng.normal(0, 0.05, (20, 1)) + rng.normal(0, 0.03, (20, 6))
         made = kmeans_separation(rates, HALF[15:35], restarts=3, seed=seed)
-        above.append(made.kmeans_accuracy > made.null_p95)
+        above.append(made.accuracy > made.null_p95)
         p.append(linear_separability(rates, HALF[15:35], permutations=39, seed=seed).p)
     assert np.mean(above) <= 0.09
     assert np.mean(np.asarray(p) <= 0.05) <= 0.1
