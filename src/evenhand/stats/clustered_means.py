@@ -22,7 +22,7 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from evenhand.stats.estimate import NAN, Estimate, detectable_t, estimate
+from evenhand.stats.estimate import NAN, Estimate, detectable_t, estimate, within
 from evenhand.stats.multiple import benjamini_hochberg
 
 Floats = npt.NDArray[np.float64]
@@ -183,8 +183,9 @@ def clustered_mean(
     if found.error == 0.0:
         found = _alike(found, bounds, rate / max(1, family))
     low, high = (float(np.clip(end, *bounds)) for end in (found.low, found.high))
+    seen = within(found.detectable, min(ideal - bounds[0], bounds[1] - ideal))
     return ClusteredMean(
-        found.value, low, high, found.p, found.detectable, found.error, found.freedom, n,
+        found.value, low, high, found.p, seen, found.error, found.freedom, n,
         len(cells.counts), found.reason or None,
     )  # fmt: skip
 

@@ -138,6 +138,20 @@ def detectable(error: float, freedom: float, tests: int = 1, rate: float = 0.05)
     return detectable_t(freedom, rate / max(1, tests)) * error / (math.sqrt(2 / freedom) * c4)
 
 
+def within(effect: float, room: float) -> float:
+    """What is detectable of a share that can lie no further than `room` from its ideal.
+
+    The spread of a share falls as it nears its bounds; on the scale of its arcsine it is everywhere
+    the same (Cohen's h, 1988), so D at the spread of the ideal becomes room sin(D / room).
+
+    >>> round(within(0.36, 0.5), 3), within(0.36, math.inf), within(2.0, 0.5)
+    (0.33, 0.36, 0.5)
+    """
+    if not 0 < room < math.inf:
+        return effect
+    return room * math.sin(min(effect / room, math.pi / 2)) if effect == effect else effect
+
+
 def detectable_t(freedom: float, alpha: float, power: float = 0.8) -> float:
     """How many standard errors a true effect must have to be found with this power.
 

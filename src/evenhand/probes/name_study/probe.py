@@ -16,7 +16,7 @@ from evenhand.probes.shared.estimates import claim
 from evenhand.probes.shared.reach import too_few
 from evenhand.requests import Embed
 from evenhand.runs.finding import Finding
-from evenhand.stats.estimate import Estimate, detectable
+from evenhand.stats.estimate import Estimate, detectable, within
 from evenhand.stats.multiple import benjamini_hochberg
 from evenhand.words.lexicons.people import Group, names_of
 from evenhand.words.names.embedding import (
@@ -108,7 +108,8 @@ class NameStudy(Probe):
         q = benjamini_hochberg([row["p"] for row in rows])
         return [
             {**row, "q": float(value),
-             "detectable": detectable(row["error"], row["freedom"], len(rows), self.rate)}
+             "detectable": within(detectable(row["error"], row["freedom"], len(rows), self.rate),
+                                  1.0 - row["null_mean"])}
             for row, value in zip(rows, q)
         ]  # fmt: skip
 
