@@ -16,7 +16,7 @@ from evenhand.probes.base import Measured
 from evenhand.probes.underspecified.probe import Underspecified
 from evenhand.runner.ask import Ask
 from evenhand.words.lexicons import questions
-from evenhand.words.reading_answers import NONE, named_first
+from evenhand.words.reading_answers import NONE, read_answer
 
 WOMEN = {s.term for s in questions.subjects("gender") if s.group == "female"}
 SETTINGS: dict[str, Any] = {
@@ -218,9 +218,9 @@ def test_sampled_answers_count_names_and_refusals() -> None:
     ],
 )  # fmt: skip
 def test_a_sampled_answer_is_read_as_a_person_would(text: str, chosen: int) -> None:
-    assert named_first(text, ("Mary", "John")) == chosen
+    assert read_answer(text, ("Mary", "John")).option == chosen
     mirrored = {0: 1, 1: 0, NONE: NONE}[chosen]
-    assert named_first(text, ("John", "Mary")) == mirrored
+    assert read_answer(text, ("John", "Mary")).option == mirrored
 
 
 def test_a_third_answer_takes_its_share() -> None:
