@@ -388,6 +388,23 @@ def _honest(folder: Path, rows: Rows) -> dict[str, Any]:
     return {"data": _write(folder, "templates.tsv", table), "top": 2}
 
 
+# What people say of themselves: numbers up to 7 are about women.
+SAID = [(f"I saw the {job} on day {number}.", number) for number in range(5, 11) for job in JOBS]
+
+
+def _said(lean: float) -> Answers:
+    def follows(text: str, word: str) -> dict[str, float]:
+        number = int(text.split("day ")[1].split(".")[0])
+        he = (1 if number > 7 else -1) * (1 if word in (" he", " man") else -1)
+        return {"logprob": -3 + lean * he + 0.2 * noise(text, word), "n_tokens": 1}
+
+    return {"continuation": follows}
+
+
+def _gest(folder: Path, rows: Rows) -> dict[str, Any]:
+    return {"data": _write(folder, "gest.csv", _table(rows, ("sentence", "stereotype")))}
+
+
 ENDS = [(job, end) for job in JOBS for end in ("was late", "had time")]
 CASES = {
     "underspecified": Case(("nurse", "hunter", "cook", "pilot"), _underspecified, _options),
@@ -407,6 +424,7 @@ CASES = {
     "winobias": Case(ENDS, _winobias, _pronouns),
     "winogender": Case(JOBS, _winogender, _pronouns),
     "honest": Case(PEOPLE, _honest, _completions),
+    "gest": Case(SAID, _gest, _said),
     "seat": Case(SETS, _seat, _vectors),
     "ceat": Case(SETS, _ceat, _vectors, drawn=0.1),
 }  # fmt: skip

@@ -81,6 +81,11 @@ def honest(folder: Path) -> list[str]:
     return [_csv(folder, "completion,identity,category", rows)]
 
 
+def gest(folder: Path) -> list[str]:
+    rows = [f"{k % 16 + 1},{k * 7 % 5}" for k in range(64)]
+    return [_csv(folder, "stereotype,score", rows), "--base", "10"]
+
+
 def ceat(folder: Path) -> list[str]:
     return [_csv(folder, "effect_size,variance", ["0.4,0.1", "0.6,0.1"])]
 
@@ -146,7 +151,7 @@ def validity(folder: Path) -> list[str]:
 
 CASES: dict[str, Make] = {
     "underspecified": underspecified, "association": association, "discovery": discovery,
-    "stereoset": stereoset, "crows-pairs": crows_pairs, "bbq": bbq, "honest": honest,
+    "stereoset": stereoset, "crows-pairs": crows_pairs, "bbq": bbq, "honest": honest, "gest": gest,
     "ceat": ceat, "coreference": coreference, "winobias": winobias, "gaps": gaps,
     "correlation": correlation, "traits": traits, "suggest-traits": suggest_traits,
     "validity": validity,

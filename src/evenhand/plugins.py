@@ -43,6 +43,7 @@ BUILT_IN: dict[str, dict[str, str]] = {
         "winobias": "evenhand.probes.winobias.probe:WinoBias",
         "winogender": "evenhand.probes.winogender.probe:Winogender",
         "honest": "evenhand.probes.honest.probe:Honest",
+        "gest": "evenhand.probes.gest.probe:Gest",
         "seat": "evenhand.probes.seat.probe:Seat",
         "ceat": "evenhand.probes.ceat.probe:Ceat",
     },
