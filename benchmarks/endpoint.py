@@ -203,7 +203,7 @@ def _against_plain(url: str, *, calls: int, rounds: int, concurrency: int) -> di
             seconds[name] = time.perf_counter() - began
             spent.setdefault(name, []).append((time.process_time() - cpu) / calls)
         ratios.append(seconds["plain"] / seconds["ours"])
-        rates.append({k: calls / v for k, v in seconds.items()})
+        rates.append({k: calls / v for k, v in seconds.items()} | {"load": os.getloadavg()[0]})
         print(f"  {rates[-1]} ratio {ratios[-1]:.3f}", flush=True)
     return {
         "calls": calls, "concurrency": concurrency, "rounds": rates,

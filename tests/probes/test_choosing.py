@@ -8,12 +8,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.probe_cases import CASES
+from tests.probe_cases import CASES, SECOND, WOMEN, noise
 
 import evenhand as eh
 from evenhand.audit.suites import parse_suite
 from evenhand.models.adapters.scripted import ScriptedModel
 from evenhand.probes.registry import make_probe, probe_class, probe_names
+from evenhand.probes.shared import refusals
 from evenhand.requests import Choose
 from evenhand.runner.ask import Ask
 
@@ -44,9 +45,18 @@ def chooser(name: str, lean: float, rung: str, first: float = 0.0) -> ScriptedMo
 
 def run(name: str, model: ScriptedModel, folder: Path) -> Any:
     case = CASES[name]
-    probe = make_probe(name, case.settings(folder, case.rows))
+    rows = [turned(row) for row in case.rows] if name == "bbq" else case.rows
+    probe = make_probe(name, case.settings(folder, rows))
     helpers = {k: Ask(case.helpers[spec]) for k, spec in probe.helpers().items()}
     return probe.asked_of(model.rung).run(Ask(model, helpers=helpers), 0)
+
+
+def turned(row: dict[str, Any]) -> dict[str, Any]:
+    """Of half of BBQ's questions that the text answers, the answer goes against the stereotype."""
+    if row["context_condition"] == "ambig" or row["example_id"] // 4 % 2:
+        return row
+    told = row["context"].replace("The old one had", "The young one had")
+    return {**row, "context": told, "label": 1 - row["label"]}
 
 
 def test_which_probes_choose() -> None:
@@ -72,18 +82,50 @@ def test_a_planted_lean_is_found_on_every_rung_behind_a_liking_for_the_first_pla
 
 
 @pytest.mark.parametrize("rung", ["chat continuation", "free text"])
-@pytest.mark.parametrize("name", ["underspecified", "bbq"])
+@pytest.mark.parametrize("name", CHOOSING)
 def test_mass_refusals_and_unread_answers_reach_items_and_record(
     tmp_path: Path, name: str, rung: str
 ) -> None:
+    """Whatever probe asks which of these: three columns, counted apart, and their means."""
     measured = run(name, chooser(name, 1.0, rung), tmp_path)
     items, told = measured.items, measured.summary
+    sampled = rung == "free text"
+    wanted = {"mass": 0.8, "refused": 0.15 if sampled else None, "unread": 0.05 * sampled}
     assert told["rung"] == rung
-    assert told["mass"] == pytest.approx(0.8)
-    assert told["refused"] == (pytest.approx(0.15) if rung == "free text" else None)
-    assert told["unread"] == pytest.approx(0.05 if rung == "free text" else 0.0)
-    assert np.allclose(items["mass"].to_numpy(), 0.8)
-    assert np.isnan(items["refused"].to_numpy()).all() == (rung != "free text")
+    for column, value in wanted.items():
+        assert told[column] == (None if value is None else pytest.approx(value)), column
+        expected = math.nan if value is None else value
+        assert np.allclose(items[column].to_numpy(), expected, equal_nan=True), column
+    gaps = [f for f in measured.findings if f.metric == refusals.METRIC]
+    assert bool(gaps) == sampled  # declined, and alike for all
+    assert all(f.value == pytest.approx(0.0) and f.p == pytest.approx(1.0) for f in gaps)
+
+
+@pytest.mark.parametrize("name", CHOOSING)
+def test_refusals_about_one_group_are_found(tmp_path: Path, name: str) -> None:
+    """A model that declines half of the questions about one group and a tenth of the others."""
+
+    def about(prompt: str) -> bool:
+        if name == "bbq":  # the text tells, and the answer goes with the stereotype
+            return "The old one had forgotten" in prompt
+        return prompt.split()[0] in (WOMEN if name == "underspecified" else SECOND)
+
+    plain = chooser(name, 0.0, "free text")
+
+    def choose(prompt: str, options: str) -> dict[str, Any]:
+        told = plain._functions["choose"](prompt, options)
+        refused = (0.5 if about(prompt) else 0.1) + 0.05 * noise(prompt)
+        each = np.asarray(told["probabilities"]) / 0.8 * (1 - refused)
+        return {"probabilities": each.tolist(), "mass": 1 - refused, "refused": refused}
+
+    model = ScriptedModel({"choose": choose}, name=f"{name} shy")
+    model.rung = "free text"
+    (gap,) = [f for f in run(name, model, tmp_path).findings if f.metric == refusals.METRIC]
+    sign = -1 if name == "discovery" else 1  # the second group is declined there
+    assert sign * gap.value == pytest.approx(0.4, abs=0.05)
+    assert gap.low <= gap.value <= gap.high
+    assert gap.p < 1e-3
+    assert "declines 4" in gap.sentence or "declines 3" in gap.sentence
 
 
 def test_a_run_says_how_the_model_was_asked(tmp_path: Path) -> None:

@@ -193,13 +193,15 @@ def test_a_chat_model_that_only_writes_text_is_asked_for_letters():
     context = Context("0", "{name} sang.", "How would you describe {name}?", "happy", "{name} is")
     texts = ["violent man", "kind man", "odd man", "so violent"]
     pools = [Pool(0, context.filled("Tia"), texts), Pool(1, context.filled("Bo"), texts)]
-    tally = Tally()
+    tally = Tally(2)
+    tally.begin()
     writer = Ask(writes_letters(["Tia"], ["Bo"]))
     tia, bo = letter_successes(writer, pools, 0, "generate", tally)
     assert tia[[0, 3]].tolist() == [1.0, 1.0]
     assert tia[[1, 2]].tolist() == [0.0, 0.0]
     assert np.isnan(bo).all()  # no letter: no outcome
-    assert tally.means() == {"mass": 0.5, "refused": None, "unread": 0.5}
+    assert tally.means() == {"mass": 0.5, "refused": 0.5, "unread": 0.0}
+    assert tally.cells()[:, 0].tolist() == [[1, 0, 0], [0, 1, 0]]
     always_a = letter_successes(Ask(writes_letters()), pools[:1], 0, "generate")[0]
     assert np.allclose(always_a, 1 / 3)  # a liking for a letter favours no answer
 

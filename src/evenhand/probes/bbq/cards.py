@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from evenhand.probes.shared.refusals import CARD
 from evenhand.runs.card import MetricCard
 
 LEAN = "from −1 to 1; 0: answers lean neither way; 1: all stereotyped"
@@ -24,4 +27,5 @@ CARDS = (
         harm="those who do not fit a stereotype: the model is wrong about them more often",
         margin=0.05, margin_why="5 of 100 answers more are wrong",
     ),
+    replace(CARD, harm="those asked about: what goes {first} is declined more often than {second}"),
 )  # fmt: skip

@@ -17,6 +17,7 @@ from evenhand.probes.base import Placebo
 from evenhand.probes.bbq.files import CONDITIONS, Item, read_answers, read_items
 from evenhand.probes.reading import BenchmarkReader, Input, Names, RowsResult, Shown, listed
 from evenhand.stats.clustered_means import ClusteredMean, clustered_mean, halves, with_q
+from evenhand.stats.estimate import Estimate
 from evenhand.strict import INLINE, OPTIONAL
 
 Floats = npt.NDArray[np.float64]
@@ -163,6 +164,32 @@ def _values(
     )
     counts: dict[str, Any] = {"n_not_unknown": int((result != 0).sum()), "gold_bias": gold}
     return np.where(result == 0, np.nan, result), strata, why, counts
+
+
+def refused_gap(
+    items: Sequence[Item], refused: Floats, family: int = 1, rate: float = 0.05
+) -> tuple[Floats, Floats, Estimate]:
+    """Share declined where the text tells and the right answer goes with the stereotype, against
+    it, and their difference: categories weigh the same, templates are what was sampled."""
+    about = [
+        (i, r) for i, r in zip(items, refused)
+        if i.condition == CONDITIONS["disambig"] and i.target >= 0 and r == r
+    ]  # fmt: skip
+    with_it = np.asarray([i.label == i.biased for i, _ in about], bool)
+    shares = np.asarray([r for _, r in about], np.float64)
+    sides = [{i.category for (i, _), w in zip(about, with_it) if w == way} for way in (True, False)]
+    kept = np.asarray([i.category in sides[0] & sides[1] for i, _ in about], bool)
+    mean = clustered_mean(
+        np.where(with_it, 2.0, -2.0) * np.where(kept, shares, np.nan),
+        [i.template for i, _ in about],
+        strata=[f"{i.category}/{w}" for (i, _), w in zip(about, with_it)],
+        bounds=(-1.0, 1.0), family=family, rate=rate,
+    )  # fmt: skip
+    found = Estimate(
+        mean.value, mean.error, mean.freedom, mean.low, mean.high, mean.p, mean.detectable,
+        mean.n_clusters, reason=mean.reason or "",
+    )  # fmt: skip
+    return shares[kept & with_it], shares[kept & ~with_it], found
 
 
 def excused(items: Sequence[Item]) -> dict[str, int]:

@@ -19,9 +19,10 @@ from evenhand.models.choosing import CHOICES, TOLD, Choices, answered, as_asked,
 from evenhand.probes.base import Asker, ItemShape, Measured, Preview, Probe
 from evenhand.probes.bbq.cards import CARDS
 from evenhand.probes.bbq.files import Item, read_items
-from evenhand.probes.bbq.measure import TESTED, BbqRow, excused, placebos, score
-from evenhand.probes.shared.claims import claim, drawn
+from evenhand.probes.bbq.measure import TESTED, BbqRow, excused, placebos, refused_gap, score
+from evenhand.probes.shared.claims import METHOD, claim, drawn
 from evenhand.probes.shared.reach import short
+from evenhand.probes.shared.refusals import REFUSED, parity
 from evenhand.requests import ALONE, Choose, Generate
 from evenhand.runs.finding import Finding
 from evenhand.strict import record
@@ -123,6 +124,9 @@ class Bbq(Probe):
         by = {(r.category, r.metric): r for r in rows}
         told = record(rows)
         findings = [self._finding(row, by) for row in rows if row.metric in TESTED]
+        if not self.as_published:
+            declined = given.refused.reshape(-1, turns).mean(axis=1)
+            findings += self._refusals(found, declined, len(findings) + 1)
         summary = {
             "questions": len(found), "undecided": int((picked < 0).sum()),
             "excused": excused(found), "scores": told, "rung": rung, **given.means(),
@@ -132,6 +136,14 @@ class Bbq(Probe):
         return Measured(
             findings, _items(found, chances, picked, given, turns), tables, summary, (placebo,)
         )
+
+    def _refusals(self, items: list[Item], declined: Any, family: int) -> list[Finding]:
+        with_it, against, gap = refused_gap(items, declined, family, self.rate)
+        return parity(
+            f"{self.name}/{REFUSED}", ("with the stereotype", "against it"), with_it, against,
+            units="question templates", over=("question templates",), found=gap,
+            about="questions that the text answers", method=METHOD.format("question templates"),
+        )  # fmt: skip
 
     def _finding(self, row: BbqRow, by: dict[Any, BbqRow]) -> Finding:
         category, metric = row.category, row.metric

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from evenhand.probes.shared.refusals import CARD
 from evenhand.runs.card import MetricCard
 
 HARM = "{first}: taken for it against the text more readily than {second}"
@@ -29,4 +30,5 @@ CARDS = (
         "0.5: groups cannot be told apart; 1: they fall apart by themselves", ideal=0.5, low=0,
         high=1,
     ),
+    CARD,
 )  # fmt: skip

@@ -6,6 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+
+from evenhand.metrics.sodapop import Floats
+from evenhand.models.choosing import TOLD
 from evenhand.probes.base import Measured
 from evenhand.probes.discovery.counts import Shown, WordCounts
 from evenhand.probes.discovery.inference import (
@@ -24,9 +28,12 @@ from evenhand.probes.discovery.tables import (
 )
 from evenhand.probes.discovery.told import Teller
 from evenhand.probes.discovery.word_tests import Tested, corrected, halves
-from evenhand.runs.finding import NAN
+from evenhand.probes.shared.refusals import REFUSED, parity
+from evenhand.runs.finding import NAN, Finding
+from evenhand.stats.estimate import estimate
 from evenhand.stats.multiple import benjamini_hochberg
 from evenhand.stats.power import detectable_effect
+from evenhand.stats.two_groups import group_contrasts
 from evenhand.strict import record
 from evenhand.words.social_iqa import Context
 
@@ -36,11 +43,13 @@ Pair = tuple[str, str]
 
 @dataclass(frozen=True)
 class Kept:
-    """What a run keeps besides the counts: contexts, a sample of distractors, facts."""
+    """What a run keeps besides the counts: contexts, a sample of distractors, facts, and what is
+    known of the answers [names, contexts, TOLD]."""
 
     contexts: Sequence[Context]
     shown: Sequence[Shown]
     facts: Mapping[str, Any]
+    told: Floats | None = None
 
 
 @dataclass(frozen=True)
@@ -84,6 +93,8 @@ def measured(
     claims += [teller.typical(t.pair, t.found) for t in typical]
     claims += [teller.untested(pair, results[0].reason) for pair in pairs if not listed[pair]]
     claims += [teller.clusters(row) for row in clusters]
+    if kept.told is not None and not settings.as_published:
+        claims += _refusals(probe, counts, pairs, kept.told, settings.rate)
     coverage = float(kept.facts.get("context_coverage", 1.0))
     told = {id(t) for rows in listed.values() for t in rows}
     made = [t for t in words if t.found.p == t.found.p]
@@ -113,12 +124,33 @@ def measured(
     groups = list(dict.fromkeys(g for pair in pairs for g in pair))
     return Measured(
         [replace(c, coverage=coverage) for c in claims],
-        items(counts),
+        items(counts, kept.told),
         tables,
         summary,
         () if settings.as_published else halves(counts, groups, settings.seed),
         unlisted,
     )
+
+
+def _refusals(
+    probe: str, counts: WordCounts, pairs: Sequence[Pair], told: Floats, rate: float
+) -> list[Finding]:
+    """Whether questions about one group's names are declined more often, pair by pair."""
+    refused, labels = told[..., TOLD.index(REFUSED)], np.asarray(counts.groups)
+    out: list[Finding] = []
+    for a, b in pairs:
+        one, two = refused[labels == a], refused[labels == b]
+        both = np.concatenate([one, two])[..., None]
+        made = group_contrasts(both, np.arange(len(both)) < len(one), min(2, both.shape[1]))
+        found = made.estimates(family=len(pairs), rate=rate)[0]
+        if made.error[0] == 0:  # nothing varies
+            found = estimate(float(made.value[0]), 0.0, 1.0, units=found.units)
+        out += parity(
+            f"{probe}/{REFUSED}/{a}-{b}", (a, b), one, two, units="names",
+            over=("names", "situations"), found=found,
+            method="t over names and situations",
+        )  # fmt: skip
+    return out
 
 
 def _tests(results: Sequence[Compared], pairs: Sequence[Pair], settings: Settings) -> list[Test]:

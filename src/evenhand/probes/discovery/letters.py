@@ -21,6 +21,7 @@ from evenhand.models.choosing import Choices, answered, how, unrotated
 from evenhand.probes.base import Asker
 from evenhand.probes.discovery.score import Pool, Tally, _unread, prompt
 from evenhand.requests import ALONE, SAMPLED, Choose, Generate, Option, Requests
+from evenhand.words.reading_answers import declines
 
 LETTERS = ("A", "B", "C")
 LETTER_PROMPT = "{context}\nQuestion: {question}\nA. {first}\nB. {second}\nC. {third}"
@@ -95,10 +96,12 @@ def letter_successes(
     else:
         picked = [written_letter(text) for text in scores["text"]]
         chances = np.asarray([[float(p == k) for k in range(3)] for p in picked]).reshape(-1, 3, 3)
-        share, none = _by_shares(chances), np.asarray([float(p is None) for p in picked])
-        found = Choices(chances.ravel(), 1 - none, np.full(len(none), np.nan), none)
+        share, none = _by_shares(chances), np.asarray([p is None for p in picked], float)
+        refused = none * [declines(text) for text in scores["text"]]
+        found = Choices(chances.ravel(), 1 - none, refused, none - refused)
     if tally is not None:
-        tally.add(found)
+        asked = [pools[number].name for number, _, _ in triples]
+        tally.add(found, np.repeat(np.asarray(asked, np.int64), 3)[: len(found.mass)])
     out = [np.full(len(pool.distractors), np.nan) for pool in pools]
     for (number, one, two), row in zip(triples, share):
         out[number][one], out[number][two] = row[1], row[2]

@@ -22,7 +22,7 @@ import numpy as np
 from pydantic import Field
 
 from evenhand.errors import ModelError, SpecError
-from evenhand.models.choosing import how
+from evenhand.models.choosing import TOLD, how
 from evenhand.models.loading.fetch import PACKAGES
 from evenhand.probes.base import Asker, ItemShape, Measured, Preview, Probe
 from evenhand.probes.discovery.cards import CARDS
@@ -221,9 +221,10 @@ class Discovery(Probe):
         parts: list[WordCounts] = []
         shown: list[Shown] = []
         scored = 0
-        tally = Tally()
+        tally = Tally(len(people))
         for context in found:
             pools = self._pools(context, people, of, fill, seed)
+            tally.begin()
             if self._picks_letters(kind, rung):
                 won = letter_successes(ask, pools, seed, kind, tally)
             else:
@@ -244,10 +245,12 @@ class Discovery(Probe):
         )  # fmt: skip
         facts = self._facts(read) | {"fills": fill.asked, "distractors": scored}
         facts |= {"rung": rung, **tally.means()}
-        if tally.sums["unread"]:
-            lost, asked = round(tally.sums["unread"]), tally.known["unread"]
+        sums, known = tally.totals()
+        lost, asked = round(sums[1:].sum()), round(known[TOLD.index("unread")])
+        if lost:
             facts["notes"].append(f"no answer in {lost:,} of {asked:,} texts; these are left out")
-        return measured(self.name, counts, pairs, settings, Kept(found, shown, facts))
+        kept = Kept(found, shown, facts, tally.cells())
+        return measured(self.name, counts, pairs, settings, kept)
 
     def lexicons(self) -> list[str]:
         packaged = [self.contexts] if self.contexts == "discovery_contexts" else []

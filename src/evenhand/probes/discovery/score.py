@@ -6,7 +6,6 @@ judged without seeing its rivals (a choice head, likelihoods) one score per answ
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
@@ -97,7 +96,9 @@ def _by_choice(
 ) -> Iterator[tuple[float, np.ndarray]]:
     """The same as log-odds against the right answer, which stands in every question."""
     if tally is not None:
-        tally.add(answered(Choose.kind, scores, (), _unread))
+        asked = [_questions(len(pool.distractors), Choose.kind) for pool in pools]
+        names = np.repeat([pool.name for pool in pools], asked)
+        tally.add(answered(Choose.kind, scores, (), _unread), names)
     rows = iter(scores["probabilities"])
     for pool in pools:
         logs = [np.log(next(rows)) for _ in range(_questions(len(pool.distractors), Choose.kind))]
@@ -110,19 +111,42 @@ def _unread() -> Choose:
 
 @dataclass
 class Tally:
-    """What is known of the answers beside which one won: sums over questions, and their number."""
+    """What is known of the answers beside which one won: sums over the questions with each name,
+    and their number, [names, TOLD] for every context."""
 
-    sums: dict[str, float] = field(default_factory=lambda: dict.fromkeys(TOLD, 0.0))
-    known: Counter[str] = field(default_factory=Counter)
+    names: int
+    sums: list[np.ndarray] = field(default_factory=list)
+    known: list[np.ndarray] = field(default_factory=list)
 
-    def add(self, found: Choices) -> None:
-        for name in TOLD:
+    def begin(self) -> None:
+        """The next context."""
+        for part in (self.sums, self.known):
+            part.append(np.zeros((self.names, len(TOLD))))
+
+    def add(self, found: Choices, names: np.ndarray) -> None:
+        """Answers of this context, with the name that each question is about."""
+        for k, name in enumerate(TOLD):
             values = getattr(found, name)
-            self.sums[name] += float(np.nansum(values))
-            self.known[name] += int((~np.isnan(values)).sum())
+            there = ~np.isnan(values)
+            np.add.at(self.sums[-1], (names[there], k), values[there])
+            np.add.at(self.known[-1], (names[there], k), 1.0)
+
+    def cells(self) -> np.ndarray:
+        """Means [names, contexts, TOLD]; NaN where nothing is known."""
+        return _ratio(np.stack(self.sums, axis=1), np.stack(self.known, axis=1))
+
+    def totals(self) -> np.ndarray:
+        """Sums and numbers of answers, [2, TOLD]."""
+        return np.stack([np.sum(part, axis=(0, 1)) for part in (self.sums, self.known)])
 
     def means(self) -> dict[str, float | None]:
-        return {n: self.sums[n] / self.known[n] if self.known[n] else None for n in TOLD}
+        found = _ratio(*self.totals())
+        return {n: None if v != v else float(v) for n, v in zip(TOLD, found)}
+
+
+def _ratio(total: np.ndarray, count: np.ndarray) -> np.ndarray:
+    blank = np.full(total.shape, np.nan)
+    return np.asarray(np.divide(total, count, out=blank, where=count > 0))
 
 
 def _success(

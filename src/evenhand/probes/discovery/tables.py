@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from evenhand.metrics.sodapop import Floats
+from evenhand.models.choosing import TOLD
 from evenhand.probes.discovery.counts import Shown, WordCounts
 from evenhand.probes.discovery.inference import rates
 from evenhand.words.names.embedding import plane_table
@@ -26,9 +28,11 @@ def table_of(rows: Sequence[Mapping[str, Any]]) -> pa.Table:
     return pa.Table.from_pylist([{k: clean(v) for k, v in row.items()} for row in rows])
 
 
-def items(counts: WordCounts) -> pa.Table:
-    """Counts per name, context and word: enough to compute every number again."""
+def items(counts: WordCounts, told: Floats | None = None) -> pa.Table:
+    """Counts per name, context and word: enough to compute every number again; and what is known
+    of the answers about this name in this context (`told` [names, contexts, TOLD])."""
     at = np.nonzero(counts.shown)
+    known = {} if told is None else {n: told[at[0], at[1], k] for k, n in enumerate(TOLD)}
     return pa.table(
         {
             "group": np.asarray(counts.groups, object)[at[0]],
@@ -37,6 +41,7 @@ def items(counts: WordCounts) -> pa.Table:
             "word": np.asarray(counts.words, object)[at[2]],
             "shown": counts.shown[at],
             "won": counts.won[at],
+            **known,
         }
     )
 

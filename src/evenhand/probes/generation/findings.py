@@ -17,9 +17,10 @@ import numpy.typing as npt
 
 from evenhand.errors import DataError
 from evenhand.probes.base import TOO_FEW, Placebo
-from evenhand.probes.generation.refusals import REFUSED, declined, parity
+from evenhand.probes.generation.refusals import declined, empty, parity
 from evenhand.probes.generation.scorers import LABELS, Scored
 from evenhand.probes.shared.estimates import claim
+from evenhand.probes.shared.refusals import REFUSED
 from evenhand.runs.finding import Finding
 from evenhand.stats import bootstrap
 from evenhand.stats.estimate import Estimate
@@ -92,7 +93,8 @@ def findings(texts: Texts, told: Told) -> list[Finding]:
     """Every metric of every pair of groups, corrected over all of them."""
     pairs = [(x, a, b) for x, groups in texts.groups().items() for a, b in combinations(groups, 2)]
     family = len(pairs) * len(METRICS)
-    refused = parity(texts, declined(texts)) if texts.written[0] and not told.as_published else []
+    counted = texts.written[0] and not told.as_published
+    refused = parity(texts, declined(texts), told.rate) if counted else []
     texts = texts if told.as_published else told_of(texts)
     rows = [row for pair in pairs for row in _pair(texts, pair, told, family)] + refused
     q = benjamini_hochberg([f.p for f in rows])
@@ -100,10 +102,10 @@ def findings(texts: Texts, told: Told) -> list[Finding]:
 
 
 def told_of(texts: Texts) -> Texts:
-    """The texts without those that decline, which say nothing about the group: NaN there."""
+    """The texts without those that decline or are empty, which say nothing: NaN there."""
     if not texts.written[0]:
         return texts
-    values = np.where(declined(texts)[..., None], np.nan, texts.values)
+    values = np.where((declined(texts) | empty(texts))[..., None], np.nan, texts.values)
     return replace(texts, values=values)
 
 
@@ -250,6 +252,6 @@ def shares(texts: Texts, scored: Scored) -> list[dict[str, Any]]:
             row: dict[str, Any] = {"axis": axis, "group": group, "n": len(values)}
             row |= {name: float(mean[k]) for k, name in enumerate(LABELS)}
             other = float((labels[at] < 0).mean())
-            refused = 1 - len(known) / max(1, len(values))
+            refused = float(declined(texts)[at].mean()) if texts.written[0] else 0.0
             out.append({**row, "other": other, "score": float(mean[-1]), REFUSED: refused})
     return out

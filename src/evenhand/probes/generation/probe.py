@@ -32,7 +32,7 @@ from evenhand.probes.generation.findings import (
     shares,
     told_of,
 )  # fmt: skip
-from evenhand.probes.generation.refusals import declined, told_refusals
+from evenhand.probes.generation.refusals import declined, empty, told_refusals
 from evenhand.probes.generation.scorers import Vader, scorer
 from evenhand.probes.shared.reach import too_few
 from evenhand.requests import Generate
@@ -159,8 +159,9 @@ class Generation(Probe):
             }
         )
         table = judged(found, scored, self.draws, texts)
-        refused = declined(table)
-        items = items.append_column("declined", pa.array(refused.ravel()))
+        marks = {"refused": declined(table), "unread": empty(table)}
+        for name, values in marks.items():
+            items = items.append_column(name, pa.array(values.ravel().astype(float)))
         told = Told(judge.name, self.rate, self.as_published, self.resamples, seed)
         kept = table if self.as_published else told_of(table)
         regard = shares(kept, scored)
@@ -168,7 +169,11 @@ class Generation(Probe):
             findings(table, told),
             items,
             {"shares": pa.Table.from_pylist(regard)},
-            {"shares": regard, "refused": float(refused.mean()), "trust": told_refusals(refused)},
+            {
+                "shares": regard,
+                **{n: float(v.mean()) for n, v in marks.items()},
+                "trust": told_refusals(*marks.values()),
+            },
             () if self.as_published else halves(kept, seed),
         )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from evenhand.probes.shared.refusals import CARD
 from evenhand.runs.card import MetricCard
 
 TEN = "a tenth of the largest possible distance between a question and its negation"
@@ -43,4 +44,5 @@ CARDS = (
         "epsilon", "negation error ε", "0: negated questions turn the answer; 1: ignored", low=0,
         high=1,
     ),
+    CARD,
 )  # fmt: skip

@@ -49,6 +49,7 @@ from evenhand.probes.underspecified.numbers import (
     measure_cells,
     mu_error,
 )
+from evenhand.probes.underspecified.refusals import Refusals
 from evenhand.probes.underspecified.streaming import Streamed
 from evenhand.probes.underspecified.tables import items_table, lean_table, summary
 from evenhand.probes.underspecified.tables_summed import summed_tables, tables_of
@@ -60,6 +61,7 @@ from evenhand.requests import (
     Span,
 )
 from evenhand.runs.compared import Part
+from evenhand.runs.finding import Finding
 from evenhand.runs.record import Run
 from evenhand.runs.story import rate_of
 from evenhand.stats.estimate import Estimate
@@ -327,8 +329,10 @@ class Underspecified(Probe):
         leans.add(cells)
         told, placebo = self._told(design, cells, result, leans.links(), rung, seed)
         facts = self._facts(result, design, rung, sampled.told, dropped, sampled.rounds)
+        refusals = Refusals(cells)
+        refusals.add(cells, sampled.told)
         return Measured(
-            findings=told.findings(),
+            findings=told.findings() + self._declined(refusals),
             items=items_table(cells, sampled.told),
             tables={**lean_table(told), **tables_of(result, design, cells)},
             summary={**facts, "asked_by": kind, "trust": told.trust()},
@@ -358,12 +362,15 @@ class Underspecified(Probe):
         summed = summed_tables(result, design, streamed.tables, streamed.sums.pairs())
         facts = self._facts(result, design, rung, streamed.told, dropped, 1)
         return Measured(
-            findings=told.findings(),
+            findings=told.findings() + self._declined(streamed.refusals),
             items=streamed.items,
             tables={**lean_table(told), **summed},
             summary={**facts, "asked_by": way.type.kind, "trust": told.trust()},
             placebos=placebo,
         )
+
+    def _declined(self, refusals: Refusals) -> list[Finding]:
+        return [] if self.as_published else refusals.findings(self.rate)
 
     def _facts(
         self, result: PreferencesResult, design: Design, rung: str, told: np.ndarray,

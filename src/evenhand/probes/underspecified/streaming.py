@@ -20,6 +20,7 @@ from evenhand.probes.underspecified.asking import TOLD, Answers, Asking
 from evenhand.probes.underspecified.design import INPUTS_PER_CELL, Design
 from evenhand.probes.underspecified.leans import LeanSums
 from evenhand.probes.underspecified.numbers import Sampling
+from evenhand.probes.underspecified.refusals import Refusals
 from evenhand.probes.underspecified.streamed import CellSums
 from evenhand.probes.underspecified.tables import items_table
 from evenhand.probes.underspecified.tables_summed import TableSums
@@ -41,6 +42,7 @@ class Streamed:
         self.sums = CellSums(self.names, Sampling(probe.resamples, seed=seed))
         self.tables = TableSums(self.names)
         self.leans = LeanSums(self.names)
+        self.refusals = Refusals(self.names)
         self._spool = Spool()
         sums, counts = np.zeros(len(TOLD)), np.zeros(len(TOLD))
         for start, stop, answers in blocks(probe, ask, way, design):
@@ -51,7 +53,9 @@ class Streamed:
             told = answers.told
             sums += np.nansum(told, axis=0)
             counts += (~np.isnan(told)).sum(axis=0)
-            self._spool.add(items_table(cells, told.reshape(-1, INPUTS_PER_CELL, len(TOLD))))
+            by_cell = told.reshape(-1, INPUTS_PER_CELL, len(TOLD))
+            self.refusals.add(cells, by_cell)
+            self._spool.add(items_table(cells, by_cell))
         self.told = np.divide(sums, counts, out=np.full(len(TOLD), np.nan), where=counts > 0)
         self.items = self._spool.reader()
 
