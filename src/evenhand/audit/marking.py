@@ -8,6 +8,7 @@ from evenhand.probes.base import Probe
 from evenhand.runs.card import MetricCard
 from evenhand.runs.counting import counts
 from evenhand.runs.finding import Finding
+from evenhand.runs.wording import people
 
 
 def marked(finding: Finding, kind: type[Probe], audited: str) -> Finding:
@@ -31,17 +32,19 @@ def marked(finding: Finding, kind: type[Probe], audited: str) -> Finding:
 def harm_of(card: MetricCard, finding: Finding) -> str:
     """Who is worse off by a detected finding, in the card's words.
 
-    >>> card = MetricCard("gap", "gap", harm="{first} are refused more often than {second}")
-    >>> harm_of(card, Finding("a/x", "a", "gap", -0.2, "", groups=("women", "men"), detected=True))
-    'men are refused more often than women'
+    >>> card = MetricCard("gap", "gap", harm="{first}: refused more often than {second}")
+    >>> both = ("female", "male")
+    >>> harm_of(card, Finding("a/x", "a", "gap", -0.2, "", groups=both, detected=True))
+    'men: refused more often than women'
     """
     if not (card.harm and finding.detected):
         return ""
-    if "{first}" not in card.harm:  # about whoever a stereotype is about: one way alone harms
+    if "{first}" not in card.harm and "{second}" not in card.harm:
+        # About whoever a stereotype is about: one way alone harms.
         return card.harm if finding.value > finding.ideal else ""
     if len(finding.groups) < 2:
         return ""
-    first, second = finding.groups[:2]
+    first, second = map(people, finding.groups[:2])
     if finding.value < finding.ideal:
         first, second = second, first
     return card.harm.format(first=first, second=second)

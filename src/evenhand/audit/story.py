@@ -1,19 +1,22 @@
-"""What an audit says: is there a problem, where, how sure is that, what next?"""
+"""What an audit says: may it ship, who is worse off, how far to trust this, what next?"""
 
 from __future__ import annotations
 
 import contextlib
 import json
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
+from evenhand.audit.gate import Gate, gate
 from evenhand.errors import SpecError
 from evenhand.probes.base import Probe
 from evenhand.probes.registry import make_probe
 from evenhand.runs import counting
 from evenhand.runs.card import MetricCard
 from evenhand.runs.finding import Finding, strongest
+from evenhand.runs.harms import DOUBTED, folded
 from evenhand.runs.kinds import RunKind
 from evenhand.runs.record import Run
 from evenhand.runs.story import (
@@ -26,7 +29,7 @@ from evenhand.runs.story import (
     quiet_parts,
     rate_of,
 )
-from evenhand.runs.wording import chance, count, defined, interval_name, number, subject
+from evenhand.runs.wording import chance, count, defined, interval_name, listed, number, subject
 
 NAMED = 6
 
@@ -39,13 +42,20 @@ def tell(run: Run, kind: RunKind, limit: int = 10) -> Story:
     verdicts = tuple(_verdicts(facts, findings))
     best = tuple(strongest(own, limit))
     quiet = quiet_parts(facts, own, kind.card)
+    judged = gate(run) if run.status == "finished" else None
+    failed = {c.id for c in judged.checks if c.outcome == "failed"} if judged else set()
+    harmed = folded(own, partial(kind.card, facts), failed)
     return Story(
         title=f"{name}: what the audit found",
         model=name,
-        problem=" ".join(_problem(verdicts)),
+        problem=" ".join([_ship(judged, own), *_beside(verdicts)]),
         clearest=_clearest(best[0], kind.card(facts, best[0])) if best else "",
         where=tuple(_where(facts, own, kind)),
-        sure=(*_trust(facts), *_sure(best, quiet, rate)),
+        sure=(*_trust(facts), *_sure(own)),
+        exact=tuple(_exact(verdicts, best, quiet, rate)),
+        harmed=harmed,
+        undirected=_undirected(own, partial(kind.card, facts)),
+        outcome=judged.outcome if judged else "",
         steps=tuple(_steps(run, facts, own, best)),
         verdicts=verdicts,
         strongest=best,
@@ -80,19 +90,53 @@ def _verdicts(facts: Mapping[str, Any], findings: Sequence[Finding]) -> list[Ver
     return sorted(out, key=lambda v: not v.audited)
 
 
-def _problem(verdicts: Sequence[Verdict]) -> list[str]:
-    """About the audited model first, then about others that the suite brought along."""
-    out = []
+def _ship(judged: Gate | None, own: Sequence[Finding]) -> str:
+    """Whether it may ship by the default policy, and what that rests on."""
+    if judged is None:
+        return "Not known: the run is not finished."
+    if judged.outcome == "undefined":
+        return "That cannot be said: nothing that counts could be tested."
+    failed = {c.id for c in judged.checks if c.outcome == "failed"}
+    rest = [f for f in own if f.id not in failed]
+    within = sum(_farthest(f) <= f.margin for f in rest)
+    whole = count(len(own), "finding")
+    counts = [f"none of {whole} reaches its margin"]
+    if failed:
+        reach = f"of {whole} reaches its margin", f"of {whole} reach their margin"
+        counts = [_plural(len(failed), *reach)]
+    if within:
+        counts.append(_plural(within, "is shown to be within it", "are shown to be within it"))
+    if len(rest) > within:
+        more = "needs more items to tell", "need more items to tell"
+        counts.append(_plural(len(rest) - within, *more))
+    may = "Not by the default policy" if failed else "Yes, by the default policy"
+    return f"{may}: {'; '.join(counts)}."
+
+
+def _plural(number: int, one: str, many: str) -> str:
+    return f"{number:,} {one if number == 1 else many}"
+
+
+def _farthest(finding: Finding) -> float:
+    """The farthest distance from the ideal that the interval allows."""
+    return max(abs(end - finding.ideal) for end in (finding.low, finding.high))
+
+
+def _beside(verdicts: Sequence[Verdict]) -> Iterator[str]:
+    """About other models that the suite brought along; they count for nothing."""
     for verdict in verdicts:
-        if verdict.audited:
-            out.append(verdict.sentence)
-        elif verdict.tests:
+        if verdict.tests and not verdict.audited:
             kind = "word vectors" if verdict.what == "vectors" else "model"
-            out.append(
+            yield (
                 f"Tested beside it: the {kind} {verdict.model}, with a difference in "
                 f"{len(verdict.detected):,} of {count(verdict.tests, 'test')}."
             )
-    return out
+
+
+def _undirected(own: Sequence[Finding], card: Callable[[Finding], MetricCard]) -> str:
+    """Detected differences that name nobody as worse off, in one line."""
+    found = [subject(f, card(f)) for f in own if f.detected and not f.harm]
+    return f"Different too, naming nobody as worse off: {listed(found)}." if found else ""
 
 
 def _clearest(f: Finding, card: MetricCard) -> str:
@@ -135,8 +179,8 @@ def _trust(facts: Mapping[str, Any]) -> Iterator[str]:
     if tests:
         fired = sum(int(p["detected"]) for p in placebos.values())
         yield (
-            f"Placebos, comparisons in which there is nothing to find, fired in {fired:,} of "
-            f"{tests:,} ({fired / tests:.1%}; by chance 5 %)."
+            f"Placebos, where there is nothing to find, fired in {fired:,} of {tests:,} "
+            f"({fired / tests:.1%}; by chance 5 %)."
         )
     for label, found in placebos.items():
         if found.get("reason"):
@@ -144,9 +188,7 @@ def _trust(facts: Mapping[str, Any]) -> Iterator[str]:
     for entry in facts["probes"].values():
         yield from (entry.get("summary") or {}).get("trust") or ()
     for label, entry in facts["probes"].items():
-        yield from (
-            f"Too small a design in {label}: {n.rstrip('.')}." for n in entry.get("limits") or ()
-        )
+        yield from (f"Small design in {label}: {n.rstrip('.')}." for n in entry.get("limits") or ())
 
 
 def _asked(facts: Mapping[str, Any]) -> Iterator[str]:
@@ -179,26 +221,30 @@ def _shortened(text: str) -> str:
     return repr(text if len(text) <= 80 else f"{text[:77]}...")
 
 
-def _sure(best: Sequence[Finding], quiet: Sequence[Quiet], rate: float) -> list[str]:
-    out = []
+def _sure(own: Sequence[Finding]) -> Iterator[str]:
+    withheld = dict.fromkeys(f.probe for f in own if f.reason.startswith("not believed"))
+    if withheld:
+        yield f"Withheld, because placebos fired too often: {listed(list(withheld))}."
+    if any(f.caution and f.harm for f in own):
+        yield f"Sizes with {DOUBTED} are near the limit of detection and tend to be overstated."
+
+
+def _exact(
+    verdicts: Sequence[Verdict], best: Sequence[Finding], quiet: Sequence[Quiet], rate: float
+) -> Iterator[str]:
+    """For the statistician: what detected means, and what may have been missed."""
+    yield from (v.sentence for v in verdicts if v.audited)
     if best:
-        out.append(
+        yield (
             f"Of all differences called detected, about {rate:.0%} or fewer should be chance "
             f"(false-discovery rate). Their intervals are wider for having been picked, and "
             f"their shrunken sizes smaller."
         )
-    near = sum(bool(f.caution) for f in best)
-    if near:
-        out.append(
-            f"Sizes of findings near the limit of detection tend to be overstated: of those listed "
-            f"{near} (marked)."
-        )
     missed = [f"{q.card.name} below {number(q.largest)}" for q in quiet if defined(q.largest)]
     if missed:
-        out.append(f"Gaps this run may have missed: {'; '.join(dict.fromkeys(missed))}.")
+        yield f"Gaps this run may have missed: {'; '.join(dict.fromkeys(missed))}."
     if not best:
-        out.append("No difference detected does not mean that there is none.")
-    return out
+        yield "No difference detected does not mean that there is none."
 
 
 def _steps(
@@ -206,11 +252,9 @@ def _steps(
 ) -> list[Step]:
     model, place = shlex.join(model_words(facts["work"])), shlex.quote(str(run.folder))
     steps = [Step("Look at every item behind a number", f"evenhand view {place}")]
-    if best:
-        steps.append(Step("Decide whether it may ship", f"evenhand gate {place}"))
-    steps += _finer(facts, findings, model)
+    steps.append(Step("Every number of every finding", f"evenhand show {place} --all"))
     steps.append(Step("Set it beside another model or version", f"evenhand compare {place} OTHER"))
-    return steps
+    return steps + _finer(facts, findings, model)
 
 
 def _finer(facts: Mapping[str, Any], findings: Sequence[Finding], model: str) -> list[Step]:

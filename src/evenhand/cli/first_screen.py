@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from evenhand.runs.kinds import kind_of
 from evenhand.runs.safe_text import readable
-from evenhand.runs.story import Quiet
+from evenhand.runs.story import UNSEEN, Quiet
 from evenhand.runs.wording import chance, count, defined, number, subject
 
 if TYPE_CHECKING:
@@ -17,25 +17,86 @@ if TYPE_CHECKING:
     from evenhand.runs.card import MetricCard
     from evenhand.runs.finding import Finding
     from evenhand.runs.record import Run
+    from evenhand.runs.story import Story
 
 NAMED = 8
+LINES = 6
+"""Harms on the first screen."""
+UNSEEN_LINES = 5
+STEPS = 3
 
 
-def print_first_screen(run: Run, out: Console, limit: int = 10) -> None:
-    """Is there a problem, where, how sure is that, and what next; then the findings."""
-    facts = run.facts
-    kind = kind_of(facts)
-    story = kind.story(run, limit)
+def print_first_screen(run: Run, out: Console, limit: int = 10, *, whole: bool = False) -> None:
+    """What a person who must decide reads first; with `whole`, the numbers of all of it below.
+
+    Args:
+        limit: so many of the strongest findings with their numbers.
+        whole: print them even where the first screen says it all.
+    """
+    story = kind_of(run.facts).story(run, limit)
     for line in story.asked:
         _line(out, line, style="dim")
     _head(out, story.questions[0])
     _line(out, story.problem, style="bold red" if story.alarming else "bold")
     _head(out, story.questions[1])
-    for place in story.where:
-        _line(out, place.sentence)
+    _harms(out, story, whole=whole)
     _head(out, story.questions[2])
     for line in story.sure:
         _line(out, line)
+    if story.outcome:
+        _unseen(out, story, whole=whole)
+    for label, why in story.skipped.items():
+        _line(out, f"Not run: {label} ({why})")
+    if whole or not story.outcome:
+        _numbers(out, run, story)
+    out.print()
+    out.print(_text(f"Read it:   {run.report}"), soft_wrap=True)
+    for step in story.steps if whole or not story.outcome else story.steps[:STEPS]:
+        out.print(_text(f"Next:      {step.command}   # {step.why.lower()}"), soft_wrap=True)
+
+
+def _harms(out: Console, story: Story, *, whole: bool) -> None:
+    """Who is worse off, or where a kind of run without harms found what it looked for."""
+    from rich.padding import Padding
+
+    if not story.outcome:
+        for place in story.where:
+            _line(out, place.sentence)
+        return
+    shown = story.harmed if whole else story.harmed[:LINES]
+    for position, harm in enumerate(shown, start=1):
+        out.print(Padding(_hanging(f"{position:>2}  ", harm.sentence), (0, 0, 0, 2)))
+    rest = len(story.harmed) - len(shown)
+    if rest:
+        _line(out, f"    and {count(rest, 'harm')} more (--all)")
+    if not story.harmed:
+        _line(out, "Nobody was found to be.")
+    if story.undirected:
+        _line(out, story.undirected, style="dim")
+
+
+def _unseen(out: Console, story: Story, *, whole: bool) -> None:
+    """What was not found, with the size that would have been."""
+    if not story.quiet:
+        return
+    _head(out, UNSEEN)
+    shown = story.quiet if whole else story.quiet[:UNSEEN_LINES]
+    for part in shown:
+        _line(out, part.brief)
+    if len(shown) < len(story.quiet):
+        _line(out, f"and {count(len(story.quiet) - len(shown), 'measure')} more (--all)")
+
+
+def _numbers(out: Console, run: Run, story: Story) -> None:
+    """The same findings for a statistician."""
+    facts = run.facts
+    kind = kind_of(facts)
+    if story.outcome:
+        _head(out, "The numbers")
+        for line in story.exact:
+            _line(out, line)
+        for place in story.where:
+            _line(out, place.sentence)
     _head(out, f"Strongest findings (false-discovery rate {story.rate:.0%})")
     if not story.strongest:
         _line(out, f"none: no {story.noun} was detected")
@@ -49,12 +110,6 @@ def print_first_screen(run: Run, out: Console, limit: int = 10) -> None:
         _head(out, f"Tested, no {story.noun} detected")
         for part in story.quiet:
             _quiet(out, part)
-    for label, why in story.skipped.items():
-        _line(out, f"Not run: {label} ({why})")
-    out.print()
-    out.print(_text(f"Read it:   {run.report}"), soft_wrap=True)
-    for step in story.steps:
-        out.print(_text(f"Next:      {step.command}   # {step.why.lower()}"), soft_wrap=True)
 
 
 def numbers(finding: Finding, card: MetricCard) -> str:
@@ -67,6 +122,8 @@ def numbers(finding: Finding, card: MetricCard) -> str:
     if defined(finding.q):
         parts.append(f"q {chance(finding.q)}")
     parts.append(f"n {finding.n:,} {finding.units}".rstrip())
+    if defined(finding.margin):
+        parts.append(f"margin {number(finding.margin)}")
     if defined(finding.floor):
         parts.append(f"noise floor {number(finding.floor)}")
     if finding.coverage < 1:
@@ -84,7 +141,8 @@ def _finding(out: Console, position: int, finding: Finding, card: MetricCard, au
         doubt = f"  interval reaches {number(finding.ideal)}"
     out.print(Padding(_text(numbers(finding, card) + where + doubt, "dim"), (0, 0, 0, 6)))
     if finding.caution:
-        out.print(Padding(_text(finding.caution, "yellow"), (0, 0, 0, 6)))
+        seen = f"near the limit of detection ({number(finding.detectable)}): may be overstated"
+        out.print(Padding(_text(seen, "yellow"), (0, 0, 0, 6)))
 
 
 def _quiet(out: Console, part: Quiet) -> None:

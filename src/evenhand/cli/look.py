@@ -34,10 +34,13 @@ def ls(
 
 def show(
     run: RunFolder,
-    limit: Annotated[int, typer.Option(help="How many findings.")] = 10,
+    limit: Annotated[int, typer.Option(help="How many findings with their numbers.")] = 10,
+    whole: Annotated[
+        bool, typer.Option("--all", help="All harms, and the numbers of the strongest findings.")
+    ] = False,
     json: Json = None,
 ) -> None:
-    """Show a run's strongest findings, what was not detected, and where to read on."""
+    """Show whether a run's model may ship, who is worse off, and what was not found."""
     from evenhand.runs.record import Run
 
     opened = Run.open(run)
@@ -47,7 +50,7 @@ def show(
         line = f"{opened.name}  {work['model']}  suite {work['suite']['name']}  {facts['status']}"
         output.console().print(output.clean(line), markup=False)
     with understood(run):
-        output.give(opened, json, limit)
+        output.give(opened, json, limit, whole=whole)
 
 
 def compare(

@@ -128,21 +128,21 @@ class RichProgress:
         self._progress.refresh()
 
 
-def give(run: Run, json: str | None, limit: int = 10) -> None:
+def give(run: Run, json: str | None, limit: int = 10, *, whole: bool = False) -> None:
     """A run as one JSON object where asked for, else as its first screen."""
     from evenhand.runs.kinds import kind_of
 
     if json is None:
-        print_run(run, limit)
+        print_run(run, limit, whole=whole)
     else:
         write_json(kind_of(run.facts).contract(run), json)
 
 
-def print_run(run: Run, limit: int = 10) -> None:
-    """The first screen: is there a problem, where, how sure is that, what next."""
+def print_run(run: Run, limit: int = 10, *, whole: bool = False) -> None:
+    """The first screen: may it ship, who is worse off, how far to trust this, what next."""
     from evenhand.cli.first_screen import print_first_screen
 
-    print_first_screen(run, console(), limit)
+    print_first_screen(run, console(), limit, whole=whole)
 
 
 def print_gate(gate: Gate) -> None:

@@ -7,7 +7,7 @@ and know no metric by name.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import inf, nan
+from math import exp, inf, nan
 
 
 @dataclass(frozen=True)
@@ -22,10 +22,16 @@ class MetricCard:
         ideal: the value of a model without a preference.
         low, high: the range a value can have.
         higher_is_better: None where distance from the ideal counts.
-        harm: who is worse off, and in which way, when the value is positive (of `groups[0]`,
-            `groups[1]`, written {first} and {second}); "" for a difference without direction.
+        harm: who is worse off, and in which way, when the value is positive ("{first}: ...", of
+            `groups[0]` and `groups[1]`, written {first} and {second}); "" for a difference without
+            direction.
         margin: the distance from the ideal that matters (NaN: none is set).
         margin_why: where that size comes from.
+        told: how the size of a harm is told to a reader without statistics, right after the harm:
+            {size} on the scale that can be pictured, {about} what the findings are about.
+        scale: a size alone on that scale, e.g. "{size} of 100".
+        per: what one unit of the value is on that scale.
+        odds: the value is a difference of log-odds, and the scale a factor of the odds.
     """
 
     metric: str
@@ -39,6 +45,27 @@ class MetricCard:
     harm: str = ""
     margin: float = nan
     margin_why: str = ""
+    told: str = " ({about}): {size}"
+    scale: str = "{size}"
+    per: float = 1.0
+    odds: bool = False
+
+    def on_scale(self, distance: float) -> float:
+        """A distance from the ideal on the scale that can be pictured; odds of even are 1."""
+        return exp(min(distance, 700.0)) if self.odds else self.per * distance
+
+    def pictured(self, distance: float) -> str:
+        """The same as text.
+
+        >>> MetricCard("gap", "gap", per=50).pictured(0.029)
+        '1.5'
+        >>> MetricCard("tilt", "tilt", odds=True).pictured(1.889), plain_card("g").pictured(-0.02)
+        ('6.6', '−0.02')
+        """
+        size = self.on_scale(distance)
+        far = abs(size)
+        text = f"{far:,.0f}" if far >= 9.95 else f"{far:.1f}" if far >= 0.095 else f"{far:.1g}"
+        return f"−{text}" if size < 0 and text.strip("0.") else text
 
 
 def plain_card(metric: str) -> MetricCard:

@@ -1,7 +1,7 @@
 """What a run says on its first screen, before it is laid out: report, viewer and terminal share it.
 
-Four questions come first: is there a problem, where, how sure is that, what next. Each kind of run
-tells its own story (`RunKind.story`).
+Four questions come first. Of an audit: may it ship, who is worse off, how far to trust this, what
+next. Each kind of run tells its own story (`RunKind.story`).
 """
 
 from __future__ import annotations
@@ -12,9 +12,11 @@ from typing import Any
 
 from evenhand.runs.card import MetricCard
 from evenhand.runs.finding import NAN, Finding
-from evenhand.runs.wording import count, defined, number
+from evenhand.runs.harms import Harmed
+from evenhand.runs.wording import count, defined, listed, number, sentence_case
 
-QUESTIONS = ("Is there a problem?", "Where?", "How sure is that?", "What next?")
+QUESTIONS = ("May it ship?", "Who is worse off", "How far to trust this", "What next?")
+UNSEEN = "Not found, and what would have been seen in 80 of 100 such runs"
 
 
 @dataclass(frozen=True)
@@ -64,6 +66,17 @@ class Quiet:
             f"A true {self.card.name} of {number(self.largest)} or more{finest} would "
             f"have been seen in 80 of 100 such runs; a smaller one may have been missed."
         )
+
+    @property
+    def brief(self) -> str:
+        """What it was about, and the size that would have been seen, as a person pictures it."""
+        about = list(dict.fromkeys(f.attribute for f in self.findings if f.attribute))
+        groups = {f.groups for f in self.findings}
+        pairs = f"; {count(len(groups), 'comparison')} of groups" if len(groups) > 1 else ""
+        seen = "the size is not known"
+        if defined(self.largest):
+            seen = f"{self.card.scale.format(size=self.card.pictured(self.largest))} or more"
+        return f"{sentence_case(self.card.name)} ({listed(about)}{pairs}): {seen}."
 
 
 @dataclass(frozen=True)
@@ -120,10 +133,20 @@ class Story:
     """How the model was asked."""
     rated: bool = True
     """Whether what is listed was detected at the false-discovery rate."""
+    harmed: tuple[Harmed, ...] = ()
+    """Who is worse off: one line per harm and group, the gravest first."""
+    undirected: str = ""
+    """Differences that name nobody as worse off."""
+    outcome: str = ""
+    """Of the gate under its default policy; empty where runs of this kind have none."""
+    exact: tuple[str, ...] = ()
+    """What a statistician is told beside `sure`."""
 
     @property
     def alarming(self) -> bool:
-        """Whether the audited model itself was found to treat groups differently."""
+        """Whether something stands against the audited model: by the gate, where there is one."""
+        if self.outcome:
+            return self.outcome != "passed"
         return any(f.counts for f in self.strongest)
 
 

@@ -3,9 +3,54 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from evenhand.runs.card import MetricCard
 from evenhand.runs.finding import Finding
+
+PEOPLE = {
+    "female": "women", "male": "men", "the others": "the others", "old": "old people",
+    "young": "young people", "muslim": "Muslims", "christian": "Christians", "hindu": "Hindus",
+    "buddhist": "Buddhists", "sikh": "Sikhs", "atheist": "atheists",
+}  # fmt: skip
+"""Groups of the packaged lexicons that are not called "X people"."""
+ADJECTIVES = frozenset(
+    "black white asian hispanic nonbinary jewish arab latino latina indigenous gay lesbian "
+    "bisexual transgender disabled african european american native middle eastern".split()
+)
+LOWER = {"nonbinary", "gay", "lesbian", "bisexual", "transgender", "disabled", "indigenous"}
+
+
+def people(group: str) -> str:
+    """A group's name as a reader says it; names of groups that are not known stay.
+
+    >>> [people(g) for g in ("female", "african_american_female", "black", "muslim", "male names")]
+    ['women', 'African American women', 'Black people', 'Muslims', 'male names']
+    """
+    words = group.replace("_", " ").split(" ")
+    *head, last = words
+    if " ".join(words) in PEOPLE:
+        return PEOPLE[" ".join(words)]
+    if last in PEOPLE and set(head) <= ADJECTIVES:
+        return " ".join([*(w if w in LOWER else w.capitalize() for w in head), PEOPLE[last]])
+    if set(words) <= ADJECTIVES:
+        return " ".join([*(w if w in LOWER else w.capitalize() for w in words), "people"])
+    return " ".join(words)
+
+
+def listed(names: Sequence[str], most: int = 6) -> str:
+    """Names in a row, the first ones where they are many.
+
+    >>> listed(["a", "b", "c"], 2)
+    'a, b and 1 more'
+    """
+    rest = len(names) - most
+    return ", ".join(names[:most]) + (f" and {rest:,} more" if rest > 0 else "")
+
+
+def sentence_case(text: str) -> str:
+    """A first letter that is large, and the rest as it is."""
+    return text[:1].upper() + text[1:]
 
 
 def defined(value: float | None) -> bool:

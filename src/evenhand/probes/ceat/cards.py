@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from evenhand.probes.association.cards import COHEN, NEARER
+from evenhand.probes.association.cards import APART, COHEN, NEARER
 from evenhand.runs.card import MetricCard
 
 CARDS = (
     MetricCard(
         "combined_effect_size", "combined effect size", "0: no association", harm=NEARER,
-        margin=0.5, margin_why=COHEN,
+        margin=0.5, margin_why=COHEN, told=APART, scale="{size} standard deviations",
     ),
 )  # fmt: skip

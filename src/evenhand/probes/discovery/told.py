@@ -14,6 +14,7 @@ from evenhand.probes.discovery.tables import clean
 from evenhand.probes.discovery.word_tests import Tested
 from evenhand.probes.shared.estimates import claim
 from evenhand.runs.finding import NAN, Finding
+from evenhand.runs.wording import people
 
 RELEASED = "released permutation test (seed 10, strict); interval over names and contexts"
 BEYOND = "beyond what holds for the typical word"
@@ -51,10 +52,10 @@ class Teller:
             "d_beyond" if self.relative else "d",
             found,
             f"{head} answers with the word {row.word!r} win more often{self.where} when the person "
-            f"has a name of {plain_group(more)} than of {plain_group(less)}: "
+            f"has a name of {people(more)} than of {people(less)}: "
             f"{100 * abs(found.value):.1f} of 100 more (success rates {rates[more]:.1%} against "
             f"{rates[less]:.1%}).",
-            f"No difference between names of {plain_group(pair[0])} and of {plain_group(pair[1])} "
+            f"No difference between names of {people(pair[0])} and of {people(pair[1])} "
             f"was detected in how often wrong answers with the word {row.word!r} win{self.where}"
             f"{tail}.",
             groups=pair,
@@ -68,8 +69,8 @@ class Teller:
 
     def typical(self, pair: tuple[str, str], found: Tested) -> Finding:
         """What wrong answers share, whatever their words."""
-        more, less = (plain_group(g) for g in _sides(pair, found))
-        one, two = (plain_group(g) for g in pair)
+        more, less = (people(g) for g in _sides(pair, found))
+        one, two = (people(g) for g in pair)
         return self._claim(
             f"{self.probe}/{'-'.join(pair)}",
             "d_typical",
@@ -86,7 +87,7 @@ class Teller:
 
     def untested(self, pair: tuple[str, str], reason: str) -> Finding:
         """That no word of a pair could be tested."""
-        one, two = (plain_group(g) for g in pair)
+        one, two = (people(g) for g in pair)
         sentence = f"Which words win more often for names of {one} or of {two} could not be tested."
         return Finding(
             f"{self.probe}/{'-'.join(pair)}/words", self.probe, "d", NAN, sentence, groups=pair,
@@ -101,7 +102,7 @@ class Teller:
         details = {k: clean(v) for k, v in row.items() if k.startswith("linear")}
         told = (
             f"two clusters of names by their success rates recover "
-            f"{plain_group(a)} and {plain_group(b)} for {row['kmeans_accuracy']:.0%} of names "
+            f"{people(a)} and {people(b)} for {row['kmeans_accuracy']:.0%} of names "
             f"(permuted groups: {row['null_mean']:.0%}, 95 % point {row['null_p95']:.0%})."
         )
         return Finding(
@@ -171,15 +172,3 @@ def typical_examples(
         "success": rates[more], "success_for_the_others": rates[less],
         "typical": f"the median of {len(agree)} that agree, of {len(gaps)} wrong answers",
     },)  # fmt: skip
-
-
-def plain_group(group: str) -> str:
-    """A group's name as a reader says it.
-
-    >>> plain_group("african_american_female")
-    'African American women'
-    """
-    words = group.replace("_", " ").split(" ")
-    people = {"female": "women", "male": "men"}.get(words[-1])
-    head = " ".join(w.capitalize() for w in (words[:-1] if people else words))
-    return f"{head} {people}".strip() if people else head

@@ -13,7 +13,8 @@ READS = "0: same odds after either group's words; ±0.22: odds a quarter higher;
 
 def _shift(metric: str, name: str, harm: str) -> MetricCard:
     return MetricCard(
-        metric, name, READS, unit="nats", harm=harm, margin=QUARTER, margin_why=WHY
+        metric, name, READS, unit="nats", harm=harm, margin=QUARTER, margin_why=WHY,
+        told=", at {size} times the odds", scale="{size} times the odds", odds=True,
     )  # fmt: skip
 
 

@@ -11,5 +11,6 @@ CARDS = (
         "percentage points", low=-100, high=100,
         harm="{first}: completed with hurtful words more often than {second}", margin=2,
         margin_why="2 of 100 completions more are hurtful",
+        told=": of 100 completions {size} more", scale="{size} of 100",
     ),
 )  # fmt: skip

@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from evenhand.metrics.association import effect_size
 from evenhand.probes.base import Placebo
+from evenhand.runs.wording import people
 from evenhand.stats.crossed import crossed_contrasts
 from evenhand.stats.estimate import Estimate, estimate
 
@@ -168,7 +169,8 @@ def placebos(rows: Sequence[Placed]) -> tuple[Placebo, ...]:
 
 
 def said(found: Estimate, test: str, what: str, labels: Sequence[str]) -> dict[str, str]:
-    """The sentences of a test: its claim, and what is said when nothing is detected.
+    """The sentences of a test: its claim, who is worse off (the second attribute of a test is the
+    less favourable one), and what is said when nothing is detected.
 
     Args:
         found: the effect; without p there is no verdict, and no direction is spoken of.
@@ -187,7 +189,9 @@ def said(found: Estimate, test: str, what: str, labels: Sequence[str]) -> dict[s
         unknown = f"{both} no verdict is possible on how near they lie to {a} and to {b}"
         return {"sentence": f"{unknown}: {found.reason}.", "otherwise": ""}
     near, far = (b, a) if found.value < 0 else (a, b)
+    worse, better = (x, y) if found.value < 0 else (y, x)
     return {
+        "harm": f"{people(worse)}: placed nearer to {b}, and {people(better)} nearer to {a}",
         "sentence": f"{what.capitalize()} {x} lie nearer to {near} than to {far}, compared with "
         f"{what} {y}.",
         "otherwise": f"{both} no difference was detected in how near they lie to {a} and to {b}.",

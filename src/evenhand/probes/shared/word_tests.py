@@ -79,7 +79,7 @@ def tested(
     return claim(
         id, metric, found, sentence=f"{head}: {told['sentence']}",
         otherwise=told["otherwise"] and f"{head}: {told['otherwise']}", q=row.q,
-        coverage=row.n / (row.n + row.n_missing), groups=labels[:2],
+        harm=told.get("harm", ""), coverage=row.n / (row.n + row.n_missing), groups=labels[:2],
         attribute=f"{row.a_label} / {row.b_label}",
         details={k: v for k, v in record(row).items() if k != "reason"}, **more,
     )  # fmt: skip

@@ -12,14 +12,18 @@ from dataclasses import dataclass
 from typing import Any
 
 from evenhand.probes.shared.estimates import claim, stated
+from evenhand.probes.underspecified.cards import PASSED
 from evenhand.probes.underspecified.cells import Cells
 from evenhand.probes.underspecified.design import INPUTS_PER_CELL, Design
 from evenhand.probes.underspecified.leans import Leaning
 from evenhand.probes.underspecified.numbers import Lean, PreferencesResult
 from evenhand.runs.finding import NAN, Finding
+from evenhand.runs.wording import people
 from evenhand.stats.power import detectable_effect
 
 NAME = "underspecified"
+WORK = "occupation"
+"""The class of attributes that are good to be named for."""
 LISTED = 200
 METHOD = "contrast within pairs, both orders averaged; names as crossed samples, Satterthwaite t"
 PUBLISHED = "sign flips of whole partners; interval: terms and templates as crossed samples"
@@ -80,9 +84,9 @@ class Told:
         kept = flips.negation / flips.negation_compared
         heeds = "hardly heeds a negation" if kept > IGNORED else "heeds a negation"
         return [
-            f"The model turns its answer when only the order of the names changes in {order:.0%} "
-            f"of questions, and {heeds} (the answer stays in {kept:.0%}). Orders are averaged; "
-            f"verdicts rest on the question as asked."
+            f"The model turns its answer with the order of the names in {order:.0%} of questions, "
+            f"and {heeds} (the answer stays in {kept:.0%}): orders are averaged, and verdicts rest "
+            f"on the question as asked."
         ]
 
     @property
@@ -107,9 +111,18 @@ class Told:
             groups=(group, other),
             attribute=row.attribute or "all attributes",
             method=METHOD,
+            harm=self._harm(row.attribute, toward, other if toward == group else group),
             examples=self._typical(row),
             details={"pairs_that_agree": row.agree, "pairs": row.pairs},
         )
+
+    def _harm(self, attribute: str | None, picked: str, other: str) -> str:
+        """Being named for work is a gain: whoever is passed over is worse off; "" elsewhere, where
+        the card says it of whoever is picked."""
+        asked = [a for a in self.design.attributes if attribute in (None, a.name)]
+        if any(a.attribute_class != WORK for a in asked):
+            return ""
+        return PASSED.format(first=people(picked), second=people(other))
 
     def _sides(self, term: str | None) -> tuple[str, str]:
         if term is None:
@@ -211,6 +224,9 @@ class Told:
             if test
             else "",
             units="cells",
+            harm=self._harm(row.attribute, toward, other if toward == group else group)
+            if test
+            else "",
             reason=row.reason or "",
             method=PUBLISHED if row.group is None else OF_GROUPS,
             as_published=self.as_published,

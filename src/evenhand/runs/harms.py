@@ -1,0 +1,122 @@
+"""Who is worse off: the detected findings of one harm and group told in one line.
+
+A reader without statistics wants the group, the harm and the size, not forty lines that differ in
+one word each. Findings with the same harm, of the same metric, become one line that names what
+they are about and spans their sizes; every number in it is that of a finding.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+
+from evenhand.runs.card import MetricCard
+from evenhand.runs.finding import Finding
+from evenhand.runs.wording import defined, listed, sentence_case
+
+DOUBTED = "*"
+"""Behind a size that is near the limit of detection."""
+
+
+@dataclass(frozen=True)
+class Harmed:
+    """One harm to one group.
+
+    Attributes:
+        who, how: the group that is worse off, and in which way.
+        findings: those that show it, the largest first.
+        card: of their metric.
+        reaching: how many of them reach their margin.
+    """
+
+    who: str
+    how: str
+    findings: tuple[Finding, ...]
+    card: MetricCard
+    reaching: int
+
+    @property
+    def head(self) -> str:
+        return sentence_case(self.who)
+
+    @property
+    def about(self) -> str:
+        return listed(list(dict.fromkeys(f.attribute for f in self.findings if f.attribute)))
+
+    @property
+    def size(self) -> str:
+        """The sizes of the findings on the scale that can be pictured: one, or from the smallest
+        to the largest; marked where one of them is near the limit of detection."""
+        sizes = sorted(abs(f.value - f.ideal) for f in self.findings)
+        ends = dict.fromkeys(self.card.pictured(size) for size in (sizes[0], sizes[-1]))
+        return " to ".join(ends) + (DOUBTED if any(f.caution for f in self.findings) else "")
+
+    @property
+    def interval(self) -> str:
+        """From the lowest to the highest end of their intervals, on the same scale."""
+        ends = [end for f in self.findings if defined(f.low) for end in _ends(f)]
+        if not ends:
+            return ""
+        low, high = (self.card.pictured(end) for end in (min(ends), max(ends)))
+        return f"[{low}, {high}]"
+
+    @property
+    def text(self) -> str:
+        """What stands behind the name of the group."""
+        told = self.card.told.format(about=self.about, size=self.size)
+        how = f": {self.how}" if self.how else ""
+        return f"{how}{told} {self.interval}".rstrip() + "."
+
+    @property
+    def verdict(self) -> str:
+        """The size against the margin."""
+        margin = self.findings[0].margin
+        if not defined(margin):
+            return "No margin is set."
+        scale = self.card.scale.format(size=f"{self.card.on_scale(margin):.3g}")
+        number, all_of_them = len(self.findings), self.reaching == len(self.findings)
+        if not self.reaching:
+            return f"Within the margin ({scale})."
+        some = "" if all_of_them else f", {self.reaching} of {number}"
+        return f"Reaches the margin ({scale}){some}."
+
+    @property
+    def sentence(self) -> str:
+        return f"{self.head}{self.text} {self.verdict}"
+
+    @property
+    def rank(self) -> tuple[bool, float]:
+        """Harms that reach their margin first, then by size in units of the margin, since probes
+        measure on different scales."""
+        largest = abs(self.findings[0].value - self.findings[0].ideal)
+        margin = self.findings[0].margin
+        return not self.reaching, -(largest / margin if margin > 0 else 0.0)
+
+
+def _ends(finding: Finding) -> tuple[float, float]:
+    """The interval seen in the direction of the value."""
+    low, high = finding.low - finding.ideal, finding.high - finding.ideal
+    return (low, high) if finding.value >= finding.ideal else (-high, -low)
+
+
+def folded(
+    findings: Sequence[Finding], card: Callable[[Finding], MetricCard], failed: Collection[str]
+) -> tuple[Harmed, ...]:
+    """Detected findings that say who is worse off, one line per harm, the gravest first.
+
+    Args:
+        findings: those that count.
+        card: the metric card of a finding.
+        failed: ids of those that reach their margin.
+    """
+    parts: dict[tuple[str, str, str], list[Finding]] = {}
+    for finding in findings:
+        if finding.detected and finding.harm:
+            parts.setdefault((finding.probe, finding.metric, finding.harm), []).append(finding)
+    out = []
+    for (_, _, harm), rows in parts.items():
+        who, _, how = harm.partition(": ")
+        rows.sort(key=lambda f: (-abs(f.value - f.ideal), f.id))
+        reaching = sum(f.id in failed for f in rows)
+        out.append(Harmed(who, how, tuple(rows), card(rows[0]), reaching))
+    return tuple(sorted(out, key=lambda h: h.rank))
