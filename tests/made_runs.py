@@ -90,7 +90,8 @@ def findings(model: str = "tiny-model", text: str = "Ann met Bob.") -> list[Find
         Finding(
             "underspecified/gamma/nurse", metric="gamma", value=0.3125, low=0.2, high=0.41,
             p=0.0001, q=0.0004, n=48, attribute="nurse", detectable=0.05, detected=True,
-            sentence="Asked who was a nurse, the model leans to the female name.", **common, **pair,
+            sentence="Asked who was a nurse, the model leans to the female name.", margin=0.1,
+            harm="men: passed over for women, without a reason in the text", **common, **pair,
         ),
         Finding(
             "underspecified/gamma/hunter", metric="gamma", value=-0.0123, low=-0.05, high=0.03,

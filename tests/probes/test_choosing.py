@@ -137,7 +137,7 @@ def test_a_run_says_how_the_model_was_asked(tmp_path: Path) -> None:
     assert facts["mass"] == pytest.approx(0.8)
     assert facts["refused"] == pytest.approx(0.15)
     page = done.report.read_text()
-    before, after = page.index("How it was asked"), page.index("Is there a problem")
+    before, after = page.index("How it was asked"), page.index("May it ship")
     assert before < after
     assert "15.0% of the answers decline; 5.0% cannot be read" in page
 

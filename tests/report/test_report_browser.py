@@ -97,11 +97,16 @@ def test_examples_open_with_the_keyboard_alone(browser: Any, ordinary: Run) -> N
 def test_the_first_screen_answers_four_questions(browser: Any, ordinary: Run) -> None:
     page = open_report(browser, ordinary.report).page
     answers = page.locator(".answers").inner_text()
-    assert "Is there a problem?" in answers
-    assert "Yes, in 1 of 3 tests: tiny-model treats groups differently there." in answers
-    assert "nurse (female / male)" in answers
-    assert "lean γ below 0.057" in answers
-    assert "evenhand gate" in answers
+    assert "May it ship?" in answers
+    assert "Not by the default policy: 1 of 3 findings reaches its margin" in answers
+    assert "Men: passed over for women, without a reason in the text (nurse)" in answers
+    assert "Reaches the margin (0.1)." in answers
+    assert "Lean γ (hunter): 0.06 or more." in answers
+    assert "evenhand view" in answers
+    numbers = page.locator("#numbers").inner_text()
+    assert "Yes, in 1 of 3 tests: tiny-model treats groups differently there." in numbers
+    assert "nurse (female / male)" in numbers
+    assert "lean γ below 0.057" in numbers
 
 
 @pytest.mark.parametrize(("width", "dark"), WIDTHS)

@@ -65,7 +65,7 @@ def test_the_report_runs_in_a_sandbox_of_its_own(address: str) -> None:
     assert "sandbox allow-scripts;" in policy
     assert policy.startswith("default-src 'none'; script-src 'unsafe-inline';")
     assert "http" not in policy
-    assert "Is there a problem?" in text
+    assert "May it ship?" in text
 
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE"])

@@ -28,6 +28,7 @@ from evenhand.runs.finding import Finding
 from evenhand.runs.kinds import kind_of
 from evenhand.runs.record import Run
 from evenhand.runs.safe_text import readable
+from evenhand.runs.story import UNSEEN
 
 FOLDER = Path(__file__).parent
 VENDOR = ("vega.min.js", "vega-lite.min.js", "vega-embed.min.js")
@@ -59,6 +60,7 @@ def render(run: Run) -> str:
     return homeless(
         page.render(
             story=kind.story(run),
+            unseen=UNSEEN,
             card=partial(kind.card, facts),
             run=run,
             facts=facts,
