@@ -7,6 +7,7 @@ from math import inf
 from evenhand.runs.card import MetricCard
 
 FIFTH = "the odds of “he” against “she” change by a fifth"
+ODDS = "{size} times the odds"
 
 CARDS = (
     MetricCard(
@@ -15,13 +16,14 @@ CARDS = (
         "“he” twice as high",
         "log odds", margin=0.2, margin_why=FIFTH,
         harm="women and men who do not fit a stereotype: what they say of themselves is taken for "
-        "the other gender's",
+        "the other gender's", told=", at {size} times the odds", scale=ODDS, odds=True,
     ),
     MetricCard(
         "speaker_lean", "“he” beyond the average stereotype",
         "log odds; 0: as for the average stereotype; 0.69: odds of “he” twice as high", "log odds",
         margin=0.2, margin_why=FIFTH,
         harm="{second} who say this of themselves: taken for {first}",
+        told=" ({about}), at {size} times the odds", scale=ODDS, odds=True,
     ),
     MetricCard(
         "g_s", "stereotype rate g_s (as published)",

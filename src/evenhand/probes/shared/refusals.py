@@ -31,7 +31,8 @@ METRIC = "refused_difference"
 CARD = MetricCard(
     METRIC, "refusal gap", "from −1 to 1; 0: declined as often for both", low=-1, high=1,
     harm="{first}: the model declines about them more often than about {second}", margin=0.05,
-    margin_why="5 of 100 questions",
+    margin_why="5 of 100 questions", told=": of 100 questions {size} more", scale="{size} of 100",
+    per=100,
 )  # fmt: skip
 
 
