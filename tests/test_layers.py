@@ -40,9 +40,10 @@ ALLOWED = {
     "study": WORK | {"mitigations"},
     "compat": RUNS,
     "exports": ABOVE,
+    "evidence": ABOVE,
     "viewer": ABOVE | {"exports"},
     "measure": GROUND | {"probes"},
-    "cli": ABOVE | {"exports", "viewer"},
+    "cli": ABOVE | {"exports", "evidence", "viewer"},
 }
 HEAVY = {"torch", "transformers", "ray", "gensim"}
 NO_TORCH = {
@@ -56,7 +57,7 @@ NO_TORCH = {
     "charts",
     "runs",
 }
-NO_TORCH |= {"probes", "runner", "report", "viewer", "exports", "audit"}
+NO_TORCH |= {"probes", "runner", "report", "viewer", "exports", "evidence", "audit"}
 
 ROLES = {
     "chart.py": {"numpy", "scipy", "torch", "sklearn"},

@@ -33,6 +33,8 @@ _HOMES = {
     "Finding": "evenhand.runs.finding",
     "compare": "evenhand.audit.comparison",
     "gate": "evenhand.audit.gate",
+    "bundle": "evenhand.evidence.bundling",
+    "verify": "evenhand.evidence.verifying",
     "mitigate": "evenhand.mitigations.running",
     "EvenhandError": "evenhand.errors",
 }
@@ -50,6 +52,7 @@ __all__ = [
     "ScriptedModel",
     "__version__",
     "audit",
+    "bundle",
     "check",
     "compare",
     "gate",
@@ -59,6 +62,7 @@ __all__ = [
     "measure",
     "mitigate",
     "resume",
+    "verify",
 ]
 
 if TYPE_CHECKING:
@@ -69,6 +73,8 @@ if TYPE_CHECKING:
     from evenhand.audit.planning import check
     from evenhand.audit.suites import load_suite
     from evenhand.errors import EvenhandError
+    from evenhand.evidence.bundling import bundle
+    from evenhand.evidence.verifying import verify
     from evenhand.mitigations.running import mitigate
     from evenhand.models.adapters.scripted import ScriptedModel
     from evenhand.models.loading.resolver import resolve as load_model

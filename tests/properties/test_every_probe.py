@@ -20,6 +20,8 @@ from evenhand import plugins
 from evenhand.audit.auditing import Audit
 from evenhand.audit.suites import parse_suite
 from evenhand.errors import EvenhandError
+from evenhand.evidence.bundling import bundle
+from evenhand.evidence.verifying import verify
 from evenhand.models.adapters.scripted import ScriptedModel
 from evenhand.probes.base import Measured
 from evenhand.probes.registry import make_probe
@@ -206,6 +208,12 @@ def test_findings_are_strict_json_with_every_field(name: str, audited: Any) -> N
             assert list(row) == [f.name for f in fields(Finding)]
             assert row["sentence"]
             assert row["value"] is not None or row["reason"]
+
+
+def test_its_bundle_is_computed_again_without_the_model(name: str, audited: Any) -> None:
+    run = audited(name, 1.0)
+    found = verify(bundle(run, run.folder.with_name("evidence.tar")))
+    assert found.ok, found.reason
 
 
 def test_the_report_says_what_was_found(name: str, audited: Any) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+import evenhand as eh
 from evenhand.errors import DataError, RunError
 from evenhand.models.vectors.files import open_vectors
 from evenhand.study.recipe import Recipe, parse_recipe
@@ -67,6 +68,12 @@ def test_a_study_makes_and_measures_every_embedding(recipe: Recipe, tmp_path: Pa
     page = run.report.read_text()
     assert "Nothing could be correlated yet" in page
     assert page.count("reliability") > 2
+    found = eh.verify(eh.bundle(run))
+    assert found.ok, found.reason
+    path = next((run.folder / "cells").glob("*/intrinsic.json"))
+    path.write_text(path.read_text().replace("0.", "0.9", 1))
+    with pytest.raises(RunError, match="does not follow from the stored scores"):
+        eh.bundle(run)
 
 
 def test_replicates_differ_and_a_second_study_gives_the_same_bytes(

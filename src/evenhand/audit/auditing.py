@@ -64,7 +64,7 @@ class Audit:
     _place: str | None = None
     _object: bool = False
     """Whether the model is a Python object, which only its maker can give again."""
-    _stores: list[ShardStore] = field(default_factory=list)
+    _asked_of: list[tuple[str, ShardStore]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.store = None if self.store is None else settled(self.store)
@@ -88,13 +88,30 @@ class Audit:
                     for note in self.limits():
                         self.tell(note)
                 self._probes(writer, facts)
-            facts["status"], facts["finished"] = "finished", now()
-            by_attempt = scored_by_attempt(self._stores)  # none twice
-            facts["shards"] = {"total": sum(by_attempt.values()), "scored_by_attempt": by_attempt}
-            writer.facts(facts)
+            self._finish(writer, facts)
         run = Run.open(self.folder)
         self._report(writer, run)
         return run
+
+    def again(self, scores: str) -> tuple[Run, dict[str, dict[str, ShardStore]]]:
+        """The same from scores that are stored elsewhere, as evidence: no report, no lock.
+
+        Gives the run, and for each model the shards that were used with the store of each.
+        """
+        writer = RunWriter(self.folder)
+        facts, self._place = self._fresh(), scores
+        self._probes(writer, facts)
+        self._finish(writer, facts)
+        used: dict[str, dict[str, ShardStore]] = {}
+        for spec, store in self._asked_of:
+            used.setdefault(spec, {}).update(dict.fromkeys(store.used, store))
+        return Run.open(self.folder), used
+
+    def _finish(self, writer: RunWriter, facts: dict[str, Any]) -> None:
+        facts["status"], facts["finished"] = "finished", now()
+        by_attempt = scored_by_attempt(store for _, store in self._asked_of)  # none twice
+        facts["shards"] = {"total": sum(by_attempt.values()), "scored_by_attempt": by_attempt}
+        writer.facts(facts)
 
     def _check_store(self) -> None:
         """Make sure that the store is there, lets itself be read, and that workers see it."""
@@ -131,7 +148,7 @@ class Audit:
             if refusal and not nothing_lost(self.folder, facts):
                 raise RunError(refusal)
             facts = self._fresh() if refusal else self._again(facts)
-        self._place, self._stores = facts.get("scores"), []
+        self._place, self._asked_of = facts.get("scores"), []
         return facts
 
     def _fresh(self) -> dict[str, Any]:
@@ -255,12 +272,14 @@ class Audit:
             "executor": self.executor,
             "store": self._place,
         }
+        named = entry.probe.helpers()
         helpers = {
             name: Ask(self._same(spec, self._load_as(spec, None), facts), self.folder, **options)
-            for name, spec in entry.probe.helpers().items()
+            for name, spec in named.items()
         }
         ask = Ask(model, self.folder, **options, helpers=helpers)
-        self._stores += [a.store for a in (ask, *helpers.values()) if a.store is not None]
+        doors = zip((entry.model or self.model, *named.values()), (ask, *helpers.values()))
+        self._asked_of += [(spec, a.store) for spec, a in doors if a.store is not None]
         return ask
 
     def _model_of(self, entry: Entry, facts: dict[str, Any]) -> Model:
@@ -397,14 +416,20 @@ def resume(
             f"from Python with the same call: evenhand.audit(model, suite, out={str(folder)!r})"
         )
     suite = parse_suite(work["suite"], f"{folder}/run.json", work["suite"]["name"])
-    places = {m["device"] for m in run.facts["models"].values() if m.get("device")}
-    options = LoadOptions(
+    return audit(
+        work["model"], suite, out=folder, seed=int(work["seed"]), kind=work.get("as"),
+        options=options_of(run.facts, **how), progress=progress, executor=executor,
+        store=work.get("store"),
+    )  # fmt: skip
+
+
+def options_of(facts: Mapping[str, Any], **how: Any) -> LoadOptions:
+    """How the audited model of a run was loaded and asked."""
+    work = facts["work"]
+    places = {m["device"] for m in facts["models"].values() if m.get("device")}
+    return LoadOptions(
         dtype=work.get("dtype"),
         device="cpu" if places == {"cpu"} else None,
         compile=bool(work.get("compile")),
-        **{**work.get("options", {}), **run.facts.get("call_limits", {}), **how},
+        **{**work.get("options", {}), **facts.get("call_limits", {}), **how},
     )
-    return audit(
-        work["model"], suite, out=folder, seed=int(work["seed"]), kind=work.get("as"),
-        options=options, progress=progress, executor=executor, store=work.get("store"),
-    )  # fmt: skip

@@ -17,11 +17,12 @@ from evenhand.probes.base import Probe
 from evenhand.probes.registry import make_probe, probe_of
 from evenhand.runs.card import MetricCard
 from evenhand.runs.finding import Finding
-from evenhand.runs.kinds import AUDIT, RunKind
+from evenhand.runs.kinds import AUDIT, Again, RunKind
 from evenhand.runs.story import audited_name
 
 if TYPE_CHECKING:
     from evenhand.charts.base import Builder
+    from evenhand.models.protocol import Model
     from evenhand.runner.job import Executor
     from evenhand.runner.progress import Progress
     from evenhand.runs.record import Run
@@ -82,6 +83,11 @@ class AuditKind(RunKind):
         from evenhand.audit.auditing import resume
 
         return resume(folder, progress=progress, executor=executor, **how)
+
+    def again(self, run: Run, scratch: Path, models: Mapping[str, Model] | None = None) -> Again:
+        from evenhand.audit.again import again
+
+        return again(run, scratch, models or {})
 
     def mark(self, facts: Mapping[str, Any], findings: Sequence[Finding]) -> list[Finding]:
         audited = audited_name(facts)

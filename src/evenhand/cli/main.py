@@ -11,6 +11,7 @@ import typer
 from evenhand import __version__, plugins
 from evenhand.cli import (
     corpus,
+    evidence,
     export,
     look,
     measure,
@@ -70,6 +71,8 @@ COMMANDS: tuple[Callable[..., None], ...] = (
     look.ls,
     look.fetch,
     export.export,
+    evidence.bundle,
+    evidence.verify,
     view.view,
     study.study,
 )

@@ -89,6 +89,11 @@ class ShardStore:
         self._files[key] = [name]
         self.used[key] = str(self.attempt)
 
+    def raw(self, key: str) -> tuple[str, bytes]:
+        """Name and bytes of a shard that was read or written here."""
+        name = self._files[key][0]
+        return name, self.files.read(name) or b""
+
     def refresh(self, key: str) -> None:
         """Look for a shard that another process has written."""
         self._files[key] = self.files.names(f"{key}.") or self._files.get(key, [])

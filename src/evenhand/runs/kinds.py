@@ -7,6 +7,7 @@ command, JSON, resume) asks the kind; nothing else asks what a run is.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,12 +19,29 @@ from evenhand.runs.finding import Finding
 
 if TYPE_CHECKING:
     from evenhand.charts.base import Builder
+    from evenhand.models.protocol import Model
     from evenhand.runner.job import Executor
     from evenhand.runner.progress import Progress
     from evenhand.runs.record import Run
     from evenhand.runs.story import Story
 
 AUDIT = "audit"
+
+
+@dataclass(frozen=True)
+class Again:
+    """A run computed once more, from what its folder kept.
+
+    Attributes:
+        run: the new run, in a folder of its own.
+        files: what it rests on beside run.json, findings and tables: by its place in the folder,
+            bytes or a file.
+        shards: for each model that was asked, those of the files that hold its scores.
+    """
+
+    run: Run
+    files: Mapping[str, bytes | Path] = field(default_factory=dict)
+    shards: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 class RunKind:
@@ -77,6 +95,22 @@ class RunKind:
         raise RunError(
             f"{folder}: a run of kind {self.name!r} cannot be resumed. Give the command that made "
             f"it once more: {self.command(read_facts(folder))[0]}"
+        )
+
+    def again(self, run: Run, scratch: Path, models: Mapping[str, Model] | None = None) -> Again:
+        """The findings once more from stored scores, without the model and without torch.
+
+        Args:
+            run: a finished run; it is not changed.
+            scratch: an empty folder for the new one.
+            models: by what was typed for them: models to ask for scores that are missing.
+
+        Raises:
+            RunError: the run keeps nothing that its findings could be computed from.
+        """
+        raise RunError(
+            f"{run.folder}: a run of kind {self.name!r} keeps no scores from which its findings "
+            f"could be computed again, so it cannot be bundled as evidence."
         )
 
     def mark(self, facts: Mapping[str, Any], findings: Sequence[Finding]) -> list[Finding]:

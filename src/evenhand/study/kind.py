@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 from evenhand.audit.toml import tables_toml
 from evenhand.runs.card import MetricCard
 from evenhand.runs.finding import Finding
-from evenhand.runs.kinds import RunKind
+from evenhand.runs.kinds import Again, RunKind
 
 if TYPE_CHECKING:
     from evenhand.charts.base import Builder
+    from evenhand.models.protocol import Model
     from evenhand.runner.job import Executor
     from evenhand.runner.progress import Progress
     from evenhand.runs.record import Run
@@ -68,6 +69,11 @@ class StudyKind(RunKind):
         from evenhand.study.running import resume
 
         return resume(folder, progress=progress, executor=executor)
+
+    def again(self, run: Run, scratch: Path, models: Mapping[str, Model] | None = None) -> Again:
+        from evenhand.study.running import again
+
+        return again(run, scratch)
 
     def instead_of_comparing(self, run: Run) -> str:
         points = shlex.quote(str(run.folder / "probes" / "study" / "points.parquet"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
@@ -12,6 +13,7 @@ from evenhand.errors import RunError
 from evenhand.runner.cluster import RayExecutor
 from evenhand.runner.job import Executor
 from evenhand.runner.progress import Progress, Silent
+from evenhand.runs.kinds import Again
 from evenhand.runs.record import Run, RunWriter, environment, now
 from evenhand.study import analysis, claims
 from evenhand.study.folder import VECTORS, StudyFolder
@@ -106,10 +108,7 @@ class Study:
         path = self.folder / "run.json"
         work = self.identity()
         if not path.is_file():
-            return {
-                "kind": KIND, "status": "running", "work": work, "models": {}, "probes": {},
-                "attempts": 1, "started": now(), "environment": environment(), "timings": {},
-            }  # fmt: skip
+            return self._fresh()
         facts = Run.open(self.folder).facts
         old = parse_recipe(facts["work"].get("recipe") or {}, f"{path}")
         if old.vectors_of() != self.recipe.vectors_of():
@@ -121,6 +120,17 @@ class Study:
             "kind": KIND, **facts, "work": work, "status": "running",
             "attempts": int(facts["attempts"]) + 1,
         }  # fmt: skip
+
+    def _fresh(self) -> dict[str, Any]:
+        return {
+            "kind": KIND, "status": "running", "work": self.identity(), "models": {}, "probes": {},
+            "attempts": 1, "started": now(), "environment": environment(), "timings": {},
+        }  # fmt: skip
+
+    def again(self, failures: Sequence[str]) -> Run:
+        """Findings once more from what the stages left behind, as evidence: no report, no lock."""
+        self._conclude(RunWriter(self.folder), self._fresh(), failures)
+        return Run.open(self.folder)
 
     def identity(self) -> dict[str, Any]:
         """The whole recipe. Embeddings must be the same in all attempts; tasks may be added."""
@@ -260,3 +270,20 @@ def resume(
         ray_address=executor.address if executor else None,
         workers=executor.workers if executor else None,
     )
+
+
+def again(run: Run, scratch: Path) -> Again:
+    """See `RunKind.again`. What a study rests on are the numbers of its finished stages."""
+    facts = run.facts
+    recipe = parse_recipe(facts["work"]["recipe"], f"{run.folder}/run.json")
+    study, held = Study(recipe, scratch), StudyFolder(run.folder)
+    files: dict[str, bytes | Path] = {}
+    for task in study.tasks:
+        path = held.result(task.cell or "corpus", task.stage)
+        name = path.relative_to(run.folder).as_posix()
+        if path.is_file():
+            files[name] = path
+            (scratch / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(path, scratch / name)
+    told = facts["probes"].get(KIND, {}).get("summary", {})
+    return Again(study.again(told.get("failures", ())), files)

@@ -1,0 +1,102 @@
+"""Commands for a run as evidence: bundle, verify."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from evenhand.cli import output
+from evenhand.cli.options import Json
+from evenhand.opening import understood
+
+if TYPE_CHECKING:
+    from evenhand.evidence.verifying import Verified
+
+
+def bundle(
+    run: Annotated[Path, typer.Argument(help="A finished run folder.")],
+    out: Annotated[
+        Path | None, typer.Option(help="The file; default: RUN.evidence.tar beside the folder.")
+    ] = None,
+    sign: Annotated[
+        Path | None,
+        typer.Option(metavar="KEY", help="Ed25519 private key (PEM), or one of OpenSSH."),
+    ] = None,
+    json: Json = None,
+) -> None:
+    """Write a run as one file of evidence, which anybody can check without the model.
+
+    It holds scores, items, settings, identity of the model, environment, policy and verdict, a
+    record of every bias scenario, an in-toto test-result statement, and a verifier in plain Python.
+    The findings are computed once more from the scores first; where they differ, nothing is
+    written.
+    """
+    from evenhand.evidence.bundling import bundle as make
+
+    with understood(run):
+        path = make(run, out, sign=sign)
+    told = {"file": str(path), "bytes": path.stat().st_size, "signed": sign is not None}
+    if not output.write_json(told, json):
+        screen = output.console()
+        screen.print(f"Wrote      {path} ({path.stat().st_size:,} bytes)", markup=False)
+        screen.print(f"Check it:  evenhand verify {path}", markup=False, soft_wrap=True)
+
+
+def verify(
+    file: Annotated[Path, typer.Argument(help="What evenhand bundle wrote.")],
+    key: Annotated[
+        Path | None, typer.Option(help="Public key that must have signed it (PEM or OpenSSH).")
+    ] = None,
+    rescore: Annotated[
+        int, typer.Option(metavar="N", help="Ask the model N randomly drawn shards again.")
+    ] = 0,
+    model: Annotated[str | None, typer.Option(help="The model for --rescore.")] = None,
+    tolerance: Annotated[
+        float, typer.Option(help="How far a score asked again may lie from the stored one.")
+    ] = 1e-3,
+    seed: Annotated[int | None, typer.Option(help="Of the draw for --rescore.")] = None,
+    json: Json = None,
+) -> None:
+    """Check a bundle: exit 0 when all of it holds, 1 when not.
+
+    Every byte against the manifest, the signature, and every finding, table and document computed
+    once more from the scores, without the model. Whether the scores are the model's own is shown
+    only by asking it again: --rescore 3 --model MODEL.
+    """
+    from evenhand.evidence.verifying import verify as check
+
+    found = check(file, key=key, rescore=rescore, model=model, tolerance=tolerance, seed=seed)
+    if not output.write_json(found.as_dict(), json):
+        _show(found)
+    if not found.ok:
+        raise typer.Exit(1)
+
+
+def _show(found: Verified) -> None:
+    yes = {True: "equal", False: "DIFFER"}
+    signed = found.signature
+    if signed == "valid":
+        signed = f"valid, by key {found.signer}"
+    lines = [
+        ("Bytes", yes[found.hashes_equal]),
+        ("Findings", f"{yes[found.findings_equal]} (computed once more from the scores)"),
+        ("Signature", signed),
+    ]
+    if found.rescored is not None:
+        r = found.rescored
+        lines.append((
+            "Scores", f"{yes[r.equal]} ({r.shards} shards, {r.rows} rows asked again; largest "
+            f"difference {r.largest:.2g}, other texts {r.other})"
+        ))  # fmt: skip
+    about = found.about
+    if about:
+        lines += [
+            ("Model", f"{about['model'].get('name', '')} ({about['model'].get('kind', '')})"),
+            ("Verdict", f"{about['verdict']} by the policy in the bundle"),
+        ]
+    lines += [("Reason", found.reason)] if found.reason else []
+    lines.append(("Holds", "yes" if found.ok else "NO"))
+    for name, text in lines:
+        output.console().print(f"{name:<11}{output.clean(text)}", markup=False, soft_wrap=True)

@@ -1,0 +1,1 @@
+"""A run as evidence: one file that anybody can check, without the model."""

@@ -1,0 +1,112 @@
+"""Making a bundle: the run is computed once more from its scores first, and must come out equal."""
+
+from __future__ import annotations
+
+import hashlib
+import shlex
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO
+
+from evenhand import __version__
+from evenhand.errors import RunError
+from evenhand.evidence import checker
+from evenhand.evidence.canonical import canonical
+from evenhand.evidence.comparing import difference
+from evenhand.evidence.documents import about, documents
+from evenhand.evidence.signing import sign as signed
+from evenhand.runner.files import output_errors, replacing
+from evenhand.runs.kinds import Again, kind_of
+from evenhand.runs.record import Run
+
+Content = bytes | Path
+
+
+def bundle(
+    run: Run | str | Path, out: str | Path | None = None, *, sign: str | Path | None = None
+) -> Path:
+    """Write a finished run as one file that anybody can check without the model.
+
+        eh.bundle(run, "evidence.tar", sign="key.pem")
+        eh.verify("evidence.tar").ok
+
+    Args:
+        run: a finished run of any kind that keeps its scores, or its folder.
+        out: the file; by default beside the run folder, with the ending `.evidence.tar`.
+        sign: an Ed25519 private key in PEM, or a private key of OpenSSH.
+
+    Raises:
+        RunError: the run is not finished, keeps no scores, or its findings do not follow from
+            them (a file was changed, or another version measured).
+    """
+    opened = run if isinstance(run, Run) else Run.open(run)
+    if opened.status != "finished":
+        raise RunError(
+            f"{opened.folder}: the run is {opened.status!r}, and only a finished run is evidence. "
+            f"Finish it with: evenhand resume {shlex.quote(str(opened.folder))}"
+        )
+    folder = opened.folder.resolve()
+    target = Path(out) if out else folder.with_name(f"{folder.name}.evidence.tar")
+    with tempfile.TemporaryDirectory(prefix="evenhand-bundle-") as scratch:
+        made = kind_of(opened.facts).again(opened, Path(scratch))
+        wrong = difference(opened, made.run)
+        if wrong:
+            raise RunError(
+                f"{opened.folder}: {wrong} does not follow from the stored scores, so the run is "
+                f"no evidence. It was changed, or measured by another version than evenhand "
+                f"{__version__}; measure it again: {kind_of(opened.facts).command(opened.facts)[0]}"
+            )
+        files = contents(opened, made)
+        names = {f"run/{name}": content for name, content in files.items()}
+        names |= documents(opened) | {"verify.py": Path(checker.__file__)}
+        with output_errors(target), replacing(target) as file:
+            _write(file, names, opened, Path(sign) if sign else None)
+    return target
+
+
+def contents(run: Run, made: Again) -> dict[str, Content]:
+    """Files of the run folder that are evidence, by their place in it."""
+    names = ["run.json", "findings.json", "findings.parquet"]
+    tables = sorted((run.folder / "probes").glob("*/*.parquet"))
+    own = {name: run.folder / name for name in names}
+    return {**own, **{p.relative_to(run.folder).as_posix(): p for p in tables}, **made.files}
+
+
+def _write(file: IO[bytes], names: dict[str, Content], run: Run, key: Path | None) -> None:
+    """The tar file: the manifest first, since its name comes first."""
+    known = {name: _known(content) for name, content in names.items()}
+    manifest = canonical({
+        "format": checker.FORMAT, "evenhand": __version__, "about": about(run), "files": known,
+    })  # fmt: skip
+    line = f"{hashlib.sha256(manifest).hexdigest()}  {checker.MANIFEST}\n"
+    own: dict[str, Content] = {checker.MANIFEST: manifest, checker.DIGEST: line.encode()}
+    if key is not None:
+        own[checker.SIGNATURE] = signed(manifest, key)
+    for name, content in sorted({**names, **own}.items()):
+        size = len(content) if isinstance(content, bytes) else int(known[name]["size"])
+        try:
+            file.write(checker.header(name, size))
+        except checker.Refused as why:
+            raise RunError(f"{run.folder}: {why}, so it cannot lie in a bundle.") from why
+        for piece in _pieces(content):
+            file.write(piece)
+        file.write(bytes(-size % checker.BLOCK))
+    file.write(bytes(2 * checker.BLOCK))
+
+
+def _known(content: Content) -> dict[str, str | int]:
+    state, size = hashlib.sha256(), 0
+    for piece in _pieces(content):
+        state.update(piece)
+        size += len(piece)
+    return {"sha256": state.hexdigest(), "size": size}
+
+
+def _pieces(content: Content) -> Iterator[bytes]:
+    if isinstance(content, bytes):
+        yield content
+        return
+    with open(content, "rb") as file:
+        while piece := file.read(checker.PIECE):
+            yield piece

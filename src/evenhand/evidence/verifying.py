@@ -1,0 +1,234 @@
+"""Checking a bundle: every byte, the signature, and every finding once more from the scores."""
+
+from __future__ import annotations
+
+import random
+import shutil
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from evenhand.errors import EvenhandError, RunError, SpecError
+from evenhand.evidence import checker
+from evenhand.evidence.canonical import canonical
+from evenhand.evidence.comparing import difference
+from evenhand.evidence.documents import about, documents
+from evenhand.models.protocol import Model
+from evenhand.opening import understood
+from evenhand.runs.kinds import Again, kind_of
+from evenhand.runs.record import Run
+
+TOLERANCE = 1e-3
+
+
+@dataclass(frozen=True)
+class Rescored:
+    """Shards that a model was asked once more.
+
+    Attributes:
+        shards, rows: how many were asked again.
+        largest: the largest difference of a number from the stored one.
+        other: rows whose text is another one than stored.
+        same_machine: whether the fingerprint is the recorded one (precision, kind of device and
+            version of torch included).
+    """
+
+    shards: int
+    rows: int
+    largest: float
+    other: int
+    tolerance: float
+    same_machine: bool
+
+    @property
+    def equal(self) -> bool:
+        return self.largest <= self.tolerance and not self.other
+
+
+@dataclass(frozen=True)
+class Verified:
+    """What holds of a bundle.
+
+    Attributes:
+        hashes_equal: every byte is as it was written.
+        findings_equal: computing once more from the scores gives the same findings, tables and
+            documents (verdict, scenarios, statement); False where that could not be tried.
+        signature: none, valid or invalid.
+        signer: fingerprint of the key that signed, as `ssh-keygen -l` shows it.
+        rescored: what asking the model again gave; None when it was not asked.
+        reason: the first thing that does not hold.
+        about: what the manifest says of the run.
+    """
+
+    hashes_equal: bool
+    findings_equal: bool
+    signature: str
+    signer: str = ""
+    rescored: Rescored | None = None
+    reason: str = ""
+    about: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def ok(self) -> bool:
+        asked = self.rescored is None or self.rescored.equal
+        return self.hashes_equal and self.findings_equal and self.signature != "invalid" and asked
+
+    def as_dict(self) -> dict[str, Any]:
+        """The JSON contract (`evenhand verify --json`)."""
+        told = {
+            "ok": self.ok, "findings_equal": self.findings_equal,
+            "hashes_equal": self.hashes_equal, "signature": self.signature,
+            "signer": self.signer, "reason": self.reason, "about": dict(self.about),
+        }  # fmt: skip
+        if self.rescored is not None:
+            told["rescored"] = {**self.rescored.__dict__, "equal": self.rescored.equal}
+        return told
+
+
+def verify(
+    file: str | Path, *, key: str | Path | None = None, rescore: int = 0,
+    model: str | Model | None = None, tolerance: float = TOLERANCE, seed: int | None = None,
+) -> Verified:  # fmt: skip
+    """Check a bundle, without the model and without torch unless the model is asked again.
+
+    Args:
+        file: what `bundle` wrote.
+        key: the public key that must have signed it.
+        rescore: ask the model so many shards again, drawn at random, and compare.
+        model: the model for that, as for `audit`; nothing that a bundle names is ever loaded.
+        tolerance: how far a number asked again may lie from the stored one.
+        seed: of the draw of shards; by default one that nobody can foresee.
+
+    Raises:
+        SpecError: the file cannot be read, or `rescore` and `model` do not go together.
+        ModelError: the model is not the one that was asked.
+    """
+    if bool(rescore) != (model is not None) or rescore < 0:
+        raise SpecError(
+            f"--rescore {rescore}: asks a model again, so give both: --rescore 3 --model MODEL"
+        )
+    path = Path(file)
+    with tempfile.TemporaryDirectory(prefix="evenhand-verify-") as scratch:
+        place = Path(scratch)
+        try:
+            told = checker.check(path, Path(key) if key else None, _keeper(place / "bundle"))
+        except OSError as error:
+            raise SpecError(
+                f"{path}: cannot be read ({error.strerror or error}). Expected a bundle, as "
+                f"written by: evenhand bundle RUN"
+            ) from error
+        held = {name: told[name] for name in ("hashes_equal", "signature", "signer")}
+        if not told["hashes_equal"]:
+            return Verified(**held, findings_equal=False, reason=told["reason"])
+        manifest = told["manifest"]
+        wrong, made = _again(place, manifest)
+        asked = None
+        if rescore and made is not None and model is not None:
+            asked = _rescored(place, made, rescore, model, tolerance, seed)
+        return Verified(
+            **held, findings_equal=not wrong, reason=told["reason"] or wrong, rescored=asked,
+            about=manifest.get("about", {}),
+        )  # fmt: skip
+
+
+def _keeper(folder: Path) -> Any:
+    def keep(name: str) -> IO[bytes]:
+        target = folder / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        return open(target, "wb")
+
+    return keep
+
+
+def _again(place: Path, manifest: Mapping[str, Any]) -> tuple[str, Again | None]:
+    """What of the bundle does not follow from its scores; and the run computed from them."""
+    held = place / "bundle"
+    try:
+        with understood("the run in the bundle"):
+            run = Run.open(held / "run")
+            made = kind_of(run.facts).again(run, place / "again")
+            wrong = difference(run, made.run)
+            if wrong:
+                return f"{wrong} does not follow from the scores", made
+            found = {**documents(run), "manifest.json, about": canonical(about(run))}
+    except EvenhandError as error:
+        return f"the findings cannot be computed again: {error}", None
+    known = {name: _bytes(held / name) for name in found}
+    known["manifest.json, about"] = canonical(manifest.get("about"))
+    other = next((name for name, raw in found.items() if raw != known[name]), "")
+    return f"{other} does not follow from the findings" if other else "", made
+
+
+def _bytes(path: Path) -> bytes:
+    return path.read_bytes() if path.is_file() else b""
+
+
+def _rescored(
+    place: Path, made: Again, number: int, model: str | Model, tolerance: float, seed: int | None
+) -> Rescored:
+    """Shards of the audited model taken away, so that it is asked for them."""
+    from evenhand.models.adapters.stored import Asked
+
+    run = Run.open(place / "bundle" / "run")
+    facts, spec = run.facts, str(run.facts["work"]["model"])
+    names = made.shards.get(spec, ())
+    if not names:
+        raise RunError(f"{spec!r}: there is no shard of this model that could be asked again.")
+    asked = Asked(spec, facts["models"][spec], _model(model, facts))
+    draw = random.Random(seed) if seed is not None else random.SystemRandom()
+    chosen = sorted(draw.sample(names, min(number, len(names))))
+    held = {_key(name): place / "held" / _key(name) for name in chosen}
+    (place / "held").mkdir()
+    for name in chosen:
+        shutil.move(run.folder / name, held[_key(name)])
+    again = kind_of(facts).again(run, place / "rescored", {spec: asked})
+    new = {_key(name): again.files[name] for name in again.shards[spec]}
+    compared = [_apart(old, new[key]) for key, old in held.items()]
+    return Rescored(
+        shards=len(chosen), rows=sum(c[0] for c in compared), tolerance=tolerance,
+        largest=max(c[1] for c in compared), other=sum(c[2] for c in compared),
+        same_machine=asked.same,
+    )  # fmt: skip
+
+
+def _key(name: str) -> str:
+    """The folder of a shard and what was asked, without the checksum of its answers."""
+    return name.replace("/", "-").split(".")[0]
+
+
+def _model(model: str | Model, facts: Mapping[str, Any]) -> Model:
+    from evenhand.audit.auditing import options_of
+    from evenhand.models.loading.resolver import resolve
+
+    if isinstance(model, Model):
+        return model
+    return resolve(model, kind=facts["work"].get("as"), options=options_of(facts))
+
+
+def _apart(old: Path, new: bytes | Path) -> tuple[int, float, int]:
+    """Rows of a shard, the largest difference of its numbers, and rows with another text."""
+    one = pq.read_table(old)
+    two = pq.read_table(pa.BufferReader(new) if isinstance(new, bytes) else new)
+    largest, other = 0.0, np.zeros(one.num_rows, bool)
+    if one.num_rows != two.num_rows or one.column_names != two.column_names:
+        return one.num_rows, float("inf"), one.num_rows
+    for name in one.column_names:
+        pair = [t.column(name).to_pylist() for t in (one, two)]
+        for k, (a, b) in enumerate(zip(*pair)):
+            texts = isinstance(a, str) or (isinstance(a, list) and a and isinstance(a[0], str))
+            if texts or a is None or b is None:
+                other[k] |= a != b
+                continue
+            x, y = np.atleast_1d(np.asarray(a, float)), np.atleast_1d(np.asarray(b, float))
+            if x.shape != y.shape or (np.isnan(x) != np.isnan(y)).any():
+                largest = float("inf")
+                continue
+            gaps = np.where(x == y, 0.0, np.abs(x - y))
+            largest = max(largest, float(np.nanmax(gaps, initial=0.0)))
+    return one.num_rows, largest, int(other.sum())

@@ -1,0 +1,202 @@
+"""One file holds a run as evidence; a changed byte, number or document is noticed."""
+
+from __future__ import annotations
+
+import json
+import random
+import subprocess
+import sys
+import tarfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import evenhand as eh
+from evenhand.errors import ModelError, RunError, SpecError
+from evenhand.evidence import checker
+from evenhand.evidence.bundling import _write
+from evenhand.evidence.canonical import canonical
+from evenhand.evidence.signing import sign
+from evenhand.runs.record import Run
+
+Made = tuple[Run, eh.ScriptedModel]
+
+
+def unpacked(bundle: Path, folder: Path) -> Path:
+    with tarfile.open(bundle) as tar:
+        tar.extractall(folder, filter="data")
+    return folder
+
+
+def packed(folder: Path, out: Path) -> Path:
+    """The files of an unpacked bundle with fresh hashes, as a forger would make them."""
+    names: dict[str, Any] = {
+        p.relative_to(folder).as_posix(): p for p in folder.rglob("*") if p.is_file()
+    }
+    for own in checker.OWN:
+        names.pop(own, None)
+    with open(out, "wb") as file:
+        _write(file, names, Run.open(folder / "run"), None)
+    return out
+
+
+def test_a_bundle_is_a_plain_tar_file_and_all_of_it_holds(signed: Path, bbq: Made) -> None:
+    with tarfile.open(signed) as tar:
+        names = tar.getnames()
+        manifest = json.load(tar.extractfile("manifest.json") or sys.stdin)
+    for name in ("verify.py", "verdict.json", "scenarios.json", "statement.json", "run/run.json"):
+        assert name in names
+    assert any(n.startswith("run/scores/") for n in names)
+    assert any(n.startswith("run/inputs/") for n in names)
+    about = manifest["about"]
+    assert about["model"]["fingerprint"] == bbq[1].fingerprint
+    assert about["environment"]["numpy"]
+    assert any("association" in line for line in about["not_measured"])
+    found = eh.verify(signed, key=signed.with_name("key.pub.pem"))
+    assert found.as_dict() | {"about": {}} == {
+        "ok": True, "findings_equal": True, "hashes_equal": True, "signature": "valid",
+        "signer": found.signer, "reason": "", "about": {},
+    }  # fmt: skip
+
+
+def test_the_same_run_gives_the_same_bytes(bbq: Made, tmp_path: Path) -> None:
+    one, two = (eh.bundle(bbq[0], tmp_path / name) for name in ("a.tar", "b.tar"))
+    assert one.read_bytes() == two.read_bytes()
+
+
+def test_a_thousand_flipped_bytes_are_all_noticed(signed: Path, tmp_path: Path) -> None:
+    raw = signed.read_bytes()
+    draw, path = random.Random(0), tmp_path / "flipped.tar"
+    for place in [draw.randrange(len(raw)) for _ in range(1_000)]:
+        other = raw[place] ^ (1 << draw.randrange(8))
+        path.write_bytes(raw[:place] + bytes([other]) + raw[place + 1 :])
+        told = checker.check(path)
+        assert not told["hashes_equal"] or told["signature"] == "invalid", place
+
+
+@pytest.mark.parametrize("size", [0, 100, 512, 5_000, -1, -512, -1_024])
+def test_a_bundle_cut_short_is_refused(signed: Path, tmp_path: Path, size: int) -> None:
+    path = tmp_path / "cut.tar"
+    path.write_bytes(signed.read_bytes()[:size])
+    assert not eh.verify(path).ok
+
+
+def test_bytes_behind_the_end_are_refused(signed: Path, tmp_path: Path) -> None:
+    path = tmp_path / "more.tar"
+    path.write_bytes(signed.read_bytes() + bytes(1_024))
+    assert not eh.verify(path).hashes_equal
+
+
+def test_the_verifier_of_the_bundle_needs_nothing_but_python(signed: Path, tmp_path: Path) -> None:
+    script = unpacked(signed, tmp_path) / "verify.py"
+    key = signed.with_name("key.pub.pem")
+    words = [sys.executable, "-I", "-S", str(script), str(signed), "--key", str(key)]
+    ran = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stderr
+    assert "signature    valid" in ran.stdout
+    other = tmp_path / "other.tar"
+    other.write_bytes(signed.read_bytes().replace(b'"passed"', b'"failed"', 1)[:-1] + b"x")
+    assert (
+        subprocess.run([*words[:4], str(other)], capture_output=True, check=False).returncode == 1
+    )
+
+
+def test_no_torch_is_needed(signed: Path) -> None:
+    code = (
+        "import sys\nfor name in ('torch', 'transformers'): sys.modules[name] = None\n"
+        "from evenhand.cli.main import main\n"
+        f"sys.argv = ['evenhand', 'verify', {str(signed)!r}, '--json', '-']\nmain()"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stderr
+    assert json.loads(ran.stdout)["findings_equal"] is True
+
+
+def test_a_changed_finding_with_fresh_hashes_does_not_follow(signed: Path, tmp_path: Path) -> None:
+    folder = unpacked(signed, tmp_path / "u")
+    path = folder / "run" / "findings.json"
+    held = json.loads(path.read_text())
+    held["findings"][0]["value"] += 1e-9
+    path.write_text(json.dumps(held, indent=1, ensure_ascii=False) + "\n")
+    facts = json.loads((folder / "run" / "run.json").read_text())
+    for key in ("files", "sha256"):
+        facts.pop(key)
+    (folder / "run" / "run.json").write_text(json.dumps(facts))
+    found = eh.verify(packed(folder, tmp_path / "forged.tar"))
+    assert found.hashes_equal
+    assert not found.findings_equal
+    assert found.reason == "findings.json does not follow from the scores"
+
+
+@pytest.mark.parametrize("name", ["verdict.json", "scenarios.json", "statement.json"])
+def test_a_changed_document_does_not_follow(signed: Path, tmp_path: Path, name: str) -> None:
+    folder = unpacked(signed, tmp_path / "u")
+    held = json.loads((folder / name).read_text())
+    (folder / name).write_bytes(canonical({**held, "outcome": "passed", "extra": 1}))
+    found = eh.verify(packed(folder, tmp_path / "forged.tar"))
+    assert found.hashes_equal
+    assert found.reason == f"{name} does not follow from the findings"
+
+
+def test_scores_of_another_question_or_none_are_no_evidence(signed: Path, tmp_path: Path) -> None:
+    folder = unpacked(signed, tmp_path / "u")
+    next((folder / "run" / "scores").iterdir()).unlink()
+    found = eh.verify(packed(folder, tmp_path / "forged.tar"))
+    assert not found.findings_equal
+    assert "are not stored" in found.reason
+
+
+def test_asking_again_tells_made_up_scores(signed: Path, bbq: Made) -> None:
+    held = eh.verify(signed, rescore=2, model=bbq[1], seed=0)
+    assert held.ok
+    assert held.rescored is not None
+    assert held.rescored.largest == 0
+    liar = eh.ScriptedModel(
+        {"option": lambda p, o: 0.0, "choose": lambda p, o: [0.5] * len(o.split("\t"))},
+        name=bbq[1].name, version="0.5",
+    )  # fmt: skip
+    found = eh.verify(signed, rescore=1, model=liar, seed=0)
+    assert found.findings_equal
+    assert not found.ok
+    with pytest.raises(ModelError, match="another fingerprint"):
+        eh.verify(signed, rescore=1, model=eh.ScriptedModel({}, name="other"))
+
+
+def test_another_key_or_none_is_told(signed: Path, bbq: Made, tmp_path: Path) -> None:
+    words = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(tmp_path / "id")]
+    subprocess.run(words, check=True)
+    found = eh.verify(signed, key=tmp_path / "id.pub")
+    assert (found.signature, found.ok) == ("invalid", False)
+    assert "another key" in found.reason
+    own = eh.bundle(bbq[0], tmp_path / "ssh.tar", sign=tmp_path / "id")
+    assert eh.verify(own, key=tmp_path / "id.pub").signature == "valid"
+    plain = eh.bundle(bbq[0], tmp_path / "plain.tar")
+    assert eh.verify(plain).signature == "none"
+    assert not eh.verify(plain, key=tmp_path / "id.pub").ok
+
+
+@pytest.mark.parametrize("text", ["", "no key", "-----BEGIN PRIVATE KEY-----\nAAAA\n"])
+def test_what_is_no_key_is_refused(tmp_path: Path, text: str) -> None:
+    (tmp_path / "key").write_text(text)
+    with pytest.raises(SpecError, match="Accepted: an Ed25519 private key"):
+        sign(b"", tmp_path / "key")
+
+
+def test_a_run_whose_findings_were_changed_is_not_bundled(tmp_path: Path) -> None:
+    from evidence.conftest import audited
+
+    run, _ = audited(tmp_path, "crows-pairs")
+    path = run.folder / "findings.json"
+    path.write_bytes(path.read_bytes().replace(b"0.", b"1.", 1))
+    with pytest.raises(RunError, match="does not follow from the stored scores"):
+        eh.bundle(run)
+
+
+def test_what_is_no_bundle_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(SpecError, match="as written by: evenhand bundle RUN"):
+        eh.verify(tmp_path / "nothing.tar")
+    with pytest.raises(SpecError, match="--rescore 3 --model MODEL"):
+        eh.verify(tmp_path / "nothing.tar", rescore=3)
+    for name in ("../x", "/x", "a//b", "a/../b", "C:x"):
+        assert checker.problem(name)
