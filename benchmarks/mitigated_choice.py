@@ -101,7 +101,7 @@ def compared(arguments: argparse.Namespace, models: dict[str, str]) -> dict[str,
     """Runs, task accuracy and the paired view of every model against the first."""
     from evenhand.audit.auditing import audit
     from evenhand.audit.comparison import side_by_side
-    from evenhand.mitigations.standing import standing
+    from evenhand.audit.comparison.standing import standing
     from evenhand.mitigations.utility import choice_accuracy
     from evenhand.models.loading.resolver import resolve
 

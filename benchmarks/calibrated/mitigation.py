@@ -15,7 +15,8 @@ import pyarrow as pa
 from benchmarks.calibrated import Floats, Outcome, Path, outcome
 from benchmarks.calibrated.association import SETS, words
 
-from evenhand.mitigations.changes import Followed, decided, difference
+from evenhand.audit.comparison.paired import difference
+from evenhand.mitigations.changes import Followed, decided
 from evenhand.mitigations.head.openings import Pairs, held_out
 from evenhand.mitigations.head.tradeoff import ALPHAS, Held, Point, fall, pick
 from evenhand.mitigations.vectors.fit import followed

@@ -35,6 +35,7 @@ _HOMES = {
     "gate": "evenhand.audit.gate",
     "bundle": "evenhand.evidence.bundling",
     "verify": "evenhand.evidence.verifying",
+    "Policy": "evenhand.audit.policy",
     "mitigate": "evenhand.mitigations.running",
     "EvenhandError": "evenhand.errors",
 }
@@ -47,6 +48,7 @@ __all__ = [
     "Finding",
     "LoadOptions",
     "Model",
+    "Policy",
     "RayExecutor",
     "Run",
     "ScriptedModel",
@@ -71,6 +73,7 @@ if TYPE_CHECKING:
     from evenhand.audit.comparison import compare
     from evenhand.audit.gate import gate
     from evenhand.audit.planning import check
+    from evenhand.audit.policy import Policy
     from evenhand.audit.suites import load_suite
     from evenhand.errors import EvenhandError
     from evenhand.evidence.bundling import bundle

@@ -11,9 +11,10 @@ import pytest
 
 import evenhand as eh
 from evenhand.audit.auditing import audit
+from evenhand.audit.comparison.paired import difference
+from evenhand.audit.comparison.standing import standing
 from evenhand.audit.suites import parse_suite
-from evenhand.mitigations.changes import Followed, Judged, decided, difference, judged
-from evenhand.mitigations.standing import standing
+from evenhand.mitigations.changes import Followed, Judged, decided, judged
 from evenhand.probes.base import Behaviour
 from evenhand.requests import Continuation, Requests
 from evenhand.stats.estimate import estimate

@@ -1,26 +1,48 @@
-"""May it ship? A run against a policy, by interval rather than by point.
+"""May it ship? A run against a policy (`audit.policy`), by interval rather than by point.
 
 The default policy fails a run when a finding that counts is detected and its interval reaches
-beyond its margin; a finding without a margin fails when it is detected. A run in which nothing
-could be tested on the audited model is undefined, never passed. Limits of one's own replace it.
+beyond its margin (a finding without a margin when it is detected); a run in which nothing could be
+tested on the audited model is undefined, never passed. A policy that requires `within-margin` asks
+for equivalence: a finding passes when two one-sided tests show it within its margin, fails when it
+is shown beyond, and is undecided otherwise. With a baseline the question is how much harm grew
+since, on the same items (`audit.baseline`).
+
+Errors: a run passes when *all* checks do, so each is tested at the policy's error rate; it fails
+when *any* does, so these p values are corrected over the whole run (`stats.selection`). Either way
+the outcome is wrong in at most that share of runs.
 """
 
 from __future__ import annotations
 
 import math
 import shlex
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
-from evenhand.errors import RunError, SpecError, unknown
-from evenhand.runs.counting import counted
+from evenhand.audit.estimates import estimated
+from evenhand.audit.policy import Policy, read_policy
+from evenhand.audit.verdicts import BELIEVED
+from evenhand.errors import RunError
+from evenhand.runs.counting import undefined
 from evenhand.runs.finding import NAN, Finding
 from evenhand.runs.record import Run
+from evenhand.runs.story import audited_name, rate_of
+from evenhand.runs.wording import chance, number
+from evenhand.stats.equivalence import beyond, inside, units_to_settle
+from evenhand.stats.estimate import Estimate
+from evenhand.stats.selection import over_families
 
 Outcome = Literal["passed", "failed", "undecided", "undefined"]
 EXIT: dict[Outcome, int] = {"passed": 0, "failed": 1, "undecided": 3, "undefined": 3}
+"""Exit codes of `evenhand gate`; 2 is wrong usage."""
+DEFAULT = Policy()
+WITHIN = (
+    "shown to lie within the margin", "shown to lie beyond the margin",
+    "neither shown to lie within nor beyond the margin",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -29,10 +51,14 @@ class Check:
 
     Attributes:
         id: the finding.
-        outcome: passed, failed, undecided (the interval straddles the margin) or undefined.
-        value, low, high: the finding's number and interval.
-        margin: the distance from the ideal that is accepted (NaN: none is set).
-        needed: about how many comparisons would decide an undecided check; None elsewhere.
+        outcome: passed, failed, undecided (neither is shown) or undefined (cannot be tested).
+        value, low, high: the finding's number and interval; with a baseline, of its change.
+        margin: the distance from the ideal, or the growth, that is accepted (NaN: none is set).
+        needed: about how many units in all would decide an undecided check; None elsewhere.
+        reason: why this outcome.
+        n, units: how many units were asked, and what they are.
+        level: of the interval.
+        before, after: of the number, with a baseline.
         sentence: what the finding says.
     """
 
@@ -43,135 +69,289 @@ class Check:
     high: float
     margin: float = NAN
     needed: int | None = None
+    _: KW_ONLY
+    reason: str = ""
+    n: int = 0
+    units: str = ""
+    level: float = 0.95
+    before: float | None = None
+    after: float | None = None
     sentence: str = ""
+
+    @property
+    def more(self) -> int:
+        """How many units are missing for a decision; 0 where it is made or none would help."""
+        return max(0, (self.needed or 0) - self.n)
 
     def as_dict(self) -> dict[str, Any]:
         """The JSON contract of a check."""
-        return {name: value for name, value in self.__dict__.items() if name != "sentence"}
+        told = {k: v for k, v in self.__dict__.items() if k != "sentence" and v is not None}
+        return {**told, "needed": self.needed}
 
 
 @dataclass(frozen=True)
 class Gate:
-    """The outcome of a run and what it rests on."""
+    """The outcome of a run, why, and what it rests on.
+
+    Attributes:
+        outcome: passed, failed, undecided or undefined.
+        checks: one per finding.
+        reason: the outcome in a sentence.
+        policy: the rules.
+        looks: how often more was asked for it (`audit.deciding`); 1 for a run as it is.
+        run: the folder of the last look, where more than one was taken.
+    """
 
     outcome: Outcome
     checks: tuple[Check, ...]
+    reason: str = ""
+    policy: Policy = DEFAULT
+    looks: int = 1
+    run: str = ""
 
     @property
     def passed(self) -> bool:
         return self.outcome == "passed"
 
     @property
+    def exit_code(self) -> int:
+        return EXIT[self.outcome]
+
+    @property
     def failing(self) -> list[Check]:
         """The checks that stand in the way of passing."""
         return [c for c in self.checks if c.outcome != "passed"]
 
+    def of(self, outcome: Outcome) -> list[Check]:
+        """The checks with this outcome."""
+        return [c for c in self.checks if c.outcome == outcome]
+
     def as_dict(self) -> dict[str, Any]:
         """The JSON contract (`evenhand gate --json`)."""
-        checks = [c.as_dict() for c in self.checks]
-        return {"outcome": self.outcome, "passed": self.passed, "checks": checks}
+        more = {"looks": self.looks, "run": self.run} if self.looks > 1 else {}
+        return {
+            "outcome": self.outcome, "passed": self.passed, "reason": self.reason,
+            "checks": [c.as_dict() for c in self.checks],
+            "policy": self.policy.model_dump(mode="json"), **more,
+        }  # fmt: skip
 
 
 def gate(
     run: Run | str | Path,
     limits: Sequence[str] = (),
     *,
-    allow: int = 0,
-    undecided: str | None = None,
+    policy: Policy | Mapping[str, Any] | str | Path | None = None,
+    baseline: Run | str | Path | None = None,
+    **changes: Any,
 ) -> Gate:
     """Decide whether a run passes.
 
     Args:
         run: a finished run, or its folder.
-        limits: ID=VALUE: the distance of a finding from its ideal that is still accepted;
-            without any, the default policy holds.
-        allow: so many failing findings are accepted by the default policy.
-        undecided: `fail` or `pass`: what an interval that straddles its limit counts as.
+        limits: ID=VALUE: check these findings alone, each to be shown no further from its ideal.
+        policy: a policy, a mapping or a TOML file (`audit.policy`); the default one if not given.
+        baseline: an earlier run of the same suite: judge what became worse since.
+        changes: single settings of the policy (require, error, undecided, allow, margins ...).
 
     Raises:
-        RunError: the run is not finished, so that it can be neither passed nor failed.
-        SpecError: a limit names no finding, or is no number.
+        RunError: the run is not finished, or the baseline did not ask the same items.
+        SpecError: a limit or margin names no finding, or is no number.
+
+    >>> gate("runs/mine", require="within-margin", baseline="runs/last")  # doctest: +SKIP
     """
-    if undecided not in (None, "fail", "pass"):
-        raise SpecError(f"--undecided {undecided!r}: expected fail or pass.")
+    rules = read_policy(policy).with_limits(limits).with_changes(**changes)
+    opened = finished(run)
+    known = opened.findings
+    rules.require_known(known)
+    if baseline is not None or rules.baseline is not None:
+        from evenhand.audit.baseline import baseline_checks
+
+        first = finished(baseline if baseline is not None else str(rules.baseline))
+        rules = rules.with_changes(baseline=str(first.folder))
+        return outcome_of(baseline_checks(first, opened, rules), rules)
+    lost = {f.id for f in undefined(known, audited_name(opened.facts))}
+    named = set(rules.only)  # what is named is checked, be it a test or not
+    chosen = [
+        f for f in known
+        if rules.checked(f.id) and (f.counts or f.id in lost or f.id in named)
+    ]  # fmt: skip
+    judge = _within_margin if rules.require == "within-margin" else _undetected
+    return outcome_of(judge(opened, chosen, rules), rules)
+
+
+def finished(run: Run | str | Path) -> Run:
+    """A run that can be judged."""
     opened = run if isinstance(run, Run) else Run.open(run)
     if opened.status != "finished":
         raise RunError(
             f"{opened.folder}: the run is {opened.status!r}, and only finished runs are judged. "
             f"Resume it with: evenhand resume {shlex.quote(str(opened.folder))}"
         )
-    if limits:
-        found = {f.id: f for f in opened.findings}
-        return _worst([_limited(found, limit, undecided) for limit in limits])
-    checks = tuple(_check(f) for f in counted(opened.findings))
-    failed = sum(c.outcome == "failed" for c in checks)
-    tested = any(c.outcome != "undefined" for c in checks)
-    return Gate("failed" if failed > allow else "passed" if tested else "undefined", checks)
+    return opened
 
 
-def _check(finding: Finding) -> Check:
-    """A finding under the default policy."""
-    within = _distances(finding)[1] <= finding.margin  # False where either is undefined
-    if finding.detected and not within:
-        return _made(finding, "failed", finding.margin)
-    return _made(finding, "passed" if math.isfinite(finding.value) else "undefined", finding.margin)
+def outcome_of(checks: Sequence[Check], policy: Policy) -> Gate:
+    """The outcome of all checks together.
 
-
-def _limited(found: dict[str, Finding], limit: str, undecided: str | None) -> Check:
-    """A finding against a limit of one's own."""
-    place, _, text = limit.rpartition("=")
-    try:
-        most = float(text)
-    except ValueError:
-        most = NAN
-    if not most >= 0:
-        raise SpecError(f"--limit {limit!r}: expected ID=VALUE with a number of 0 or more.")
-    if place not in found:
-        hint = "List them with: evenhand show RUN --json -"
-        raise SpecError(unknown("finding", place, found, where="--limit", hint=hint))
-    finding = found[place]
-    near, far = _distances(finding)
-    outcome: Outcome = "passed" if far <= most else "failed"
-    if not math.isfinite(finding.value):
-        outcome = "undefined"
-    elif near <= most < far and undecided != "fail":
-        outcome = "passed" if undecided == "pass" else "undecided"
-    return _made(finding, outcome, most)
-
-
-def _distances(finding: Finding) -> tuple[float, float]:
-    """The nearest and the farthest distance from the ideal that the interval allows.
-
-    >>> _distances(Finding("a/x", "a", "m", 0.2, "", low=-0.1, high=0.5))
-    (0.0, 0.5)
+    Under `undetected` a finding that could not be tested is left out, unless none could be; who
+    requires proof gets none from it.
     """
-    low, high, ideal = finding.low, finding.high, finding.ideal
-    if math.isnan(low) or math.isnan(high):
-        low = high = finding.value
-    ends = sorted((abs(low - ideal), abs(high - ideal)))
-    return (0.0 if low <= ideal <= high else ends[0]), ends[1]
+    of: dict[str, list[Check]] = {name: [c for c in checks if c.outcome == name] for name in EXIT}
+    tested = len(checks) - len(of["undefined"])
+    found: Outcome = "passed"
+    if len(of["failed"]) > policy.allow:
+        found = "failed"
+    elif not tested or (of["undefined"] and policy.require == "within-margin"):
+        found = "undefined"
+    elif of["undecided"]:
+        found = "undecided"
+    return Gate(found, tuple(checks), _why(found, of, len(checks), policy), policy)
 
 
-def _made(finding: Finding, outcome: Outcome, margin: float) -> Check:
-    needed = _needed(finding, margin) if outcome == "undecided" else None
-    return Check(
-        finding.id, outcome, finding.value, finding.low, finding.high, margin, needed,
-        finding.sentence,
+def _why(found: Outcome, of: Mapping[str, Sequence[Check]], whole: int, policy: Policy) -> str:
+    counts = {name: len(rows) for name, rows in of.items()}
+    strict, since = policy.require == "within-margin", policy.baseline is not None
+    if not whole:
+        return "Nothing that counts could be tested on the audited model."
+    if found == "failed":
+        how = "became worse" if since else "lie beyond" if strict else "reach beyond"
+        what = f"{counts['failed']} of {whole} findings {how}"
+        return f"{what}{'' if since else ' their margin'}."
+    if found == "undefined":
+        return f"{counts['undefined']} of {whole} findings could not be tested."
+    if found == "undecided":
+        need = max((c.more for c in of["undecided"]), default=0)
+        ask = f"; about {need:,} more units would settle the slowest" if need else ""
+        return (
+            f"{counts['undecided']} of {whole} findings are neither shown to pass nor to fail{ask}."
+        )
+    if strict:
+        how = "grew by less than" if since else "lie within"
+        return (
+            f"All {whole} findings are shown to {how.replace('grew', 'have grown')} their margin."
+        )
+    return (
+        f"None of {whole} findings is shown to have become worse by more than matters."
+        if since else f"None of {whole} findings is detected and reaches beyond its margin."
     )  # fmt: skip
 
 
-def _needed(finding: Finding, margin: float) -> int | None:
-    """Comparisons at which an interval that shrinks as 1 / sqrt(n) leaves the margin.
+def doubts(run: Run) -> dict[str, str]:
+    """Probes that detect placebos too, and why nothing is believed of them."""
+    return {
+        label: f"not believed: this probe also found something in {row['detected']:,} of "
+        f"{row['tests']:,} placebos, where there is nothing to find"
+        for label, row in (run.facts.get("placebos") or {}).items()
+        if row["rate"] > BELIEVED
+    }
 
-    >>> _needed(Finding("a/x", "a", "m", 0.2, "", low=0.0, high=0.4, n=10), 0.1)
-    40
+
+def _undetected(run: Run, findings: Sequence[Finding], policy: Policy) -> list[Check]:
+    """Under the default policy."""
+    doubted, rate = doubts(run), rate_of(run.facts)
+    return [_plain(f, policy, rate, doubted.get(f.probe, "")) for f in findings]
+
+
+def _plain(f: Finding, policy: Policy, rate: float, doubt: str) -> Check:
+    margin = policy.margin_of(f.id, f.margin)
+    far = farthest(f)
+    found = bool(f.detected) and (policy.error >= rate or not f.q > policy.error)
+    if found and not far <= margin:
+        why = "detected, and no margin is set"
+        if margin == margin:
+            why = f"detected, and its interval reaches beyond the margin {number(margin)}"
+        return _made(f, "failed", margin, why)
+    if doubt or not math.isfinite(f.value) or f.detected is None:
+        return _made(f, "undefined", margin, doubt or f.reason or "it is no test")
+    why = "not detected"
+    if found:
+        why = f"detected, but its interval stays within the margin {number(margin)}"
+    return _made(f, "passed", margin, why)
+
+
+def farthest(f: Finding) -> float:
+    """The farthest distance from the ideal that the interval allows.
+
+    >>> farthest(Finding("a/x", "a", "m", 0.2, "", low=-0.1, high=0.5))
+    0.5
     """
-    room = abs(abs(finding.value - finding.ideal) - margin)
-    half = (finding.high - finding.low) / 2
-    return math.ceil(finding.n * round((half / room) ** 2, 9)) if room > 0 else None
+    ends = (f.value,) if math.isnan(f.low) or math.isnan(f.high) else (f.low, f.high)
+    return max(abs(end - f.ideal) for end in ends)
 
 
-def _worst(checks: Sequence[Check]) -> Gate:
-    order: tuple[Outcome, ...] = ("failed", "undefined", "undecided")
-    seen = {c.outcome for c in checks}
-    return Gate(next((o for o in order if o in seen), "passed"), tuple(checks))
+def _made(f: Finding, outcome: Outcome, margin: float, reason: str) -> Check:
+    return Check(
+        f.id, outcome, f.value, f.low, f.high, margin, reason=reason, n=f.n, units=f.units,
+        level=f.level, sentence=f.sentence,
+    )  # fmt: skip
+
+
+def _within_margin(run: Run, findings: Sequence[Finding], policy: Policy) -> list[Check]:
+    """Two one-sided tests of every finding against its margin."""
+    doubted = doubts(run)
+    margins = [policy.margin_of(f.id, f.margin) for f in findings]
+    found = [estimated(f) for f in findings]
+    far = [beyond(e, m) if m == m else NAN for e, m in zip(found, margins)]
+    near = [inside(e, m) for e, m in zip(found, margins)]
+    q = over_families([f.probe for f in findings], far, policy.error)
+    out = []
+    for f, e, m, p, shown in zip(findings, found, margins, near, q):
+        lack = doubted.get(f.probe, "") or _lacking(e, m, f.reason)
+        check = decided(
+            _made(f, "undefined", m, lack), p, shown, policy,
+            WITHIN,
+            partial(_settled_by, e, m, policy, len(findings)),
+        )  # fmt: skip
+        level = 1 - 2 * policy.error
+        ends = e.at(level) if e.error > 0 and e.freedom >= 1 else None
+        out.append(replace(check, low=ends.low, high=ends.high, level=level) if ends else check)
+    return out
+
+
+def _settled_by(found: Estimate, margin: float, policy: Policy, tests: int) -> int | None:
+    """Units that would decide; to fail, a finding must hold among all that are tested."""
+    outside = abs(found.value - found.ideal) > margin
+    rate = policy.error / tests if outside else policy.error
+    return units_to_settle(found, margin, rate, policy.power)
+
+
+def _lacking(found: Estimate, margin: float, reason: str) -> str:
+    """Why a finding cannot be held against its margin; empty where it can."""
+    if margin != margin:
+        return "no margin is set: give one in a policy under [margins], or with --limit ID=VALUE"
+    if not math.isfinite(found.value):
+        return reason or "its value is undefined"
+    return "" if found.error == found.error else reason or "it has no interval"
+
+
+def decided(
+    check: Check, passing: float, failing: float, policy: Policy, words: tuple[str, str, str],
+    settle: Callable[[], int | None],
+) -> Check:  # fmt: skip
+    """A check from the p of passing and the q of failing; what undefined is, stays.
+
+    `check` comes as undefined, with what it lacks as its reason (nothing: it can be decided).
+    `settle` gives the units that would decide.
+    """
+    if check.reason:
+        return check
+    margin = number(check.margin)
+    if failing <= policy.error:
+        return replace(check, outcome="failed", reason=f"{words[1]} {margin} (q {chance(failing)})")
+    if passing <= policy.error:
+        return replace(check, outcome="passed", reason=f"{words[0]} {margin} (p {chance(passing)})")
+    needed = settle()
+    what = check.units or "units"
+    why = f"{words[2]} {margin}"
+    if needed:
+        why += (
+            f"; about {needed:,} {what} ({max(1, needed - check.n):,} more) would settle it "
+            f"with {policy.power:.0%} power"
+        )
+    else:
+        why += "; the value lies on the margin itself, so that no number of items would settle it"
+    meant: dict[str, Outcome] = {"fail": "failed", "pass": "passed"}
+    outcome = meant.get(policy.undecided, "undecided")
+    if outcome != "undecided":
+        why += f", and undecided counts as {policy.undecided}"
+    return replace(check, outcome=outcome, needed=needed, reason=why)

@@ -29,6 +29,11 @@ def marked(finding: Finding, kind: type[Probe], audited: str) -> Finding:
     )
 
 
+def one_way(card: MetricCard) -> bool:
+    """Whether positive values alone harm: it is about whoever a stereotype is about."""
+    return bool(card.harm) and "{first}" not in card.harm and "{second}" not in card.harm
+
+
 def harm_of(card: MetricCard, finding: Finding) -> str:
     """Who is worse off by a detected finding, in the card's words.
 
@@ -39,8 +44,7 @@ def harm_of(card: MetricCard, finding: Finding) -> str:
     """
     if not (card.harm and finding.detected):
         return ""
-    if "{first}" not in card.harm and "{second}" not in card.harm:
-        # About whoever a stereotype is about: one way alone harms.
+    if one_way(card):
         return card.harm if finding.value > finding.ideal else ""
     if len(finding.groups) < 2:
         return ""

@@ -10,7 +10,9 @@ import typer
 
 from evenhand.cli import output
 
-NAMES = "csv | parquet | lm-eval | eee | model-index | model-card | junit | sarif | figures"
+NAMES = (
+    "csv | parquet | lm-eval | eee | model-index | model-card | junit | sarif | summary | figures"
+)
 
 
 def export(

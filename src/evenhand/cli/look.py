@@ -58,7 +58,10 @@ def compare(
     html: Annotated[Path | None, typer.Option(help="Write one self-contained page.")] = None,
     json: Json = None,
 ) -> None:
-    """Put the findings of several runs side by side. Refuses runs of different suites."""
+    """Say whether later runs are better, worse, the same or cannot be told from the first.
+
+    Paired on the same items, finding by finding; refuses runs of different suites.
+    """
     from evenhand.audit.comparison import compare as side_by_side
 
     with understood(" and ".join(map(str, runs))):
@@ -70,6 +73,7 @@ def compare(
         replace(html, comparison_page(compared).encode("utf-8", "backslashreplace"))
     if output.write_json(compared.as_dict(), json):
         return
+    output.print_changes(compared)
     for part in compared.parts:
         if part.brief:
             output.print_table(part.brief.rows, part.brief.title)
@@ -81,31 +85,59 @@ def compare(
 def gate(
     run: RunFolder,
     *,
+    policy: Annotated[
+        Path | None, typer.Option(help="TOML: margins, error rate, baseline (docs/gate.md).")
+    ] = None,
+    baseline: Annotated[
+        Path | None, typer.Option(help="An earlier run: judge what became worse since.")
+    ] = None,
+    require: Annotated[
+        str | None, typer.Option(help="undetected | within-margin (equivalence is to be shown).")
+    ] = None,
+    error: Annotated[
+        float | None, typer.Option(help="How often an outcome may be wrong; default 0.05.")
+    ] = None,
     limit: Annotated[
         list[str] | None,
-        typer.Option(help="ID=VALUE: the finding may be at most VALUE from its ideal."),
+        typer.Option(help="ID=VALUE: show that the finding is at most VALUE from its ideal."),
     ] = None,
-    allow: Annotated[int, typer.Option(help="Failing findings allowed without a limit.")] = 0,
+    allow: Annotated[int | None, typer.Option(help="Failing findings allowed.")] = None,
     undecided: Annotated[
-        str | None, typer.Option(help="fail | pass: when the interval straddles the limit.")
+        str | None, typer.Option(help="fail | pass: what an undecided check counts as.")
+    ] = None,
+    junit: Annotated[Path | None, typer.Option(help="Write the outcome as JUnit XML.")] = None,
+    sarif: Annotated[Path | None, typer.Option(help="Write the outcome as SARIF.")] = None,
+    summary: Annotated[
+        Path | None, typer.Option(help="Write it as Markdown, for a job's page.")
     ] = None,
     json: Json = None,
 ) -> None:
-    """Decide whether a run passes: exit 0 passed, 1 failed, 3 undecided or undefined.
+    """Decide whether a run passes: exit 0 passed, 1 failed, 3 undecided or undefined, 2 usage.
 
-    Without --limit a finding that counts fails when it is detected and its interval reaches beyond
-    its margin. With limits, a finding fails when its whole interval lies beyond the limit and is
-    undecided when the interval straddles it.
+    Without a policy a finding that counts fails when it is detected and its interval reaches beyond
+    its margin. With --require within-margin every finding must be shown to lie within its margin,
+    and is undecided until it is. With --baseline both are about how much harm grew since.
     """
-    from evenhand.audit.gate import EXIT
     from evenhand.audit.gate import gate as decide
+    from evenhand.exports import write
+    from evenhand.exports.checks import junit_files, sarif_files, summary_files
+    from evenhand.runner.files import output_errors
+    from evenhand.runs.record import Run
 
     with understood(run):
-        found = decide(run, limit or [], allow=allow, undecided=undecided)
+        found = decide(
+            run, limit or [], policy=policy, baseline=baseline, require=require, error=error,
+            allow=allow, undecided=undecided,
+        )  # fmt: skip
+    made = ((junit, junit_files), (sarif, sarif_files), (summary, summary_files))
+    for path, files in made:
+        if path is not None:
+            with output_errors(path):
+                write(files(Run.open(run), found), path)
     if not output.write_json(found.as_dict(), json):
         output.print_gate(found)
     if not found.passed:
-        raise typer.Exit(EXIT[found.outcome])
+        raise typer.Exit(found.exit_code)
 
 
 def report(

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from evenhand.audit.gate import Gate
+    from evenhand.runs.compared import Comparison
     from evenhand.runs.record import Run
 
 
@@ -146,18 +147,34 @@ def print_run(run: Run, limit: int = 10, *, whole: bool = False) -> None:
 
 
 def print_gate(gate: Gate) -> None:
-    """What stands in the way, each with its sentence, and the outcome."""
+    """What stands in the way, each with its reason and sentence, and the outcome."""
     screen = console()
     for check in gate.failing:
-        margin = "" if math.isnan(check.margin) else f", margin {number(check.margin)}"
-        needed = f", about {check.needed:,} comparisons would decide" if check.needed else ""
         span = f"{number(check.value)} [{number(check.low)}, {number(check.high)}]"
-        screen.print(f"{check.outcome}: {clean(check.id)}  {span}{margin}{needed}", markup=False)
+        screen.print(f"{check.outcome}: {clean(check.id)}  {span}", markup=False)
         screen.print(f"  {clean(check.sentence)}", markup=False)
-    if not gate.checks:
-        screen.print("Nothing that counts could be tested on the audited model.")
+        screen.print(f"  {clean(check.reason)}", markup=False)
     good = len(gate.checks) - len(gate.failing)
     screen.print(f"{gate.outcome}  ({good} of {len(gate.checks)} checks passed)")
+    screen.print(clean(gate.reason), markup=False)
+
+
+def print_changes(compared: Comparison) -> None:
+    """Each later run against the first: the verdict, then for whom and how much."""
+    from evenhand.runs.compared import BETTER, WORSE
+
+    screen = console()
+    for change in compared.changes:
+        screen.print(f"{clean(change.after)} against {clean(change.before)}", markup=False)
+        screen.print(clean(change.headline), markup=False)
+        for decision in (*change.of(WORSE), *change.of(BETTER)):
+            screen.print(f"  {clean(decision.sentence)}", markup=False)
+        if change.reason:
+            screen.print(f"  {clean(change.reason)}", markup=False)
+        if change.stands:
+            names = ("what", "before", "after", "worse", "margin", "verdict")
+            rows = [{name: row[name] for name in names} for row in change.stands]
+            print_table(rows, "What the model is asked to do")
 
 
 def print_table(rows: Sequence[Mapping[str, Any]], title: str = "") -> None:

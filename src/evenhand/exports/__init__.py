@@ -41,6 +41,7 @@ FORMATS = {
     "model-card": Format("a model card's section on bias, in Markdown", "model_cards:card_files"),
     "junit": Format("JUnit XML for continuous integration", "checks:junit_files"),
     "sarif": Format("SARIF 2.1.0 for code scanning", "checks:sarif_files"),
+    "summary": Format("a gate's outcome in Markdown, for a job's page", "checks:summary_files"),
     "figures": Format("every chart as SVG, PNG, PDF and Vega-Lite", "figures:files"),
 }
 

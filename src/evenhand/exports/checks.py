@@ -1,62 +1,67 @@
-"""JUnit XML and SARIF: findings where continuous integration shows test results.
+"""JUnit XML, SARIF and a job summary: what a gate decided, where continuous integration shows it.
 
-A detected finding that counts is a failure, an undefined one of the audited model an error,
-any other that counts passes. `evenhand gate` decides with limits of your own.
+A check that fails is a failure, one that is undecided is skipped with its reason, one that could
+not be tested is an error where the gate does not pass and skipped where it does: the files say what
+`evenhand gate` says. Exported from a run alone they hold its default policy.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import partial
 from typing import Any
 from xml.etree import ElementTree as xml
 
+from evenhand.audit.gate import Check, Gate, gate
 from evenhand.exports.common import as_json, details, safe, version
 from evenhand.runs.card import MetricCard
-from evenhand.runs.counting import undefined
 from evenhand.runs.finding import Finding
 from evenhand.runs.kinds import kind_of
 from evenhand.runs.record import Run
-from evenhand.runs.story import audited_name
 from evenhand.runs.wording import chance, defined, number
 
 SARIF_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
+Checked = tuple[Finding, Check]
 
 
-def _tested(run: Run) -> list[Finding]:
-    lost = {f.id for f in undefined(run.findings, audited_name(run.facts))}
-    return [f for f in run.findings if f.counts or f.id in lost]
+def _tested(run: Run, judged: Gate) -> list[Checked]:
+    known = {f.id: f for f in run.findings}
+    return [(known[c.id], c) for c in judged.checks if c.id in known]
 
 
-def junit_files(run: Run) -> dict[str, bytes]:
-    """junit.xml: one test suite per probe, one test case per finding."""
+def junit_files(run: Run, judged: Gate | None = None) -> dict[str, bytes]:
+    """junit.xml: one test suite per probe, one test case per check."""
+    judged = judged or gate(run)
     root = xml.Element("testsuites", name="evenhand")
     card = partial(kind_of(run.facts).card, run.facts)
-    probes: dict[str, list[Finding]] = {}
-    for finding in _tested(run):
-        probes.setdefault(finding.probe, []).append(finding)
-    for probe, findings in probes.items():
-        suite = xml.SubElement(
-            root, "testsuite", name=_text(probe), tests=str(len(findings)),
-            failures=str(sum(bool(f.detected) for f in findings)),
-            errors=str(sum(not defined(f.value) for f in findings)), skipped="0",
-        )  # fmt: skip
-        for finding in findings:
-            _case(suite, finding, card(finding))
+    probes: dict[str, list[Checked]] = {}
+    for finding, check in _tested(run, judged):
+        probes.setdefault(finding.probe, []).append((finding, check))
+    for probe, rows in probes.items():
+        suite = xml.SubElement(root, "testsuite", name=_text(probe), tests=str(len(rows)))
+        for finding, check in rows:
+            _case(suite, finding, check, card(finding), judged.passed)
+        for name, tag in (("failures", "failure"), ("errors", "error"), ("skipped", "skipped")):
+            suite.set(name, str(len(list(suite.iter(tag)))))
     for name in ("tests", "failures", "errors"):
         root.set(name, str(sum(int(s.get(name, "0")) for s in root)))
     xml.indent(root)
     return {"junit.xml": xml.tostring(root, encoding="utf-8", xml_declaration=True)}
 
 
-def _case(suite: xml.Element, finding: Finding, card: MetricCard) -> None:
+def _case(
+    suite: xml.Element, finding: Finding, check: Check, card: MetricCard, passed: bool
+) -> None:
     case = xml.SubElement(
         suite, "testcase", name=_text(finding.id), classname=f"evenhand.{_text(finding.probe)}"
     )
-    if finding.detected:
-        problem = xml.SubElement(case, "failure", message=_text(finding.sentence), type="detected")
+    if check.outcome == "failed":
+        problem = xml.SubElement(case, "failure", message=_text(check.sentence), type="failed")
         problem.text = _text(_numbers(finding, card))
-    elif not defined(finding.value):
-        xml.SubElement(case, "error", message=_text(finding.reason), type="undefined")
+    elif check.outcome == "undefined" and not passed:
+        xml.SubElement(case, "error", message=_text(check.reason), type="undefined")
+    elif check.outcome != "passed":
+        xml.SubElement(case, "skipped", message=_text(check.reason))
 
 
 def _text(value: object) -> str:
@@ -69,15 +74,15 @@ def _numbers(f: Finding, card: MetricCard) -> str:
     return f"{card.name} {number(f.value, sign=True)}{span}, q {chance(f.q)}, n {f.n}"
 
 
-def sarif_files(run: Run) -> dict[str, bytes]:
-    """findings.sarif: one rule per probe and metric, one result per detected difference."""
-    return {"findings.sarif": as_json(sarif(run))}
+def sarif_files(run: Run, judged: Gate | None = None) -> dict[str, bytes]:
+    """findings.sarif: one rule per probe and metric, one result per check."""
+    return {"findings.sarif": as_json(sarif(run, judged or gate(run)))}
 
 
-def sarif(run: Run) -> dict[str, Any]:
-    tested = _tested(run)
+def sarif(run: Run, judged: Gate) -> dict[str, Any]:
+    tested = _tested(run, judged)
     card = partial(kind_of(run.facts).card, run.facts)
-    rules = {(f.probe, f.metric): card(f) for f in tested}
+    rules = {(f.probe, f.metric): card(f) for f, _ in tested}
     places = {rule: k for k, rule in enumerate(rules)}
     return {
         "$schema": SARIF_SCHEMA,
@@ -91,7 +96,7 @@ def sarif(run: Run) -> dict[str, Any]:
                         "rules": [_rule(run, probe, c) for (probe, _), c in rules.items()],
                     }
                 },
-                "results": [_result(f, card(f), places[f.probe, f.metric]) for f in tested],
+                "results": [_result(f, c, card(f), places[f.probe, f.metric]) for f, c in tested],
                 "columnKind": "unicodeCodePoints",
             }
         ],
@@ -108,14 +113,15 @@ def _rule(run: Run, probe: str, card: MetricCard) -> dict[str, Any]:
     }
 
 
-def _result(finding: Finding, card: MetricCard, rule: int) -> dict[str, Any]:
-    kind, level = "pass", "none"
-    message = f"No difference detected: {_numbers(finding, card)}."
-    if finding.detected:
-        kind, level = "fail", "warning"
-        message = f"{finding.sentence} {_numbers(finding, card)}."
-    elif not defined(finding.value):
-        kind, message = "notApplicable", finding.reason or "undefined"
+KINDS = {"passed": "pass", "failed": "fail", "undecided": "open", "undefined": "notApplicable"}
+"""What SARIF calls an outcome."""
+
+
+def _result(finding: Finding, check: Check, card: MetricCard, rule: int) -> dict[str, Any]:
+    kind, level = KINDS[check.outcome], "warning" if check.outcome == "failed" else "none"
+    message = f"{check.sentence} {_numbers(finding, card)}: {check.reason}."
+    if check.outcome == "undefined":
+        message = check.reason or "undefined"
     return {
         "ruleId": f"{safe(finding.probe, 100)}/{finding.metric}",
         "ruleIndex": rule,
@@ -134,3 +140,37 @@ def _result(finding: Finding, card: MetricCard, rule: int) -> dict[str, Any]:
         "partialFingerprints": {"findingId/v1": safe(finding.id, 300)},
         "properties": details(finding),
     }
+
+
+def summary_files(run: Run, judged: Gate | None = None) -> dict[str, bytes]:
+    """summary.md: the outcome and its checks, for the page of a job."""
+    text = "\n".join(_summary(run, judged or gate(run))) + "\n"
+    return {"summary.md": text.encode("utf-8", "backslashreplace")}
+
+
+MOST = 50
+"""Checks that a job summary lists."""
+
+
+def _summary(run: Run, judged: Gate) -> Iterator[str]:
+    yield f"## evenhand: {judged.outcome}"
+    yield ""
+    yield f"{_cell(run.facts['work']['model'])}: {judged.reason}"
+    yield ""
+    shown = judged.failing[:MOST]
+    if shown:
+        yield "| outcome | finding | value | interval | margin | why |"
+        yield "|---|---|---|---|---|---|"
+    for c in shown:
+        ends = f"{number(c.low)} to {number(c.high)}"
+        numbers = f"{number(c.value, sign=True)} | {ends} | {number(c.margin)}"
+        yield f"| {c.outcome} | {_cell(c.sentence or c.id)} | {numbers} | {_cell(c.reason)} |"
+    if len(judged.failing) > MOST:
+        yield ""
+        yield f"... and {len(judged.failing) - MOST:,} more."
+
+
+def _cell(text: object) -> str:
+    """Text that cannot leave its cell of a Markdown table or become HTML."""
+    marks = str.maketrans({"|": "\\|", "<": "&lt;", ">": "&gt;", "`": "'"})
+    return " ".join(safe(text, 500).split()).translate(marks)

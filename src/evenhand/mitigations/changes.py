@@ -1,9 +1,7 @@
 """What became of each difference: gone, smaller, same, larger, reversed; or the model is broken.
 
-Both models were asked the same items, none of which the mitigation was fitted or chosen on. Where
-the probe's estimates are linear in its items, the change is estimated on the difference of the
-items, pair by pair (`Probe.estimates`); elsewhere from the two findings, with the largest error
-that their difference can have. One error rate holds over all tests (`stats.selection`).
+Both models were asked the same items, none of which the mitigation was fitted or chosen on
+(`audit.comparison.paired`). One error rate holds over all tests (`stats.selection`).
 """
 
 from __future__ import annotations
@@ -15,12 +13,12 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from evenhand.audit.comparison.items import matched, own_findings, sampled, shared_labels
+from evenhand.audit.comparison.items import matched, shared_labels
+from evenhand.audit.comparison.paired import paired
+from evenhand.audit.comparison.standing import BROKEN, PAIRED, UNCLEAR, Standing, standings
 from evenhand.audit.verdicts import BELIEVED
 from evenhand.errors import RunError
-from evenhand.mitigations.standing import BROKEN, PAIRED, UNCLEAR, Standing, standing
 from evenhand.probes.base import Probe
 from evenhand.probes.registry import make_probe
 from evenhand.probes.shared.estimates import claim
@@ -28,8 +26,8 @@ from evenhand.runs.finding import Finding
 from evenhand.runs.record import Run
 from evenhand.runs.story import rate_of
 from evenhand.runs.wording import count, number
-from evenhand.stats.estimate import Estimate, detectable, estimate
-from evenhand.stats.selection import hierarchical
+from evenhand.stats.estimate import Estimate, detectable
+from evenhand.stats.selection import over_families
 
 GONE, SMALLER, SAME, LARGER, REVERSED = "gone", "smaller", "same", "larger", "reversed"
 WORSE = (LARGER, REVERSED)
@@ -178,7 +176,7 @@ def judged(before: Run, after: Run, seen: Collection[str] = ()) -> Judged:
         tables, out = unseen(tables, probe, seen)
         left |= out
         tests += _tests(before, after, label, probe, tables)
-        stands += _standings(label, probe, tables)
+        stands += standings(label, probe, tables)
     rates = [run.facts.get("placebos", {}) for run in (before, after)]
     doubted = {k for known in rates for k, row in known.items() if row["rate"] > BELIEVED}
     broken = {s.probe for s in stands if s.verdict == BROKEN}
@@ -203,60 +201,12 @@ def unseen(
     return (tables[0].filter(mask), tables[1].filter(mask)), out
 
 
-def difference(tables: Sequence[pa.Table]) -> pa.Table:
-    """The second table's numbers less the first's, item by item."""
-    one, two = tables
-    for k, name in enumerate(one.column_names):
-        if pa.types.is_floating(one.schema.field(name).type):
-            one = one.set_column(k, name, pc.subtract(two.column(name), one.column(name)))
-    return one
-
-
 def _tests(
     before: Run, after: Run, label: str, probe: Probe, tables: tuple[pa.Table, pa.Table]
 ) -> Iterator[Followed]:
-    """One per finding that is a test of people, on both models."""
-    found = [own_findings(run) for run in (before, after)]
-    named = Counter(f.attribute for f in found[0].values() if f.probe == label and f.p == f.p)
-    paired = [probe.estimates(t) for t in (*tables, difference(tables))]
-    for place, old in found[0].items():
-        new = found[1].get(place)
-        is_test = old.detected is not None and old.p == old.p and not old.control
-        if old.probe != label or new is None or old.placebo or not is_test:
-            continue
-        end = place.removeprefix(f"{label}/")
-        if all(end in known for known in paired):
-            one, two, change = (known[end] for known in paired)
-        else:
-            one, two = (_estimated(f) for f in (old, new))
-            change = apart(one, two)
-        about = f"{old.attribute if named[old.attribute] == 1 else end} ({label})"
-        yield Followed(place, label, about, one, two, change, old.units, old.generalises_over)
-
-
-def _estimated(f: Finding) -> Estimate:
-    value = f.value - f.ideal
-    return Estimate(value, f.error, f.freedom, f.low - f.ideal, f.high - f.ideal, f.p, units=f.n)
-
-
-def apart(one: Estimate, two: Estimate) -> Estimate:
-    """The difference of two estimates, whatever their correlation: errors add up at most.
-
-    >>> found = apart(estimate(0.5, 0.03, 20, units=21), estimate(0.1, 0.04, 30, units=31))
-    >>> round(found.value, 2), round(found.error, 2), found.freedom
-    (-0.4, 0.07, 20)
-    """
-    freedom, units = min(one.freedom, two.freedom), min(one.units, two.units)
-    return estimate(two.value - one.value, one.error + two.error, freedom, units=units)
-
-
-def _standings(
-    label: str, probe: Probe, tables: tuple[pa.Table, pa.Table]
-) -> Iterator[Standing]:  # fmt: skip
-    shape = probe.item_shape
-    factors = sampled(tables[0], shape.clusters if shape else ())
-    for one, two in zip(*(probe.behaviours(t) for t in tables)):
-        yield standing(one, two, factors, label)
+    for t in paired(before, after, label, probe, tables):
+        numbers = t.before, t.after, t.change
+        yield Followed(t.old.id, label, t.about, *numbers, t.old.units, t.old.generalises_over)
 
 
 def decided(
@@ -266,12 +216,11 @@ def decided(
 
     `doubted` are probes that detect placebos too, `broken` those whose asked behaviour is.
     """
-    labels = list(dict.fromkeys(t.probe for t in tests))
-    places = [[i for i, t in enumerate(tests) if t.probe == label] for label in labels]
-    q: dict[str, dict[int, float]] = {}
-    for name in ("before", "after", "change"):
-        families = hierarchical([[getattr(tests[i], name).p for i in at] for at in places], rate)
-        q[name] = {i: float(v) for at, f in zip(places, families) for i, v in zip(at, f.q)}
+    labels = [t.probe for t in tests]
+    q = {
+        name: over_families(labels, [getattr(t, name).p for t in tests], rate)
+        for name in ("before", "after", "change")
+    }
     out = []
     for i, test in enumerate(tests):
         believed = test.probe not in doubted
@@ -279,7 +228,7 @@ def decided(
         verdict = _verdict(test, was, still, moved)
         if test.probe in broken and verdict not in WORSE:  # whatever else it says, this it does
             verdict = BROKEN
-        alike = sum(t.probe == test.probe for t in tests) * len(labels)
+        alike = labels.count(test.probe) * len(set(labels))
         seen = detectable(test.change.error, test.change.freedom, alike, rate)
         out.append(
             replace(test, q=q["change"][i], was=was, still=still, moved=moved, verdict=verdict,

@@ -16,11 +16,13 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
+from evenhand.audit.comparison.standing import PAIRED, Standing, standing
 from evenhand.mitigations.base import Fitted, Judgement, Mitigation
 from evenhand.mitigations.changes import WORSE, Judged, judged
-from evenhand.mitigations.standing import Standing, standing
 from evenhand.models.protocol import Model
+from evenhand.probes.shared.estimates import claim
 from evenhand.runs.card import MetricCard
+from evenhand.runs.finding import Finding
 from evenhand.runs.wording import count
 
 if TYPE_CHECKING:
@@ -157,7 +159,10 @@ def judgement(label: str, model: str, found: Judged) -> Judgement:
     """What was found as findings, tables and sentences."""
     tests, stands = [t.as_row() for t in found.tests], [s.as_row() for s in found.stands]
     return Judgement(
-        findings=[x.finding(label, model) for part in (found.stands, found.tests) for x in part],
+        findings=[
+            *(_stands(s, label, model) for s in found.stands),
+            *(t.finding(label, model) for t in found.tests),
+        ],
         tables={"changes": tests, "stands": stands},
         buys=found.headline,
         costs=_costs(found),
@@ -166,6 +171,16 @@ def judgement(label: str, model: str, found: Judged) -> Judgement:
             "verdict": found.verdict, "standing": found.standing, "changes": tests,
             "stands": stands, "left_out": found.left_out, "reason": found.reason,
         },
+    )  # fmt: skip
+
+
+def _stands(s: Standing, label: str, model: str) -> Finding:
+    """A behaviour as a finding; detected where it became worse or better beyond chance."""
+    p = s.worse.p
+    return claim(
+        f"{label}/stands/{s.what}", "worse", s.worse, sentence=s.sentence, otherwise="",
+        units="independent units", over=(), q=p, attribute=s.what, margin=s.margin, model=model,
+        detected=bool(p <= 0.05) if p == p else None, method=PAIRED,
     )  # fmt: skip
 
 

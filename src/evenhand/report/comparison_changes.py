@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import shlex
+from collections import Counter
 from dataclasses import dataclass
 
 from evenhand.charts.base import Chart, Drawn, Listing
 from evenhand.charts.marks import VERDICTS, Row, dot_plot, finite, heatmap, slope
-from evenhand.runs.compared import Across, Change, Comparison, FindingChange
+from evenhand.runs.compared import BETTER, ORDER, WORSE, Across, Change, Comparison, FindingChange
 from evenhand.runs.wording import count
 
 LINES = 8
@@ -27,35 +28,56 @@ class Answers:
     where: tuple[str, ...]
     sure: tuple[str, ...]
     steps: tuple[tuple[str, str], ...]
-    questions: tuple[str, ...] = ("What changed?", "Where?", "How sure is that?", "What next?")
+    questions: tuple[str, ...] = (
+        "Better or worse?",
+        "For whom?",
+        "How sure is that?",
+        "What next?",
+    )
 
 
 def answers(compared: Comparison) -> Answers:
     """Put a comparison into words; nothing is computed but counts."""
     changes = compared.changes
-    problem = [f"{c.after} against {c.before}: {_tally(c)}" for c in changes]
-    where = [line for c in changes for line in _moved(c, len(changes) > 1)]
+    several = len(changes) > 1
+    problem = [f"{c.after} against {c.before}. {c.headline}" for c in changes]
+    where = [line for c in changes for line in (*_harms(c, several), *_moved(c, several))]
     verdicts = (
-        f"Persisted, gone and appeared compare two verdicts. Only a change whose own q is at most "
-        f"{compared.rate:.0%} is called smaller or larger."
+        f"Worse and better: shown at {compared.rate:.0%} over all findings, and not shown to be "
+        f"smaller than the margin. Same: shown to have moved by less than the margin. Cannot tell: "
+        f"neither."
     )
     reasons = [f"{c.after}: {c.reason}" for c in changes if c.reason]
-    last = shlex.quote(compared.runs[-1])
+    kept = [f"{c.after}: " * several + line for c in changes for line in _stands(c)]
+    first, last = shlex.quote(compared.runs[0]), shlex.quote(compared.runs[-1])
     steps = (
+        ("Decide whether it may ship", f"evenhand gate {last} --baseline {first}"),
         ("Read the report of the last run", f"evenhand show {last}"),
         ("Look at the items behind a number", f"evenhand view {last}"),
-        ("Decide whether it may ship", f"evenhand gate {last}"),
     )
-    return Answers(tuple(problem), tuple(where), (PAIRED, verdicts, *reasons), steps)
+    return Answers(tuple(problem), tuple(where), (PAIRED, verdicts, *kept, *reasons), steps)
 
 
-def _tally(change: Change) -> str:
-    """How many findings are detected in both runs, in the first alone, in the later alone."""
-    kept, gone, new = (len(_with(change, s)) for s in ("persisted", "gone", "appeared"))
-    return (
-        f"{count(kept + gone, 'difference')} detected before; {kept} still detected, {gone} no "
-        f"longer, {new} new."
-    )
+def _harms(change: Change, several: bool) -> list[str]:
+    """For whom it became worse or better, and how much."""
+    told = []
+    for verdict in (WORSE, BETTER):
+        own = change.of(verdict)
+        told += [d.sentence for d in own[:NAMED]]
+        if len(own) > NAMED:
+            told.append(f"... and {len(own) - NAMED} more {verdict}.")
+    return [f"{change.after}: {line}" for line in told] if several else told
+
+
+def _stands(change: Change) -> list[str]:
+    """Whether the model still does what it is asked, beside the verdict."""
+    tally = Counter(str(row["verdict"]) for row in change.stands)
+    if not tally:
+        return []
+    counts = ", ".join(f"{n} {verdict}" for verdict, n in tally.items())
+    lost = [str(r["what"]) for r in change.stands if r["verdict"] == "broken"]
+    which = f" (broken: {'; '.join(lost)})" if lost else ""
+    return [f"What the model is asked to do (order of names, negation, mass): {counts}{which}."]
 
 
 def _with(change: Change, status: str) -> list[str]:
@@ -94,7 +116,29 @@ def charts(compared: Comparison) -> list[tuple[str, list[Drawn]]]:
     for change in compared.changes:
         title = f"{change.after} against {change.before}"
         own = [d for part in change.parts for d in part.drawn]
-        out.append((title, [*_slopes(change), *_sizes(change), *own, *_findings(change)]))
+        drawn = [*_decisions(change), *_slopes(change), *_sizes(change), *own, *_findings(change)]
+        out.append((title, drawn))
+    return out
+
+
+def _decisions(change: Change) -> list[Drawn]:
+    """Every finding with its verdict, and what the model is asked to do."""
+    out: list[Drawn] = []
+    rows = tuple(vars(d) for verdict in ORDER for d in change.of(verdict))
+    if rows:
+        columns = (
+            "finding", "verdict", "whom", "before", "after", "change", "low", "high", "margin",
+            "q", "n", "needed",
+        )  # fmt: skip
+        caption = (
+            "Distances from the ideal, paired on the same items; low and high are the 95 % "
+            "interval of the change, needed is how many units would tell."
+        )
+        out.append(Listing("Better, worse, same or cannot tell", caption, columns, rows))
+    if change.stands:
+        asked = ("what", "probe", "before", "after", "worse", "low", "high", "margin", "verdict")
+        caption = "A gap that a model no longer shows because it no longer answers is no gain."
+        out.append(Listing("Does it still do what it is asked?", caption, asked, change.stands))
     return out
 
 

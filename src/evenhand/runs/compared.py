@@ -10,6 +10,9 @@ from evenhand.charts.base import Drawn, Listing
 from evenhand.runs.finding import NAN, Finding
 
 Row = dict[str, Any]
+BETTER, WORSE, SAME, UNCLEAR = "better", "worse", "same", "cannot tell"
+ORDER = (WORSE, BETTER, UNCLEAR, SAME)
+"""Verdicts as a reader wants them."""
 
 
 @dataclass(frozen=True)
@@ -63,6 +66,43 @@ class ItemChange:
 
 
 @dataclass(frozen=True)
+class Decision:
+    """What became of the harm behind one finding, paired on the same items.
+
+    Attributes:
+        finding, probe: which.
+        verdict: better, worse, same or cannot tell.
+        before, after, change: distances from the ideal, and their paired difference.
+        low, high: the 95 % interval of the change.
+        margin: the growth that matters (NaN: none is set).
+        q: of growth or fall, over the whole run.
+        p_within: p that harm grew by the margin or more.
+        n, units: how many units, of what.
+        needed: how many would tell where nothing can be told; None elsewhere.
+        whom: who is worse (better) off.
+        sentence, reason: in words, and why a change is undefined.
+    """
+
+    finding: str
+    probe: str
+    verdict: str
+    before: float
+    after: float
+    change: float
+    low: float = NAN
+    high: float = NAN
+    margin: float = NAN
+    q: float = NAN
+    p_within: float = NAN
+    n: int = 0
+    units: str = ""
+    needed: int | None = None
+    whom: str = ""
+    sentence: str = ""
+    reason: str = ""
+
+
+@dataclass(frozen=True)
 class FindingChange:
     """A finding of both runs: `status` is persisted, gone, appeared or not detected."""
 
@@ -95,9 +135,10 @@ class Across:
 
 @dataclass(frozen=True)
 class Change:
-    """A later run against the first: findings, paired items, parts of probes.
+    """A later run against the first: verdicts, findings, paired items, parts of probes.
 
-    `reason` says why items could not be paired; empty when they were.
+    `stands` says whether the model still does what it is asked, behaviour by behaviour; `reason`
+    why items could not be paired, empty when they were.
     """
 
     before: str
@@ -106,12 +147,41 @@ class Change:
     items: tuple[ItemChange, ...] = ()
     parts: tuple[Part, ...] = ()
     reason: str = ""
+    decisions: tuple[Decision, ...] = ()
+    stands: tuple[Row, ...] = ()
+
+    @property
+    def verdict(self) -> str:
+        """All findings in one word: worse where any is, better where any is and none is worse,
+        same where all are."""
+        found = {d.verdict for d in self.decisions}
+        if found == {SAME}:
+            return SAME
+        return next((v for v in (WORSE, BETTER) if v in found), UNCLEAR)
+
+    def of(self, verdict: str) -> list[Decision]:
+        """The decisions with this verdict, the largest changes (in margins) first."""
+        own = [d for d in self.decisions if d.verdict == verdict]
+        size = {d.finding: abs(d.change) / (d.margin if d.margin > 0 else 1.0) for d in own}
+        return sorted(own, key=lambda d: -size[d.finding])
+
+    @property
+    def headline(self) -> str:
+        """The verdict with its counts, and whether the model still does what it is asked."""
+        counts = ", ".join(f"{len(self.of(v))} {v}" for v in ORDER)
+        told = f"{self.verdict.capitalize()}: of {len(self.decisions)} findings {counts}."
+        broken = [str(row["what"]) for row in self.stands if row["verdict"] == "broken"]
+        if broken:
+            told += f" The model no longer does what it is asked ({'; '.join(broken)})."
+        return told
 
     def as_dict(self) -> dict[str, Any]:
         """The JSON contract of one change."""
         reason = {"reason": self.reason} if self.reason else {}
         return {
-            "before": self.before, "after": self.after, "items": [vars(i) for i in self.items],
+            "before": self.before, "after": self.after, "verdict": self.verdict,
+            "headline": self.headline, "decisions": [vars(d) for d in self.decisions],
+            "stands": list(self.stands), "items": [vars(i) for i in self.items],
             **listed(self.parts), "findings": [vars(f) for f in self.findings], **reason,
         }  # fmt: skip
 
@@ -133,6 +203,11 @@ class Comparison:
     changes: tuple[Change, ...]
     rate: float
     parts: tuple[Part, ...] = ()
+
+    @property
+    def verdict(self) -> str:
+        """Of the last run against the first."""
+        return self.changes[-1].verdict
 
     def rows(self) -> list[Row]:
         """Every finding with a value and an interval per run."""

@@ -83,6 +83,19 @@ def hierarchical(families: Sequence[npt.ArrayLike], rate: float = 0.05) -> list[
     return out
 
 
+def over_families(labels: Sequence[str], p: Sequence[float], rate: float = 0.05) -> list[float]:
+    """q of each test, where tests with the same label form a family.
+
+    >>> over_families(["a", "b", "a"], [0.001, 0.3, 0.2])
+    [0.004, 0.3, 0.4]
+    """
+    order = list(dict.fromkeys(labels))
+    places = [[i for i, label in enumerate(labels) if label == name] for name in order]
+    found = hierarchical([[p[i] for i in at] for at in places], rate)
+    q = {i: float(v) for at, family in zip(places, found) for i, v in zip(at, family.q)}
+    return [q[i] for i in range(len(p))]
+
+
 def picked_level(picked: int, tested: int, share: float = 1.0, rate: float = 0.05) -> float:
     """Level of the interval of a picked finding: 1 - rate * share * picked / tested.
 

@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from evenhand.audit.comparison import items
+from evenhand.audit.comparison.deciding import decide
+from evenhand.audit.policy import Policy
 from evenhand.errors import RunError
 from evenhand.probes.base import Probe
 from evenhand.probes.registry import probe_of
@@ -18,9 +20,10 @@ from evenhand.runs.story import rate_of
 
 
 def compare(*runs: Run | str | Path) -> Comparison:
-    """Runs or run folders side by side.
+    """Runs or run folders side by side, each later one judged against the first.
 
-    >>> compare("runs/before", "runs/after").findings  # doctest: +SKIP
+    >>> compare("runs/before", "runs/after").verdict  # doctest: +SKIP
+    'worse'
     """
     return side_by_side([r if isinstance(r, Run) else Run.open(r) for r in runs])
 
@@ -38,7 +41,7 @@ def side_by_side(runs: Sequence[Run]) -> Comparison:
         instead = kind_of(run.facts).instead_of_comparing(run)
         if instead:
             raise RunError(f"compare: {instead}")
-    _same_questions(runs)
+    same_questions(runs)
     names = model_names(runs)
     known = [items.own_findings(run) for run in runs]
     ids = dict.fromkeys(i for found in known for i in found)
@@ -61,7 +64,11 @@ def _change(
 ) -> Change:
     """One run against the first, paired item by item where both asked the same items."""
     seed = int(first.facts["work"]["seed"])
-    change = Change(*names, tuple(items.finding_changes(first, later)))
+    found = decide(first, later, Policy(error=rate_of(first.facts)))
+    change = Change(
+        *names, tuple(items.finding_changes(first, later)), decisions=found.decisions,
+        stands=tuple(s.as_row() for s in found.stands),
+    )  # fmt: skip
     try:
         change = replace(change, items=tuple(items.item_changes(first, later)))
         parts = [p for k, kind in asked.items() for p in kind.changed(first, later, k, seed)]
@@ -75,7 +82,8 @@ def _asked(runs: Sequence[Run]) -> dict[str, type[Probe]]:
     return {label: probe_of(runs[0].facts, label) for label in items.shared_labels(*runs)}
 
 
-def _same_questions(runs: Sequence[Run]) -> None:
+def same_questions(runs: Sequence[Run]) -> None:
+    """Refuse runs that did not ask the same with the same seed."""
     if len(runs) < 2:
         raise RunError("compare: give at least two run folders.")
     first = runs[0].facts["work"]

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from evenhand.audit.comparison.standing import Standing, standing
 from evenhand.mitigations.base import Judgement
 from evenhand.mitigations.changes import Followed, Judged, decided
 from evenhand.mitigations.folder import RATE
 from evenhand.mitigations.head import stereo
 from evenhand.mitigations.head.tradeoff import logs
 from evenhand.mitigations.proof import judgement
-from evenhand.mitigations.standing import Standing, standing
 from evenhand.mitigations.utility import NATS
 from evenhand.probes.base import Behaviour
 from evenhand.runs.finding import Finding

@@ -14,13 +14,13 @@ import numpy as np
 from pydantic import Field, field_serializer, field_validator, model_validator
 
 from evenhand import __version__
+from evenhand.audit.comparison.standing import standing
 from evenhand.errors import SpecError, unknown
 from evenhand.mitigations import saved
 from evenhand.mitigations.base import Fitted, Judgement, Mitigation, Note, spec_of
 from evenhand.mitigations.changes import Judged, decided
 from evenhand.mitigations.folder import RATE
 from evenhand.mitigations.proof import PROOF_CARDS, judgement
-from evenhand.mitigations.standing import standing
 from evenhand.models.adapters.vectors import VectorModel
 from evenhand.models.protocol import Model
 from evenhand.models.vectors.files import VectorTable, write_words

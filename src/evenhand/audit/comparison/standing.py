@@ -12,17 +12,16 @@ chance and by more than the margin; anything else is not shown.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
-from evenhand.audit.comparison.items import Codes, Floats, changes
+from evenhand.audit.comparison.items import Codes, Floats, changes, sampled
 from evenhand.errors import DataError
-from evenhand.probes.base import Behaviour
-from evenhand.probes.shared.estimates import claim
-from evenhand.runs.finding import Finding
+from evenhand.probes.base import Behaviour, Probe
 from evenhand.runs.wording import number
 from evenhand.stats.estimate import Estimate
 
@@ -76,16 +75,6 @@ class Standing:
             "verdict": self.verdict,
         }  # fmt: skip
 
-    def finding(self, label: str, model: str) -> Finding:
-        """As a finding; detected where it became worse or better beyond chance."""
-        p = self.worse.p
-        return claim(
-            f"{label}/stands/{self.what}", "worse", self.worse, sentence=self.sentence,
-            otherwise="", units="independent units", over=(), q=p, attribute=self.what,
-            margin=self.margin, model=model, detected=bool(p <= 0.05) if p == p else None,
-            method=PAIRED,
-        )  # fmt: skip
-
 
 def standing(
     before: Behaviour, after: Behaviour, factors: Sequence[Codes] = (), probe: str = ""
@@ -97,7 +86,7 @@ def standing(
         factors: which level of each sampled factor an item has; by default items are the sample.
         probe: the part of the suite that asked.
 
-    >>> one, two = (Behaviour("accuracy", np.tile(v, 10), 0.05) for v in ([1, 1, 0], [1, 0, 0]))
+    >>> one, two = (Behaviour("right", np.tile(v, 10), 0.05) for v in ([1, 1, 0], [1, 0, 0]))
     >>> found = standing(one, two)
     >>> round(found.worse.value, 3), found.verdict
     (0.333, 'broken')
@@ -116,6 +105,14 @@ def standing(
     if len(worse) > 1:
         found = changes(worse[:, None], codes)[0]
     return Standing(before.what, was, now, found, before.margin, probe, before.relative, len(worse))
+
+
+def standings(label: str, probe: Probe, tables: tuple[pa.Table, pa.Table]) -> Iterator[Standing]:
+    """Every behaviour that a probe's items speak of, over what was sampled."""
+    shape = probe.item_shape
+    factors = sampled(tables[0], shape.clusters if shape else ())
+    for one, two in zip(*(probe.behaviours(t) for t in tables)):
+        yield standing(one, two, factors, label)
 
 
 def _distances(values: Floats, mean: float, asked: Behaviour) -> Floats:

@@ -1,0 +1,130 @@
+"""Better, worse, same or cannot tell: what became of the harm behind every finding.
+
+A positive distance from the ideal harms one side, a negative one the other, so harm can grow on
+either (`stats.equivalence`). With the finding's margin d and paired estimates on the same items:
+
+    worse         harm is shown to have grown, and not shown to have grown by less than d
+    better        the same with before and after exchanged
+    same          shown to have grown by less than d, and to have fallen by less than d
+    cannot tell   otherwise, with how many units would tell
+
+Claims of growth and fall are corrected over the whole run, so that two models without any
+difference are called so in all but 5 of 100 comparisons; "same" is wrong in at most 5 of 100.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from evenhand.audit.comparison.items import matched, shared_labels
+from evenhand.audit.comparison.paired import Paired, paired
+from evenhand.audit.comparison.standing import Standing, standings
+from evenhand.audit.marking import harm_of, one_way
+from evenhand.audit.policy import Policy
+from evenhand.errors import RunError
+from evenhand.probes.registry import make_probe, probe_of
+from evenhand.runs.card import MetricCard
+from evenhand.runs.compared import BETTER, SAME, UNCLEAR, WORSE, Decision
+from evenhand.runs.record import Run
+from evenhand.runs.wording import number, subject
+from evenhand.stats.equivalence import mirrored, not_worse, units_to_settle, worse
+from evenhand.stats.selection import over_families
+
+
+@dataclass(frozen=True)
+class Decided:
+    """What became of every finding, whether the models still do what they are asked, and why
+    probes could not be paired (by label)."""
+
+    decisions: tuple[Decision, ...]
+    stands: tuple[Standing, ...]
+    reasons: dict[str, str]
+
+
+def decide(before: Run, after: Run, policy: Policy | None = None) -> Decided:
+    """Two runs of one suite; margins and error rate are the policy's."""
+    rules = policy or Policy()
+    tests: list[Paired] = []
+    stands: list[Standing] = []
+    reasons: dict[str, str] = {}
+    for label in shared_labels(before, after):
+        entry = before.facts["probes"][label]
+        probe = make_probe(entry["probe"], entry["settings"])
+        try:
+            tables = matched(before, after, label)
+        except RunError as error:
+            reasons[label] = str(error)
+            continue
+        tests += [t for t in paired(before, after, label, probe, tables) if rules.checked(t.new.id)]
+        with contextlib.suppress(KeyError):  # items of an older version
+            stands += standings(label, probe, tables)
+    return Decided(tuple(decisions(tests, rules, before)), tuple(stands), reasons)
+
+
+def decisions(tests: Sequence[Paired], policy: Policy, run: Run) -> Iterator[Decision]:
+    """The verdict of every test; `run` knows the cards."""
+    cards = [probe_of(run.facts, t.new.probe).card(t.new.metric) for t in tests]
+    sided = [one_way(c) for c in cards]
+    labels = [t.new.probe for t in tests]
+    grown = [worse(t.after, t.change, one_sided=s) for t, s in zip(tests, sided)]
+    fallen = [worse(t.before, mirrored(t.change), one_sided=s) for t, s in zip(tests, sided)]
+    q_grown, q_fallen = (over_families(labels, p, policy.error) for p in (grown, fallen))
+    for k, (t, card) in enumerate(zip(tests, cards)):
+        margin = policy.margin_of(t.new.id, t.new.margin)
+        little = not_worse(t.after, t.change, margin, one_sided=sided[k])
+        less = not_worse(t.before, mirrored(t.change), margin, one_sided=sided[k])
+        rate = policy.error
+        verdict, q = UNCLEAR, min(q_grown[k], q_fallen[k])
+        if q_grown[k] <= rate and not little <= rate:
+            verdict, q = WORSE, q_grown[k]
+        elif q_fallen[k] <= rate and not less <= rate:
+            verdict, q = BETTER, q_fallen[k]
+        elif little <= rate and less <= rate:
+            verdict = SAME
+        needed = _needed(t, margin, policy, len(tests)) if verdict == UNCLEAR else None
+        yield Decision(
+            t.new.id, t.new.probe, verdict, t.before.value, t.after.value, t.change.value,
+            low=t.change.low, high=t.change.high, margin=margin, q=q, p_within=little,
+            n=t.change.units, units=t.new.units, needed=needed,
+            whom=_whom(t, card, verdict), sentence=_sentence(t, card, margin, verdict, needed),
+            reason=t.change.reason,
+        )  # fmt: skip
+
+
+def _needed(t: Paired, margin: float, policy: Policy, tests: int) -> int | None:
+    """Units that would tell: growth or fall where it is larger than the margin, else "same"."""
+    if not margin > 0 or abs(t.change.value) > margin:
+        return units_to_settle(t.change, 0.0, policy.error / 2 / tests, policy.power)
+    return units_to_settle(t.change, margin, policy.error, policy.power)
+
+
+def _harm(t: Paired, card: MetricCard, verdict: str) -> str:
+    """Who is worse off by what grew or fell; in the later run unless harm fell."""
+    shown = t.before if verdict == BETTER else t.after
+    return harm_of(card, replace(t.new, value=t.new.ideal + shown.value, detected=True))
+
+
+def _whom(t: Paired, card: MetricCard, verdict: str) -> str:
+    """The group that is worse or better off; empty where the card does not say."""
+    if verdict not in (WORSE, BETTER):
+        return ""
+    return _harm(t, card, verdict).partition(":")[0]
+
+
+def _sentence(t: Paired, card: MetricCard, margin: float, verdict: str, needed: int | None) -> str:
+    harm = _harm(t, card, verdict) if verdict in (WORSE, BETTER) else ""
+    what = subject(t.new, card)
+    size = (
+        f"{card.name} {number(t.before.value, sign=True)} before, "
+        f"{number(t.after.value, sign=True)} after (change {number(t.change.value, sign=True)}"
+    )
+    if math.isfinite(t.change.low):
+        size += f", 95 % interval {number(t.change.low)} to {number(t.change.high)}"
+    size += f"; margin {number(margin)})" if margin == margin else ")"
+    told = f"{verdict.capitalize()}{f' for {harm}' if harm else ''}. {what}: {size}."
+    if needed and needed > t.change.units:
+        told += f" About {needed:,} {t.new.units or 'units'} would tell."
+    return told
