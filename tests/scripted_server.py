@@ -53,16 +53,18 @@ class ScriptedServer:
         rungs: which of 1 to 5 work; others are missing or ignored as real servers do.
         fault: what goes wrong with which call.
         spoil: changes an answer before it is sent.
+        style: "decisions": rung 1 is /v1/decisions, not /v1/systemone (a lean without values is a
+            refusal); "vllm": rung 3 is prompt_logprobs, not echo.
         key: calls without this key get 401.
     """
 
     def __init__(
         self, lean: Lean = even, *, rungs: Sequence[int] = (1, 2, 3, 4, 5),
         fault: Fault | None = None, spoil: Callable[[str, Body], Any] | None = None, key: str = "",
-        delay: float = 0.0, remember: bool = True,
+        delay: float = 0.0, remember: bool = True, style: str = "",
     ) -> None:  # fmt: skip
         self.lean, self.rungs, self.fault, self.spoil, self.key = lean, rungs, fault, spoil, key
-        self.delay, self.remember = delay, remember
+        self.delay, self.remember, self.style = delay, remember, style
         self.answered: Counter[str] = Counter()
         self.headers: list[str] = []
         self.number = 0
@@ -92,7 +94,8 @@ class ScriptedServer:
             _send(handler, 401, {"error": {"message": f"Incorrect API key provided: {given}"}})
             return
         if path.endswith("/models"):
-            _send(handler, 200, {"data": [{"id": NAME, "created": time.time()}]})
+            entry = {"id": NAME, "created": time.time(), "owned_by": self.style or "scripted"}
+            _send(handler, 200, {"data": [entry]})
             return
         wrong = self.fault(path, number) if self.fault else None
         if wrong == "cut":
@@ -121,7 +124,9 @@ class ScriptedServer:
         _send(handler, status, answer)
 
     def answer(self, path: str, body: Body) -> tuple[int, Body]:
-        if path.endswith("/systemone") and 1 in self.rungs:
+        if path.endswith("/decisions") and 1 in self.rungs and self.style == "decisions":
+            return 200, {"answers": [self._decided(body["input"], *body["questions"])]}
+        if path.endswith("/systemone") and 1 in self.rungs and self.style != "decisions":
             asked = body["questions"]["answer"]
             options = list(asked["criteria"])
             shares = self.lean(body["state"], asked.get("instructions", ""), options)
@@ -133,7 +138,36 @@ class ScriptedServer:
             return 200, self._completion(body)
         return 404, {"error": {"message": "no such path"}}
 
+    def _decided(self, given: Any, asked: Body) -> Body:
+        passage = given if isinstance(given, str) else given[-1]["content"]
+        options = [choice["value"] for choice in asked["choices"]]
+        shares = self.lean(passage, asked["instructions"], options)
+        if not shares:
+            return {"name": asked["name"], "type": "refusal", "refusal": "I will not say."}
+        told = [{"value": o, "probability": p} for o, p in zip(options, shares)]
+        return {"name": asked["name"], "type": "choice", "probabilities": told}
+
+    def _prompt_logprobs(self, text: str, said: str) -> list[Body | None]:
+        """vLLM's: a table for every token of the prompt, the last of which is the option."""
+        passage, _, rest = text.partition("\n")
+        question = rest.removeprefix("Question: ").partition("\n")[0]
+        options = named(passage)
+        shares = dict(zip(options, self.lean(passage, question, options)))
+        last = math.log(0.5 * shares.get(said.strip(), 0.001))
+        rows = [*((token, -1.5) for token in re.findall(r"\s*\S+", text)), (said, last)]
+        return [None] + [
+            {str(k): {"logprob": value, "rank": 1, "decoded_token": token}}
+            for k, (token, value) in enumerate(rows[1:])
+        ]
+
     def _chat(self, body: Body) -> Body:
+        if "prompt_logprobs" in body:
+            *_, user, begun = body["messages"]
+            answer: Body = {"choices": [{"message": {"content": ""}}]}
+            if self.style == "vllm" and 3 in self.rungs:
+                text = str(user["content"])
+                answer["prompt_logprobs"] = self._prompt_logprobs(text, begun["content"])
+            return answer
         text = str(body["messages"][-1]["content"])
         listed = re.findall(r"^([A-Z])\. (.*)$", text, re.MULTILINE)
         passage, _, question = text.partition("\n")
@@ -165,7 +199,10 @@ class ScriptedServer:
         """Echo: every word is a token; the last one of the prompt is the option."""
         prompt = str(body["prompt"])
         tokens = re.findall(r"\s*\S+", prompt)
-        if not body.get("echo") or 3 not in self.rungs:
+        if "prompt_logprobs" in body and self.style == "vllm" and 3 in self.rungs:
+            found = self._prompt_logprobs(prompt[: -len(tokens[-1])], tokens[-1])
+            return {"choices": [{"text": " and", "prompt_logprobs": found}]}
+        if not body.get("echo") or 3 not in self.rungs or self.style == "vllm":
             return {"choices": [{"text": " and"}]}
         before, option = prompt[: -len(tokens[-1])], tokens[-1].strip()
         passage, _, rest = before.partition("\n")

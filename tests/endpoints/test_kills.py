@@ -1,4 +1,5 @@
-"""A run that is killed and resumed pays for no finished call again and ends with the same bytes."""
+"""A run that is killed and resumed pays for no finished call again and ends with the same bytes,
+however many calls were under way at once."""
 
 from __future__ import annotations
 
@@ -31,11 +32,13 @@ def test_killed_and_resumed_runs_repeat_no_finished_call(tmp_path: Path) -> None
     file.write_text(SUITE)
     with ScriptedServer(delay=0.05) as server, CountingProxy(server.url) as proxy:
         words = [sys.executable, "-m", "evenhand", "audit", proxy.url, "--model", NAME]
-        words += ["--rung", "2", "--concurrency", "2", "--suite", str(file), "--out"]
+        words += ["--rung", "2", "--suite", str(file), "--out"]
         run, whole = tmp_path / "killed", tmp_path / "whole"
         kept: dict[str, int] = {}
-        for calls in (4, 12, 8):
-            process = subprocess.Popen([*words, str(run)], stderr=subprocess.DEVNULL)
+        for calls, at_once in ((4, "2"), (12, "5"), (8, "1")):
+            process = subprocess.Popen(
+                [*words, str(run), "--concurrency", at_once], stderr=subprocess.DEVNULL
+            )
             goal = proxy.total + calls
             while process.poll() is None and proxy.total < goal:
                 time.sleep(0.005)
@@ -48,7 +51,8 @@ def test_killed_and_resumed_runs_repeat_no_finished_call(tmp_path: Path) -> None
         )
         assert resumed.returncode == 0, resumed.stderr
         assert proxy.counts(kept) == kept
-        subprocess.run([*words, str(whole)], check=True, capture_output=True)
+        together = [*words, str(whole), "--concurrency", "20"]
+        subprocess.run(together, check=True, capture_output=True)
         before = proxy.total
         subprocess.run([*words, str(whole)], check=True, capture_output=True)
         assert proxy.total == before  # a repeated command asks nothing

@@ -33,20 +33,55 @@ def lean(passage: str, question: str, options: list[str]) -> list[float]:
     return [0.7 if option == "Mary" else 0.3 for option in options]
 
 
-@pytest.mark.parametrize("rung", [1, 2, 3, 4, 5])
-def test_every_rung_gives_what_the_server_has(rung: int) -> None:
-    with ScriptedServer(lean) as server:
+@pytest.mark.parametrize(
+    ("rung", "style", "way"),
+    [(1, "", "/systemone"), (1, "decisions", "/decisions"), (2, "", ""), (3, "", "echo"),
+     (3, "vllm", "prompt"), (4, "", ""), (5, "", "")],
+)  # fmt: skip
+def test_every_rung_gives_what_the_server_has(rung: int, style: str, way: str) -> None:
+    with ScriptedServer(lean, style=style) as server:
         model = eh.load_model(server.url, model=NAME, rung=rung)
         found = model.answer(asked(), None)
     assert model.rung == NAMES[rung]
+    assert model.describe()["way"] == way
     assert model.describe()["rung"] == NAMES[rung]
     shares = np.asarray(found["probabilities"][0])
     close = 0.1 if rung > 3 else 1e-9
     assert shares / shares.sum() == pytest.approx([0.7, 0.3], abs=close)
     whole = {1: 1.0, 2: 0.95, 3: 0.5, 4: 1.0, 5: 1.0}[rung]
     assert found["mass"][0] == pytest.approx(whole)
-    assert np.isnan(found["refused"][0]) == (rung in (1, 2, 3))
+    unseen = rung in (2, 3) or way == "/systemone"
+    assert np.isnan(found["refused"][0]) == unseen
     assert found["unread"][0] == 0
+
+
+def test_a_decision_that_is_refused_counts_for_no_option() -> None:
+    def shy(passage: str, question: str, options: list[str]) -> list[float]:
+        return [] if "nurse" in question else even(passage, question, options)
+
+    with ScriptedServer(shy, style="decisions") as server:
+        model = eh.load_model(server.url, system="Be brief.")
+        found = model.answer(Choose([QUESTION, "Tom sang.\nWho?"], ["Mary\tJohn"] * 2), None)
+    assert model.rung == NAMES[1]
+    assert found["refused"].tolist() == [1.0, 0.0]
+    assert found["mass"] == pytest.approx([0.0, 1.0])
+
+
+def test_prompt_log_probabilities_that_drift_in_company_are_told() -> None:
+    """As vLLM's did under prefix caching: what else was asked changes the numbers."""
+    number = 0
+
+    def drifting(passage: str, question: str, options: list[str]) -> list[float]:
+        nonlocal number
+        number += 1
+        return [p * (1 - 0.001 * number) for p in lean(passage, question, options)]
+
+    with ScriptedServer(drifting, style="vllm", rungs=(3,)) as server:
+        model = eh.load_model(server.url)
+    (row,) = [r for r in (model.introduction() or ("", []))[1] if "*" in r["rung"]]
+    assert row["real"] == "yes, prompt"
+    assert row["repeated"].startswith("differs by")
+    assert row["in company"].startswith("differs by")
 
 
 @pytest.mark.parametrize(("rungs", "best"), [((1, 2, 3, 4, 5), 1), ((2, 3, 5), 2), ((4, 5), 4)])
@@ -105,6 +140,11 @@ def test_missing_log_probabilities_are_refused_by_name() -> None:
         for rung, named in ((1, "404"), (2, "missing"), (3, "missing"), (4, "do not keep to")):
             with pytest.raises(ModelError, match=named):
                 eh.load_model(server.url, rung=rung)
+    with (
+        ScriptedServer(rungs=(5,), style="vllm") as server,
+        pytest.raises(ModelError, match="prompt_logprobs were asked for and are missing"),
+    ):
+        eh.load_model(server.url, rung=3)
 
 
 def test_log_probabilities_that_go_missing_later_are_an_error_and_no_score() -> None:

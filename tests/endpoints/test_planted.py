@@ -68,9 +68,13 @@ def wanted(folder: Path) -> dict[str, Finding]:
     return findings(eh.audit(eh.ScriptedModel({"choose": choose}), suite(), out=folder))
 
 
-@pytest.mark.parametrize("rung", [1, 2, 3, 4, 5])
-def test_a_planted_leaning_is_found_with_its_sign_and_size(rung: int, tmp_path: Path) -> None:
-    with ScriptedServer(planted) as server:
+@pytest.mark.parametrize(
+    ("rung", "style"), [(1, ""), (1, "decisions"), (2, ""), (3, ""), (3, "vllm"), (4, ""), (5, "")]
+)
+def test_a_planted_leaning_is_found_with_its_sign_and_size(
+    rung: int, style: str, tmp_path: Path
+) -> None:
+    with ScriptedServer(planted, style=style) as server:
         model = eh.load_model(server.url, model=NAME, rung=rung)
         run = eh.audit(model, suite(), out=tmp_path / "run")
     found, true = findings(run), wanted(tmp_path / "true")

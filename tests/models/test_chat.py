@@ -20,6 +20,7 @@ from evenhand.requests import (
     NextToken,
     Option,
     Requests,
+    Scores,
 )
 
 TURNS = "{% for m in messages %}{{ m.role + ': ' + m.content + '\n' }}{% endfor %}"
@@ -217,30 +218,46 @@ def test_likelihoods_are_those_of_the_plain_conversation(smollm2_chat: Any) -> N
     assert (found["unread"] == 0).all()
 
 
+PEOPLE = ("Bo", "Cy", "Di", "Ed the Elder")
+
+
 @pytest.mark.model
-def test_a_long_system_prompt_is_run_once(smollm2_chat: Any) -> None:
-    asked = Choose([f"Ann met {n}.\nWho sang?" for n in ("Bo", "Cy", "Di", "Ed")], ["Ann\tBo"] * 4)
+@pytest.mark.parametrize(
+    "asked",
+    [
+        Choose([f"Ann met {n}.\nWho sang?" for n in PEOPLE], ["Ann\tBo"] * 4),
+        Generate([f"Ann met {n}" for n in PEOPLE], ["0", "1"] * 2, max_new_tokens=5),
+    ],
+    ids=["choose", "generate"],
+)
+def test_a_long_system_prompt_is_run_once(smollm2_chat: Any, asked: Requests) -> None:
     counted = []
 
     def count(module: Any, args: Any, given: Any) -> None:
         counted.append(given["input_ids"].numel())
 
     totals, answers = [], []
-    for words in (1, 200):
+    for words in (1, 60):
         system = " ".join(["Be kind."] * words)
         chat = chat_of(smollm2_chat.tokenizer, "m", "on", system)
         model = copied(smollm2_chat, chat=chat)
         counted.clear()
         hook = model.model.base_model.register_forward_pre_hook(count, with_kwargs=True)
-        answers.append(eh.Ask(model)(asked)["mass"])
+        answers.append(eh.Ask(model)(asked))
         hook.remove()
         totals.append(sum(counted))
         unshared = copied(model, begins_once=False)
-        assert np.allclose(eh.Ask(unshared)(asked)["mass"], answers[-1], rtol=1e-4)
-    length = len(smollm2_chat.tokenizer(" ".join(["Be kind."] * 200))["input_ids"])
-    assert length > 300
+        assert _equal(eh.Ask(unshared)(asked), answers[-1])
+    length = len(smollm2_chat.tokenizer(" ".join(["Be kind."] * 60))["input_ids"])
+    assert length > 150
     assert totals[1] - totals[0] < 1.2 * length  # once, not four times
-    assert not np.allclose(answers[0], answers[1])
+    assert not _equal(*answers)
+
+
+def _equal(one: Scores, two: Scores) -> bool:
+    if "text" in one.columns:
+        return list(one["text"]) == list(two["text"])
+    return np.allclose(one["mass"], two["mass"], rtol=1e-4)
 
 
 @pytest.mark.model

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from evenhand.errors import ModelError
+from evenhand.models.batching.beginnings import common_beginning, repeated, run_once
 from evenhand.requests import Column, Generate
 
 if TYPE_CHECKING:
@@ -20,7 +21,11 @@ if TYPE_CHECKING:
 
 
 def sample(model: CausalModel, requests: Generate, prompts: list[list[int]]) -> dict[str, Column]:
-    """One continuation per (prompt, draw), generated in padded batches with the KV cache."""
+    """One continuation per (prompt, draw), generated in padded batches with the KV cache.
+
+    The beginning that all conversations share (a system prompt) is run once, and padding stands
+    after it: tokens are [shared ...][padding][own ...].
+    """
     torch = model.torch
     model.check_lengths([len(p) + requests.max_new_tokens for p in prompts], "prompt and its text")
     order = sorted(range(len(prompts)), key=lambda i: (-len(prompts[i]), i))
@@ -29,14 +34,20 @@ def sample(model: CausalModel, requests: Generate, prompts: list[list[int]]) -> 
     texts = [""] * len(prompts)
     counts = np.zeros(len(prompts), dtype=np.int32)
     size = max(1, model.token_budget // (len(prompts[order[0]]) + requests.max_new_tokens))
+    at, begun = 0, None
+    if model.chat is not None and model.begins_once:
+        at = common_beginning(prompts, [range(len(p) - 1, len(p)) for p in prompts])
+        begun = run_once(torch, model.model, prompts[0][:at], model.device) if at else None
     for low in range(0, len(order), size):
         rows = order[low : low + size]
         width = len(prompts[rows[0]])
         ids = torch.full((len(rows), width), pad)
         mask = torch.zeros_like(ids)
+        ids[:, :at], mask[:, :at] = torch.tensor(prompts[0][:at], dtype=ids.dtype), 1
         for i, row in enumerate(rows):
-            ids[i, width - len(prompts[row]) :] = torch.tensor(prompts[row])
-            mask[i, width - len(prompts[row]) :] = 1
+            own = prompts[row][at:]
+            ids[i, width - len(own) :] = torch.tensor(own)
+            mask[i, width - len(own) :] = 1
         noise = _Draws(torch, requests, [requests.draw[r] for r in rows], width)
         with model.edited():
             made = model.model.generate(
@@ -48,6 +59,7 @@ def sample(model: CausalModel, requests: Generate, prompts: list[list[int]]) -> 
                 pad_token_id=pad,
                 eos_token_id=ends or None,
                 logits_processor=[noise],
+                **({} if begun is None else {"past_key_values": repeated(begun, len(rows))}),
             )
         noise.check(model.name, model.dtype)
         for i, row in enumerate(rows):
