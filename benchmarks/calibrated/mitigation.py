@@ -18,7 +18,7 @@ from benchmarks.calibrated.association import SETS, words
 from evenhand.audit.comparison.paired import difference
 from evenhand.mitigations.changes import Followed, decided
 from evenhand.mitigations.head.openings import Pairs, held_out
-from evenhand.mitigations.head.tradeoff import ALPHAS, Held, Point, fall, pick
+from evenhand.mitigations.head.tradeoff import ALPHAS, Point, fall, pick
 from evenhand.mitigations.vectors.fit import followed
 from evenhand.probes.association.score import table_of
 from evenhand.probes.underspecified.pairing import estimates
@@ -27,7 +27,6 @@ from evenhand.words.lexicons import WordSets
 COVERS = ("evenhand.mitigations.changes",)
 ROUNDS = (1, 2, 4, 8, 16, 32)
 SETTINGS = [(r, a) for r in ROUNDS for a in (*ALPHAS[1:], "learned")]
-NONE = np.zeros((0, 1), np.float32)
 ATTRIBUTES = 8
 PUSHES = np.linspace(0.0, 3.0, 7)
 
@@ -39,11 +38,6 @@ def moved(rng: np.random.Generator, pairs: Pairs, settings: int) -> np.ndarray:
         + rng.normal(0, 0.15, (settings, 100))[:, pairs.prompts]
         + rng.normal(0, 0.1, (settings, len(pairs.terms)))
     )
-
-
-def held(pairs: Pairs) -> Held:
-    none = np.zeros(0, np.int64)
-    return Held(NONE, NONE, NONE, none, none, pairs.terms, pairs.prompts)
 
 
 def picked(settings: int) -> Path:
@@ -64,7 +58,7 @@ def picked(settings: int) -> Path:
         ]  # fmt: skip
         best = points.index(pick(points, 0.02))
         before, after = found[1]
-        return outcome([fall(before, after[best], held(judging))], [effect])
+        return outcome([fall(before, after[best], judging.terms, judging.prompts)], [effect])
 
     return Path(f"mitigate, fall of the gap, best of {settings} settings", draw)
 

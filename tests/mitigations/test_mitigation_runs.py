@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import json
 import shlex
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import evenhand as eh
@@ -53,6 +58,36 @@ def test_the_run_records_seed_paper_and_every_setting(made: Any) -> None:
     settings = entry["settings"]
     assert (settings["seed"], settings["offset"], settings["tokens"]) == (7, False, 60)
     assert settings["method"] == "inlp,leace"
+
+
+def test_its_bundle_is_checked_without_torch_and_the_model_is_asked_again(
+    made: Any, tiny: Any, tmp_path: Path
+) -> None:
+    file = eh.bundle(made[0] / "run", tmp_path / "evidence.tar")
+    code = (
+        "import sys\nfor name in ('torch', 'transformers'): sys.modules[name] = None\n"
+        f"import evenhand\nfound = evenhand.verify({str(file)!r})\n"
+        "print(found.reason)\nsys.exit(not found.ok)"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    found = eh.verify(file, rescore=1, model=tiny("causal"))
+    assert found.rescored is not None
+    assert found.rescored.same_machine
+    assert found.ok, found.reason
+
+
+def test_findings_follow_from_what_was_measured(made: Any, tmp_path: Path) -> None:
+    shutil.copytree(made[0], tmp_path / "calm")
+    run = Run.open(tmp_path / "calm" / "run")
+    path = run.folder / "probes" / "tradeoff" / "grounds.parquet"
+    rows = pq.read_table(path).to_pylist()
+    gap = next(row for row in rows if row["name"] == "gap.after")
+    gap["numbers"][0] += 0.5
+    pq.write_table(pa.Table.from_pylist(rows, schema=pq.read_schema(path)), path)
+    RunWriter(run.folder).facts(run.facts)
+    with pytest.raises(RunError, match="findings.json does not follow"):
+        eh.bundle(run)
 
 
 def test_the_command_does_it_again(made: Any, tmp_path: Path) -> None:

@@ -203,6 +203,8 @@ def test_it_is_judged_into_a_run_that_opens_and_says_how_to_do_it_again(
     for finding in run.findings:
         assert kind.card(facts, finding).reads, finding.metric
     assert kind.contract(run)["kind"] == "mitigation"
+    found = evenhand.verify(evenhand.bundle(run))
+    assert found.ok, found.reason
 
 
 @EVERY

@@ -57,7 +57,7 @@ def bundle(
                 f"no evidence. It was changed, or measured by another version than evenhand "
                 f"{__version__}; measure it again: {kind_of(opened.facts).command(opened.facts)[0]}"
             )
-        files = contents(opened, made)
+        files = evidence_of(opened, made)
         names = {f"run/{name}": content for name, content in files.items()}
         names |= documents(opened) | {"verify.py": Path(checker.__file__)}
         with output_errors(target), replacing(target) as file:
@@ -65,12 +65,12 @@ def bundle(
     return target
 
 
-def contents(run: Run, made: Again) -> dict[str, Content]:
-    """Files of the run folder that are evidence, by their place in it."""
+def evidence_of(run: Run, again: Again) -> dict[str, Content]:
+    """Files of a run folder that are evidence, by their place in it."""
     names = ["run.json", "findings.json", "findings.parquet"]
     tables = sorted((run.folder / "probes").glob("*/*.parquet"))
     own = {name: run.folder / name for name in names}
-    return {**own, **{p.relative_to(run.folder).as_posix(): p for p in tables}, **made.files}
+    return {**own, **{p.relative_to(run.folder).as_posix(): p for p in tables}, **again.files}
 
 
 def _write(file: IO[bytes], names: dict[str, Content], run: Run, key: Path | None) -> None:

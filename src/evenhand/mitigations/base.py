@@ -12,7 +12,7 @@ this one and one line of `plugins.BUILT_IN`; other packages add theirs by entry 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -27,6 +27,7 @@ from evenhand.settings import Asked
 
 if TYPE_CHECKING:
     from evenhand.charts.base import Builder
+    from evenhand.mitigations.grounds import Grounds
     from evenhand.runner.progress import Progress
     from evenhand.runs.record import Run
 
@@ -47,6 +48,7 @@ class Judgement:
         buys: the answer to "does the mitigation lower the measured gap?".
         costs, sure: what else changed, and how far all this can be trusted, line by line.
         proof: the numbers as JSON values (`--json`).
+        grounds: what all of it was computed from; None where the family keeps nothing.
     """
 
     findings: Sequence[Finding]
@@ -55,6 +57,7 @@ class Judgement:
     costs: tuple[str, ...] = ()
     sure: tuple[str, ...] = ()
     proof: Mapping[str, Any] = field(default_factory=dict)
+    grounds: Grounds | None = None
 
 
 class Mitigation(Asked):
@@ -150,6 +153,11 @@ class Mitigation(Asked):
         raise NotImplementedError
 
     @classmethod
+    def concluded(cls, grounds: Grounds) -> Judgement:
+        """The family's judgement, from what was measured alone: no model is at hand."""
+        raise NotImplementedError
+
+    @classmethod
     def charts(cls) -> Mapping[str, Builder]:
         """Chart builders by table name, in the order of the page."""
         return {}
@@ -204,11 +212,18 @@ class Fitted:
         """What was fitted and measured, as JSON values."""
         return dict(self.facts)
 
+    def grounds(
+        self, before: Model, after: Model, *, proof: Path, progress: Progress | None = None
+    ) -> Grounds:
+        """The family's part of `judge`: measure; audits of both models go below `proof`."""
+        raise NotImplementedError
+
     def judged(
         self, before: Model, after: Model, *, proof: Path, progress: Progress | None = None
     ) -> Judgement:
-        """The family's part of `judge`; audits of both models go below `proof`."""
-        raise NotImplementedError
+        """Both models measured, and what follows from it."""
+        grounds = self.grounds(before, after, proof=proof, progress=progress)
+        return replace(type(self.settings).concluded(grounds), grounds=grounds)
 
     def judge(
         self,

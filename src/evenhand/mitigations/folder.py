@@ -11,15 +11,21 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 from pydantic import BaseModel
 
+from evenhand.errors import RunError
 from evenhand.mitigations.base import Fitted, Judgement, spec_of
+from evenhand.mitigations.choosing import family
+from evenhand.mitigations.grounds import NAME as GROUNDS
+from evenhand.mitigations.grounds import Grounds
 from evenhand.models.protocol import Model
+from evenhand.runs.facts import NAME as RUN
+from evenhand.runs.kinds import Again, kind_of
 from evenhand.runs.record import Run, RunWriter, environment, now
 from evenhand.runs.room import claimed, default_folder, require_room, require_writable
 
@@ -28,6 +34,7 @@ if TYPE_CHECKING:
 
 KIND = "mitigation"
 RATE = 0.05
+PROOF, SIDES = "proof", ("before", "after")
 ALWAYS = ("method", "axis", "seed")
 """Settings that a command names even where they are the usual ones."""
 
@@ -120,18 +127,59 @@ def written(folder: Path, page: Page, model: Model) -> Iterator[Callable[..., No
     def give(
         found: Judgement, more: Mapping[str, Any] | None = None, questions: Sequence[str] = ()
     ) -> None:
-        _tables(writer, page.label, found)
-        writer.findings(list(found.findings))
-        told = {
-            "questions": questions, "buys": found.buys, "costs": found.costs, "sure": found.sure,
-        }  # fmt: skip
-        facts["probes"][page.label]["summary"] = {"told": told, **(more or {}), **found.proof}
         facts["timings"]["total_s"] = round(time.monotonic() - begun, 2)
-        writer.facts({**facts, "status": "finished", "finished": now()})
+        _finish(writer, page.label, facts, found, more, questions)
 
     with writer.held(), writer.working(facts):
         yield give
     writer.page(render(Run.open(folder)))
+
+
+def _finish(
+    writer: RunWriter, label: str, facts: dict[str, Any], found: Judgement,
+    more: Mapping[str, Any] | None = None, questions: Sequence[str] = (),
+) -> None:  # fmt: skip
+    _tables(writer, label, found)
+    writer.findings(list(found.findings))
+    told = {
+        "questions": questions, "buys": found.buys, "costs": found.costs, "sure": found.sure,
+    }  # fmt: skip
+    facts["probes"][label]["summary"] = {"told": told, **(more or {}), **found.proof}
+    writer.facts({**facts, "status": "finished", "finished": now()})
+
+
+def again(run: Run, scratch: Path, models: Mapping[str, Model]) -> Again:
+    """See `RunKind.again`: the audits of both models once more, then what follows from them."""
+    facts = run.facts
+    ((label, entry),) = facts["probes"].items()
+    if GROUNDS not in run.tables(label):
+        raise RunError(
+            f"{run.folder}: keeps nothing that its findings could be computed from, so it cannot "
+            f"be bundled as evidence. Judge it again: {kind_of(facts).command(facts)[0]}"
+        )
+    files: dict[str, bytes | Path] = {}
+    shards: dict[str, tuple[str, ...]] = {}
+    audits = []
+    for side in SIDES:
+        places = (run.folder / PROOF / side, run.folder.parent / PROOF / side)
+        own = next((Run.open(p) for p in places if (p / RUN).is_file()), None)
+        if own is None:
+            continue
+        spec, home, first = str(own.facts["work"]["model"]), f"{PROOF}/{side}", side == SIDES[0]
+        asked = dict.fromkeys([spec], next(iter(models.values()))) if models and first else {}
+        made = kind_of(own.facts).again(own, scratch / home, asked)
+        audits.append(made.run)
+        files |= {f"{home}/{name}": content for name, content in made.files.items()}
+        files[f"{home}/{RUN}"] = own.folder / RUN
+        if first:
+            names = made.shards.get(spec, ())
+            shards[facts["work"]["model"]] = tuple(f"{home}/{name}" for name in names)
+    pair = (audits[0], audits[1]) if audits else None
+    grounds = Grounds.read(run.table(label, GROUNDS), pair)
+    found = replace(family(str(entry["family"])).concluded(grounds), grounds=grounds)
+    writer = RunWriter(scratch / "run")
+    _finish(writer, label, {**facts, "probes": {label: dict(entry)}}, found)
+    return Again(Run.open(scratch / "run"), files, shards)
 
 
 def _tables(writer: RunWriter, label: str, given: Judgement) -> None:
@@ -142,6 +190,8 @@ def _tables(writer: RunWriter, label: str, given: Judgement) -> None:
         writer.table(label, name, table)
     if made:
         writer.table(label, "items", next(iter(made.values())))
+    if given.grounds is not None:
+        writer.table(label, GROUNDS, given.grounds.as_table())
 
 
 def as_options(settings: BaseModel, without: Sequence[str] = ()) -> list[str]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from evenhand.errors import RunError, SpecError
 from evenhand.runs.card import MetricCard
 from evenhand.runs.finding import Finding
-from evenhand.runs.kinds import RunKind
+from evenhand.runs.kinds import Again, RunKind
 from evenhand.runs.record import Run
 from evenhand.runs.story import Place, Step, Story, Verdict, audited_name, quiet_parts, rate_of
 from evenhand.runs.wording import defined
@@ -18,6 +18,7 @@ from evenhand.runs.wording import defined
 if TYPE_CHECKING:
     from evenhand.charts.base import Builder
     from evenhand.mitigations.base import Mitigation
+    from evenhand.models.protocol import Model
 
 QUESTIONS = (
     "Does the mitigation lower the measured gap?",
@@ -99,6 +100,11 @@ class MitigationKind(RunKind):
             f"{folder}: this judgement of a mitigation is {run.status!r} and cannot be resumed. "
             f"Give the command once more, with a new folder: {self.command(run.facts)[0]}"
         )
+
+    def again(self, run: Run, scratch: Path, models: Mapping[str, Model] | None = None) -> Again:
+        from evenhand.mitigations.folder import again
+
+        return again(run, scratch, models or {})
 
     def instead_of_comparing(self, run: Run) -> str:
         steps = "; ".join(step.command for step in _steps(run)[:-1])

@@ -19,7 +19,9 @@ from pydantic import Field
 from evenhand.audit.comparison.standing import PAIRED, Standing, standing
 from evenhand.mitigations.base import Fitted, Judgement, Mitigation
 from evenhand.mitigations.changes import WORSE, Judged, judged
+from evenhand.mitigations.grounds import Grounds
 from evenhand.models.protocol import Model
+from evenhand.probes.base import Behaviour
 from evenhand.probes.shared.estimates import claim
 from evenhand.runs.card import MetricCard
 from evenhand.runs.finding import Finding
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
     from evenhand.audit.suites import Suite
     from evenhand.charts.base import Builder
     from evenhand.runner.progress import Progress
+    from evenhand.runs.record import Run
 
 SOCIAL = {"gender": "gender", "race": "ethnicity", "religion": "religion"}
 WORD_TESTS = {"gender": ["weat6", "weat7", "weat8"], "race": ["weat3", "weat4", "weat5"]}
@@ -100,6 +103,10 @@ class ProvedMitigation(Mitigation):
             }  # fmt: skip
 
     @classmethod
+    def concluded(cls, grounds: Grounds) -> Judgement:
+        return judgement(cls.label, grounds.model, followed(grounds))
+
+    @classmethod
     def charts(cls) -> Mapping[str, Builder]:
         from evenhand.mitigations import chart
 
@@ -117,14 +124,27 @@ class Proved(Fitted):
         """Terms that it was fitted on; no item with one of them is judged."""
         return frozenset(self.facts.get("fitted_on", ()))
 
-    def judged(
+    def grounds(
         self, before: Model, after: Model, *, proof: Path, progress: Progress | None = None
-    ) -> Judgement:
-        found = self.audited(before, after, proof, progress)
-        found = found.with_tasks(self.tasks(before, after))
-        return judgement(self.settings.label, self.base.name, found)
+    ) -> Grounds:
+        reason, audits = self.audits(before, after, proof, progress)
+        tasks = self.tasks(before, after)
+        facts = {
+            "settings": self.settings.model_dump(mode="json"), "seen": sorted(self.seen),
+            "reason": reason, "tasks": [t.about for t in tasks], **self.told(),
+        }  # fmt: skip
+        numbers = {f"task{k}.{n}": v for k, t in enumerate(tasks) for n, v in t.numbers.items()}
+        return Grounds(self.base.name, facts, {**numbers, **self.items()}, audits)
 
-    def tasks(self, before: Model, after: Model) -> list[Standing]:
+    def told(self) -> dict[str, Any]:
+        """What the family knows beside audits and tasks, as JSON values."""
+        return {}
+
+    def items(self) -> dict[str, Any]:
+        """What it measured item by item beside them: columns of numbers."""
+        return {}
+
+    def tasks(self, before: Model, after: Model) -> list[Task]:
         """The model's task, where a file for it was given."""
         from evenhand.corpora.passages import read_texts
         from evenhand.mitigations import utility
@@ -135,24 +155,64 @@ class Proved(Fitted):
             utility.measure(m, task=settings.task, texts=texts, limit=settings.task_limit)
             for m in (before, after)
         ]
-        return [standing(one, two) for one, two in zip(*measured)]
+        return [Task(one, two) for one, two in zip(*measured)]
 
-    def audited(
+    def audits(
         self, before: Model, after: Model, proof: Path, progress: Progress | None
-    ) -> Judged:
-        """Both models on the suite, and what became of each difference."""
+    ) -> tuple[str, tuple[Run, Run] | None]:
+        """Both models on the suite, or why not."""
         from evenhand.audit.auditing import audit
 
         suite = self.settings.proof_suite(before.kind)
         if suite is None:
-            return Judged(reason=f"no probe asks a {before.kind} model")
+            return f"no probe asks a {before.kind} model", None
         if after.answers != before.answers:
-            return Judged(reason="the mitigated model does not answer what the model answers")
+            return "the mitigated model does not answer what the model answers", None
         one, two = (
             audit(m, suite, out=proof / name, seed=self.settings.seed, progress=progress)
             for m, name in ((before, "before"), (after, "after"))
         )
-        return judged(one, two, self.seen)
+        return "", (one, two)
+
+
+@dataclass(frozen=True)
+class Task:
+    """Something that the model is for, before and after on the same items.
+
+    `units` are the level of the sampled factor of each item; by default items are the sample.
+    """
+
+    before: Behaviour
+    after: Behaviour
+    units: Any = None
+
+    @property
+    def about(self) -> dict[str, Any]:
+        names = ("what", "margin", "ideal", "relative")
+        return {name: getattr(self.before, name) for name in names}
+
+    @property
+    def numbers(self) -> dict[str, Any]:
+        found = {
+            "before": self.before.values, "after": self.after.values,
+            "weights": self.before.weights, "units": self.units,
+        }  # fmt: skip
+        return {name: values for name, values in found.items() if values is not None}
+
+
+def followed(grounds: Grounds) -> Judged:
+    """What became of each difference and each task, from what was measured."""
+    facts, audits = grounds.facts, grounds.audits
+    found = judged(*audits, facts["seen"]) if audits else Judged(reason=facts["reason"])
+    tasks = []
+    for k, about in enumerate(facts["tasks"]):
+        weights, units = grounds.numbers.get(f"task{k}.weights"), grounds.codes(f"task{k}.units")
+        one, two = (
+            Behaviour(values=grounds.numbers[f"task{k}.{n}"], weights=weights, **about)
+            for n in ("before", "after")
+        )
+        tasks.append(standing(one, two, [] if units is None else [units]))
+    return found.with_tasks(tasks)
 
 
 def judgement(label: str, model: str, found: Judged) -> Judgement:

@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from evenhand.errors import SpecError
-from evenhand.mitigations.base import Judgement, Note, quiet
+from evenhand.mitigations.base import Note, quiet
 from evenhand.mitigations.erasing.leace import leace
 from evenhand.mitigations.erasing.nullspace import inlp
 from evenhand.mitigations.erasing.pairs import erase_pairs
@@ -30,6 +30,7 @@ from evenhand.mitigations.head.openings import Openings, held_out, mined, openin
 from evenhand.mitigations.head.subspace import model_subspace, tokens_of
 from evenhand.mitigations.head.tradeoff import (
     ALPHAS,
+    REDUCTION,
     Bench,
     Candidate,
     Held,
@@ -39,15 +40,16 @@ from evenhand.mitigations.head.tradeoff import (
     pareto,
     pick,
 )
-from evenhand.mitigations.proof import Proved
+from evenhand.mitigations.proof import Proved, Task
+from evenhand.mitigations.utility import NATS
 from evenhand.models.adapters.causal import CausalModel
 from evenhand.models.edits.head import HeadEdit
 from evenhand.models.protocol import Model
 from evenhand.models.vectors.files import open_vectors, resolve_vectors
+from evenhand.probes.base import Behaviour
 
 if TYPE_CHECKING:
     from evenhand.mitigations.head.mitigation import HeadMitigation
-    from evenhand.runner.progress import Progress
 
 Floats = npt.NDArray[np.float64]
 ROUNDS = {"pairs": (1, 2, 4, 8, 16, 32), "lsq": (5, 10, 20, 40), "svc": (5, 10, 20)}
@@ -129,12 +131,35 @@ class FittedHead(Proved):
             "points": [p.as_dict() for p in self.points],
         }  # fmt: skip
 
-    def judged(
-        self, before: Model, after: Model, *, proof: Path, progress: Progress | None = None
-    ) -> Judgement:
-        from evenhand.mitigations.head.judging import judged
+    def told(self) -> dict[str, Any]:
+        from evenhand.mitigations.head.judging import stereoset
 
-        return judged(self, self.audited(before, after, proof, progress))
+        names = ("text_tokens", "text", "chosen_on", "held_out_pairs", "reduction")
+        return {
+            **{name: self.facts[name] for name in names}, "before": self.before.as_dict(),
+            "chosen": self.chosen.as_dict(), "points": [p.as_dict() for p in self.points],
+            "stereoset": stereoset(self),
+        }  # fmt: skip
+
+    def items(self) -> dict[str, Any]:
+        on = self.judged_on
+        if on is None:
+            return {}
+        found = {
+            "gap.before": on.gap[0], "gap.after": on.gap[1], "gap.terms": on.held.terms,
+            "gap.prompts": on.held.prompts,
+        }  # fmt: skip
+        return {name: values for name, values in found.items() if values is not None}
+
+    def tasks(self, before: Model, after: Model) -> list[Task]:
+        """Loss on text that it was neither fitted nor chosen on; texts are the sample."""
+        on = self.judged_on
+        if on is None:
+            return []
+        margin = max(NATS, float(np.log1p(self.settings.max_perplexity_increase)))
+        what = "loss on held-out text, in nats a token"
+        one, two = (Behaviour(what, v, margin, float("-inf")) for v in on.losses)
+        return [Task(one, two, on.held.owners[on.rows])]
 
 
 def collect(
@@ -280,9 +305,9 @@ def fit(
         fixed = float(picked.alpha)
         edit = replace(edit, rule="fixed", alpha=fixed, sensitivity=None, sensitive=None)
     gap, losses = judge.items(candidate, picked.alpha)
-    reduced = fall(*gap, material.judging)
+    reduced = fall(*gap, material.judging.terms, material.judging.prompts)
     facts = {
-        "reduction": {k: getattr(reduced, k) for k in ("value", "low", "high", "p", "units")},
+        "reduction": {k: getattr(reduced, k) for k in REDUCTION},
         "front": [p.as_dict() for p in pareto(every)],
         "area": area(every),
         "left_out": left,

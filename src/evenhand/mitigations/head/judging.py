@@ -3,100 +3,119 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from evenhand.audit.comparison.standing import Standing, standing
 from evenhand.mitigations.base import Judgement
-from evenhand.mitigations.changes import Followed, Judged, decided
+from evenhand.mitigations.changes import Followed, decided
 from evenhand.mitigations.folder import RATE
+from evenhand.mitigations.grounds import Grounds
 from evenhand.mitigations.head import stereo
-from evenhand.mitigations.head.tradeoff import logs
-from evenhand.mitigations.proof import judgement
-from evenhand.mitigations.utility import NATS
-from evenhand.probes.base import Behaviour
+from evenhand.mitigations.head.tradeoff import REDUCTION, Point, fall, logs
+from evenhand.mitigations.proof import followed, judgement
 from evenhand.runs.finding import Finding
 from evenhand.runs.wording import count, defined, number
 from evenhand.stats.estimate import Estimate
 
 if TYPE_CHECKING:
-    from evenhand.mitigations.head.fit import FittedHead, OnOthers
-    from evenhand.mitigations.head.tradeoff import Point
+    from evenhand.mitigations.head.fit import FittedHead
 
 GAP = "gap"
 
 
-def judged(fitted: FittedHead, asked: Judged) -> Judgement:
-    """The chosen setting on pairs, text and questions (`asked`) that it was not chosen by."""
-    on = fitted.judged_on
-    found = asked.with_tasks([_perplexity(fitted, on)] if on else ())
-    if on is not None:
-        gap = decided([_gap(fitted, on)], RATE, (), ())
+def concluded(grounds: Grounds, label: str) -> Judgement:
+    """The chosen setting on pairs, text and questions that it was not chosen by."""
+    on, found = On.read(grounds), followed(grounds)
+    if on.pairs:
+        gap = decided([_gap(on)], RATE, (), ())
         found = replace(found, tests=(*gap, *found.tests))
-    told = judgement(fitted.settings.label, fitted.base.name, found)
-    tables = {"points": [_row(fitted.before, False), *_rows(fitted)], **told.tables}
-    proof = {**told.proof, "reduction": fitted.facts["reduction"]}
-    swept = _stereoset(fitted)
+    told = judgement(label, grounds.model, found)
+    rows = [_row(on.before, False), *(_row(p, p.setting == on.chosen.setting) for p in on.points)]
+    tables = {"points": rows, **told.tables}
+    proof = {**told.proof, "reduction": on.reduction}
+    swept = grounds.facts["stereoset"]
     if swept:
         proof["stereoset"] = swept
         tables["stereoset"] = [{**r, "alpha": str(r["alpha"])} for r in swept["rows"]]
-    claim = _claim(fitted)
-    kept = [f for f in told.findings if f.id != f"{fitted.settings.label}/{GAP}"]
+    claim = _claim(on)
+    kept = [f for f in told.findings if f.id != f"{label}/{GAP}"]
     return replace(
         told, findings=[claim, *kept], tables=tables, proof=proof,
-        buys=f"{found.headline} {_by(fitted, claim)}", costs=(*_costs(fitted), *told.costs),
-        sure=(*_sure(fitted), *told.sure),
+        buys=f"{found.headline} {_by(on, claim)}", costs=(*_costs(on), *told.costs),
+        sure=(*_sure(on), *told.sure),
     )  # fmt: skip
 
 
-def _gap(fitted: FittedHead, on: OnOthers) -> Followed:
+@dataclass(frozen=True)
+class On:
+    """What was measured, as the sentences below need it.
+
+    Attributes:
+        pairs: gaps before and after with terms and prompts; empty where none were kept.
+        reduction: the fall of the typical gap.
+    """
+
+    grounds: Grounds
+    before: Point
+    chosen: Point
+    points: tuple[Point, ...]
+    pairs: tuple[Any, ...]
+    reduction: Mapping[str, Any]
+
+    @classmethod
+    def read(cls, grounds: Grounds) -> On:
+        facts, numbers = grounds.facts, grounds.numbers
+        before, chosen, *points = (
+            Point(**row) for row in (facts["before"], facts["chosen"], *facts["points"])
+        )
+        pairs: tuple[Any, ...] = ()
+        reduction = facts["reduction"]
+        if "gap.before" in numbers:
+            levels = (grounds.codes(f"gap.{name}") for name in ("terms", "prompts"))
+            pairs = (numbers["gap.before"], numbers["gap.after"], *levels)
+            reduced = fall(*pairs)
+            reduction = {name: getattr(reduced, name) for name in REDUCTION}
+        return cls(grounds, before, chosen, tuple(points), pairs, reduction)
+
+    @property
+    def axis(self) -> str:
+        return str(self.grounds.facts["settings"]["axis"])
+
+
+def _gap(on: On) -> Followed:
     """How far contexts of two groups lie apart, pair by pair; a distance is never 0."""
-    *sizes, change = logs(*on.gap, on.held)
+    *sizes, change = logs(*on.pairs)
     before, after = (Estimate(float(np.exp(e.value)), p=0.0, units=e.units) for e in sizes)
-    about = f"typical distance between {fitted.settings.axis} contexts (log change)"
+    about = f"typical distance between {on.axis} contexts (log change)"
     over = ("terms", "prompts")
     return Followed(GAP, "pairs", about, before, after, change, "terms", over)
-
-
-def _perplexity(fitted: FittedHead, on: OnOthers) -> Standing:
-    """Loss on text that it was neither fitted nor chosen on; texts are the sample."""
-    margin = max(NATS, float(np.log1p(fitted.settings.max_perplexity_increase)))
-    before, after = (
-        Behaviour("loss on held-out text, in nats a token", v, margin, float("-inf"))
-        for v in on.losses
-    )
-    return standing(before, after, [on.held.owners[on.rows]])
-
-
-def _rows(fitted: FittedHead) -> list[dict[str, Any]]:
-    chosen = fitted.chosen.setting
-    return [_row(point, point.setting == chosen) for point in fitted.points]
 
 
 def _row(point: Point, chosen: bool) -> dict[str, Any]:
     return {**point.as_dict(), "alpha": str(point.alpha), "chosen": chosen}
 
 
-def _claim(fitted: FittedHead) -> Finding:
-    reduced, axis = fitted.facts["reduction"], fitted.settings.axis
+def _claim(on: On) -> Finding:
+    reduced, axis = on.reduction, on.axis
     how = f"between {axis} contexts that it was not chosen by"
+    method = on.grounds.facts["settings"]["method"]
     sentence = (
-        f"{fitted.settings.method} changes the typical gap {how} by {-reduced['value']:+.0%}, "
-        f"while perplexity changes by {fitted.chosen.increase:+.1%}."
+        f"{method} changes the typical gap {how} by {-reduced['value']:+.0%}, "
+        f"while perplexity changes by {on.chosen.increase:+.1%}."
     )
     return Finding(
         id="tradeoff/reduction", probe="tradeoff", metric="relative_fall", value=reduced["value"],
         low=reduced["low"], high=reduced["high"], p=reduced["p"], q=reduced["p"],
-        n=reduced["units"], attribute=axis, model=fitted.base.name,
+        n=reduced["units"], attribute=axis, model=on.grounds.model,
         detected=bool(reduced["p"] <= RATE), units="terms", generalises_over=("terms", "prompts"),
         sentence=sentence if reduced["p"] <= RATE else f"No change of the gap {how} was detected.",
         method="log of squared Hellinger, pair by pair; terms and prompts as samples",
     )  # fmt: skip
 
 
-def _stereoset(fitted: FittedHead) -> Mapping[str, Any]:
+def stereoset(fitted: FittedHead) -> Mapping[str, Any]:
     """StereoSet for all settings that were judged, and where the learned alpha lies."""
     from evenhand.mitigations.head import fit
 
@@ -111,8 +130,8 @@ def _stereoset(fitted: FittedHead) -> Mapping[str, Any]:
     return {"n": len(examples), **stereo.learned_against_fixed(rows), "rows": rows}
 
 
-def _by(fitted: FittedHead, claim: Finding) -> str:
-    point = fitted.chosen
+def _by(on: On, claim: Finding) -> str:
+    point = on.chosen
     how = f"({point.method}, {count(point.rounds, 'round')}, alpha {point.alpha})"
     return (
         f"Fall of the typical gap between {claim.attribute} contexts: {claim.value:.0%}, "
@@ -120,12 +139,12 @@ def _by(fitted: FittedHead, claim: Finding) -> str:
     )
 
 
-def _costs(fitted: FittedHead) -> tuple[str, ...]:
-    before, after = fitted.before, fitted.chosen
+def _costs(on: On) -> tuple[str, ...]:
+    before, after, facts = on.before, on.chosen, on.grounds.facts
     out = [
         f"Perplexity {number(before.perplexity)} before, {number(after.perplexity)} after "
-        f"({after.increase:+.1%}), on {fitted.facts['text_tokens']} tokens "
-        f"({fitted.facts['text']})."
+        f"({after.increase:+.1%}), on {facts['text_tokens']} tokens "
+        f"({facts['text']})."
     ]
     if defined(before.kept) and defined(after.kept):
         out.append(
@@ -137,8 +156,8 @@ def _costs(fitted: FittedHead) -> tuple[str, ...]:
     return tuple(out)
 
 
-def _sure(fitted: FittedHead) -> tuple[str, ...]:
-    facts, tried = fitted.facts, len(fitted.points)
+def _sure(on: On) -> tuple[str, ...]:
+    facts, tried = on.grounds.facts, len(on.points)
     if tried < 2:
         return ()
     return (

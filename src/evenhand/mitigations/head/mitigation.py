@@ -10,7 +10,8 @@ from pydantic import Field, field_validator, model_validator
 
 from evenhand.corpora.passages import read_texts
 from evenhand.errors import SpecError, unknown
-from evenhand.mitigations.base import Fitted, Note
+from evenhand.mitigations.base import Fitted, Judgement, Note
+from evenhand.mitigations.grounds import Grounds
 from evenhand.mitigations.head.openings import LEXICON, axes
 from evenhand.mitigations.proof import PROOF_CARDS, ProvedMitigation
 from evenhand.models.edits.head import MIXTURES
@@ -123,6 +124,12 @@ class HeadMitigation(ProvedMitigation):
         if self.rounds is not None and self.rounds < 1:
             raise SpecError(f"--rounds '{self.rounds}': expected 1 or more.")
         return self
+
+    @classmethod
+    def concluded(cls, grounds: Grounds) -> Judgement:
+        from evenhand.mitigations.head.judging import concluded
+
+        return concluded(grounds, cls.label)
 
     def lexicons(self, kind: str) -> list[str]:
         return [LEXICON, "liang_prompts", "liang_definitional", *super().lexicons(kind)]

@@ -28,6 +28,8 @@ Mixed = tuple[list[Any], Any, list[Any]]
 ALPHAS = tuple(round(0.1 * i, 1) for i in range(11))
 TEXT_ROWS = 1_000
 NAN = float("nan")
+REDUCTION = ("value", "low", "high", "p", "units")
+"""What is kept of a fall."""
 SMALLEST = 1e-9
 """Below this two distributions are one."""
 
@@ -254,7 +256,12 @@ def area(points: Sequence[Point], reach: float = 0.1) -> float:
     return float(np.mean(values) / start)
 
 
-def logs(before: Any, after: Any, held: Held) -> tuple[Estimate, Estimate, Estimate]:
+Codes = npt.NDArray[np.int64] | None
+
+
+def logs(
+    before: Any, after: Any, terms: Codes, prompts: Codes
+) -> tuple[Estimate, Estimate, Estimate]:
     """Mean log gap before and after, and their difference, over terms and prompts.
 
     Logarithms, since a few pairs in which the group decides the next word ("known for her") are a
@@ -262,17 +269,17 @@ def logs(before: Any, after: Any, held: Held) -> tuple[Estimate, Estimate, Estim
     """
     a, b = (np.log(np.maximum(np.asarray(v, np.float64), SMALLEST)) for v in (before, after))
     every = np.arange(len(a))
-    factors = [every if codes is None else codes for codes in (held.terms, held.prompts)]
+    factors = [every if codes is None else codes for codes in (terms, prompts)]
     one, two, change = changes(np.stack([a, b, b - a], axis=1), factors, family=1)
     return one, two, change
 
 
-def fall(before: Any, after: Any, held: Held) -> Estimate:
+def fall(before: Any, after: Any, terms: Codes, prompts: Codes) -> Estimate:
     """Relative fall of the typical gap, 1 - e^(mean log after - mean log before).
 
     0 is what a setting gets that does nothing; the pairs must not be those it was chosen by.
     """
-    change = logs(before, after, held)[2]
+    change = logs(before, after, terms, prompts)[2]
     value, low, high, seen = (
         1 - float(np.exp(x)) for x in (change.value, change.high, change.low, -change.detectable)
     )

@@ -33,6 +33,7 @@ from evenhand.mitigations.erasing.erasure import (
 from evenhand.mitigations.erasing.leace import leace
 from evenhand.mitigations.erasing.nullspace import Floats, inlp
 from evenhand.mitigations.erasing.sentence import pair_components
+from evenhand.mitigations.grounds import Grounds
 from evenhand.mitigations.hidden.axes import DEV, NEW, TEST, TRAIN, AxisData
 from evenhand.mitigations.hidden.edit import (
     EditedModel,
@@ -49,7 +50,6 @@ from evenhand.runs.finding import Finding
 
 if TYPE_CHECKING:
     from evenhand.mitigations.hidden.mitigation import HiddenMitigation
-    from evenhand.runner.progress import Progress
 
 ARRAYS = ("left", "right", "offset")
 ROUNDS = 80
@@ -81,35 +81,37 @@ class FittedHidden(Proved):
         about = {"width": width_of(self.base)}
         saved.write(Path(folder), self, {**self.facts, "edit": edit}, arrays, about=about)
 
-    def judged(
-        self, before: Model, after: Model, *, proof: Path, progress: Progress | None = None
-    ) -> Judgement:
-        """As all audited families; and what classifiers read of the groups."""
-        found = super().judged(before, after, proof=proof, progress=progress)
-        rows = self.facts["readers"]
-        return replace(
-            found,
-            findings=[*map(self._readable, rows), *found.findings],
-            tables={"readers": rows, **found.tables},
-            sure=(*(self._readable(row).sentence for row in rows), *found.sure),
-        )
+    def told(self) -> dict[str, Any]:
+        return {"readers": self.facts["readers"]}
 
-    def _readable(self, row: Mapping[str, Any]) -> Finding:
-        settings, where = self.settings, str(row["layer"])
-        axis = Path(settings.axis).name
-        low, high = chance_interval(row["test_after"], row["test_n"])
-        return Finding(
-            id=f"{settings.label}/readable/{where}", probe=settings.label, metric="readable",
-            value=row["test_after"], ideal=row["test_chance"], floor=row["test_chance_high"],
-            low=low, high=high, n=row["test_n"], attribute=axis, model=self.base.name,
-            sentence=(
-                f"A fresh classifier reads {axis} off {where} in "
-                f"{row['test_before']:.0%} of held-out texts before, {row['test_after']:.0%} "
-                f"after (chance {row['test_chance']:.0%}); fitted on such texts itself, in "
-                f"{row['relearned_after']:.0%}."
-            ),
-            method="logistic classifier on held-out frames; binomial range; floor: chance's end",
-        )  # fmt: skip
+
+def concluded(found: Judgement, grounds: Grounds, label: str) -> Judgement:
+    """As all audited families; and what classifiers read of the groups."""
+    rows = grounds.facts["readers"]
+    read_off = [_readable(row, grounds, label) for row in rows]
+    return replace(
+        found,
+        findings=[*read_off, *found.findings],
+        tables={"readers": rows, **found.tables},
+        sure=(*(f.sentence for f in read_off), *found.sure),
+    )
+
+
+def _readable(row: Mapping[str, Any], grounds: Grounds, label: str) -> Finding:
+    where, axis = str(row["layer"]), Path(grounds.facts["settings"]["axis"]).name
+    low, high = chance_interval(row["test_after"], row["test_n"])
+    return Finding(
+        id=f"{label}/readable/{where}", probe=label, metric="readable",
+        value=row["test_after"], ideal=row["test_chance"], floor=row["test_chance_high"],
+        low=low, high=high, n=row["test_n"], attribute=axis, model=grounds.model,
+        sentence=(
+            f"A fresh classifier reads {axis} off {where} in "
+            f"{row['test_before']:.0%} of held-out texts before, {row['test_after']:.0%} "
+            f"after (chance {row['test_chance']:.0%}); fitted on such texts itself, in "
+            f"{row['relearned_after']:.0%}."
+        ),
+        method="logistic classifier on held-out frames; binomial range; floor: chance's end",
+    )  # fmt: skip
 
 
 def load(folder: Path, base: Any) -> EditedModel:

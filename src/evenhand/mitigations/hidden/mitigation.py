@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from pydantic import Field, field_validator
 
 from evenhand.errors import SpecError, unknown
-from evenhand.mitigations.base import Fitted, Note
+from evenhand.mitigations.base import Fitted, Judgement, Note
 from evenhand.mitigations.erasing.nullspace import CLASSIFIERS
+from evenhand.mitigations.grounds import Grounds
 from evenhand.mitigations.hidden.edit import KINDS, POOLS
 from evenhand.mitigations.proof import PROOF_CARDS, ProvedMitigation
 from evenhand.models.protocol import Model
@@ -101,6 +102,12 @@ class HiddenMitigation(ProvedMitigation):
         from evenhand.mitigations.hidden.fit import load
 
         return load(folder, base)
+
+    @classmethod
+    def concluded(cls, grounds: Grounds) -> Judgement:
+        from evenhand.mitigations.hidden.fit import concluded
+
+        return concluded(super().concluded(grounds), grounds, cls.label)
 
     @classmethod
     def charts(cls) -> Mapping[str, Builder]:

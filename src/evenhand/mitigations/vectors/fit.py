@@ -8,7 +8,7 @@ ATTRACT-REPEL at the published settings does not bring an association to zero, i
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -171,27 +171,43 @@ def _measured(vectors: VectorTable, asked: VectorMitigation) -> list[dict[str, A
 def followed(
     before: VectorTable, after: VectorTable, sets: WordSets, seen: Collection[str] = ()
 ) -> Followed:
-    """A test before and after, and its change, over targets and attributes as samples.
+    """A test before and after; see `cosines` and `follow`."""
+    return follow(sets.name, *cosines(before, after, sets, seen))
 
-    The value is theta = (XA - XB) - (YA - YB) in mean cosines; its change is that of the difference
-    of both tables of cosines (`stats.crossed`). Targets in `seen` are left out.
+
+def cosines(
+    before: VectorTable, after: VectorTable, sets: WordSets, seen: Collection[str] = ()
+) -> tuple[tuple[int, ...], list[Floats]]:
+    """How many words of each set are known, and the cosines of targets with attributes, both times.
+
+    Targets in `seen` are left out.
     """
     words = {
         key: before.find([w for w in getattr(sets, key) if key in "ab" or w not in seen]).words
         for key in SETS
     }
-    if min(map(len, words.values())) < 2:
-        found = [Estimate(float("nan"), reason="a set has fewer than two words")] * 3
-    else:
-        cosines = []
-        for table in (before, after):
-            x, y, a, b = (metrics.unit_rows(table.find(words[key]).rows) for key in SETS)
-            cosines.append(np.concatenate([x, y]) @ np.concatenate([a, b]).T)
-        tables = [*cosines, cosines[1] - cosines[0]]
-        found = crossed_contrasts(tables, len(words["x"]), len(words["a"]))
+    sizes = tuple(len(words[key]) for key in SETS)
+    tables = []
+    for table in (before, after) if min(sizes) > 1 else ():
+        x, y, a, b = (metrics.unit_rows(table.find(words[key]).rows) for key in SETS)
+        tables.append(np.concatenate([x, y]) @ np.concatenate([a, b]).T)
+    return sizes, tables
+
+
+def follow(test: str, sizes: Sequence[int], tables: Sequence[Floats]) -> Followed:
+    """A test before and after, and its change, over targets and attributes as samples.
+
+    The value is theta = (XA - XB) - (YA - YB) in mean cosines; its change is that of the difference
+    of both tables of cosines (`stats.crossed`).
+    """
+    x, y, a, b = sizes
+    found = [Estimate(float("nan"), reason="a set has fewer than two words")] * 3
+    if tables:
+        one, two = (np.reshape(table, (x + y, a + b)) for table in tables)
+        found = crossed_contrasts([one, two, two - one], x, a)
+    was, now, change = found
     over = ("target words", "attribute words")
-    one, two, change = found
-    return Followed(sets.name, "associations", sets.name, one, two, change, "words", over)
+    return Followed(test, "associations", test, was, now, change, "words", over)
 
 
 def moved_rows(before: VectorTable, after: VectorTable) -> npt.NDArray[np.bool_]:

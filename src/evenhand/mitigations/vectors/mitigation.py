@@ -20,6 +20,7 @@ from evenhand.mitigations import saved
 from evenhand.mitigations.base import Fitted, Judgement, Mitigation, Note, spec_of
 from evenhand.mitigations.changes import Judged, decided
 from evenhand.mitigations.folder import RATE
+from evenhand.mitigations.grounds import Grounds
 from evenhand.mitigations.proof import PROOF_CARDS, judgement
 from evenhand.models.adapters.vectors import VectorModel
 from evenhand.models.protocol import Model
@@ -140,6 +141,10 @@ class VectorMitigation(Mitigation):
         return resolve(str(folder))
 
     @classmethod
+    def concluded(cls, grounds: Grounds) -> Judgement:
+        return _concluded(grounds, cls.label)
+
+    @classmethod
     def charts(cls) -> Mapping[str, Builder]:
         from evenhand.mitigations import chart as shared
         from evenhand.mitigations.vectors import chart
@@ -185,49 +190,65 @@ class FittedVectors(Fitted):
         write_vectors(path, self.vectors.words.to_pylist(), self.vectors.matrix)
         return {"export": str(path)}
 
-    def judged(
+    def grounds(
         self, before: Model, after: Model, *, proof: Path, progress: Progress | None = None
-    ) -> Judgement:
-        from evenhand.mitigations.vectors.fit import followed, kept_shares
+    ) -> Grounds:
+        from evenhand.mitigations.vectors.fit import cosines, kept_shares
 
         assert isinstance(before, VectorModel)
         assert isinstance(after, VectorModel)
         settings, both = self.settings, (before.table, after.table)
         own, *others = settings.tests
         seen = {w for key in "xy" for w in self.facts["words"][key]}
-        tests = decided([followed(*both, t, seen) for t in others], RATE, (), ())
-        shares = kept_shares(*both, seed=settings.seed)["all"]
-        what = "share of the ten nearest words that words which were not moved keep"
-        one, two = (Behaviour(what, v, NEIGHBOURS) for v in (np.ones(len(shares)), shares))
-        stands = (standing(one, two),)
-        reason = "" if others else "only the words it was moved for were measured"
-        found = Judged(tuple(tests), stands, reason)
-        trained = decided([followed(*both, own)], RATE, (), ())[0]
-        told = judgement(settings.label, self.base.name, found)
-        (claim,) = judgement(settings.label, self.base.name, Judged((trained,))).findings
-        asked = "It was asked to raise it. " if settings.direction == "increase" else ""
-        return replace(
-            told,
-            findings=[*told.findings, replace(claim, generalises_over=(), sentence=_own(claim))],
-            tables={"tests": self._rows(), **told.tables},
-            buys=f"{asked}{found.headline} {_own(claim)}",
-            costs=(*self._costs(), *told.costs),
-            sure=(*told.sure, "Behaviour has to be measured where the vectors are used."),
-            proof={**told.proof, "trained_on": trained.as_row()},
-        )
+        tests, numbers = [], {"kept": kept_shares(*both, seed=settings.seed)["all"]}
+        for k, (test, left_out) in enumerate([(own, set()), *((t, seen) for t in others)]):
+            sizes, tables = cosines(*both, test, left_out)
+            tests.append({"test": test.name, "sizes": sizes})
+            numbers |= {f"{k}.{name}": v for name, v in zip(("before", "after"), tables)}
+        told = {name: self.facts[name] for name in ("before", "after", "touched", "amount")}
+        facts = {"settings": settings.model_dump(mode="json"), "tests": tests, **told}
+        return Grounds(self.base.name, facts, numbers)
 
-    def _rows(self) -> list[dict[str, Any]]:
-        """Every test with its numbers before and after."""
-        pairs = zip(self.facts["before"], self.facts["after"])
-        return [
-            {"test": one["test"],
-             **{f"{k}_{stage}": v for stage, row in (("before", one), ("after", two))
-                for k, v in row.items() if k != "test"}}
-            for one, two in pairs
-        ]  # fmt: skip
 
-    def _costs(self) -> tuple[str, ...]:
-        return (f"{self.facts['touched']} vectors moved, {self.facts['amount']:.0%} of the way.",)
+def _concluded(grounds: Grounds, label: str) -> Judgement:
+    from evenhand.mitigations.vectors.fit import follow
+
+    facts, numbers = grounds.facts, grounds.numbers
+    made = [
+        follow(t["test"], t["sizes"], [numbers[f"{k}.{n}"] for n in ("before", "after")
+                                       if f"{k}.{n}" in numbers])
+        for k, t in enumerate(facts["tests"])
+    ]  # fmt: skip
+    tests, shares = decided(made[1:], RATE, (), ()), numbers["kept"]
+    what = "share of the ten nearest words that words which were not moved keep"
+    one, two = (Behaviour(what, v, NEIGHBOURS) for v in (np.ones(len(shares)), shares))
+    reason = "" if tests else "only the words it was moved for were measured"
+    found = Judged(tuple(tests), (standing(one, two),), reason)
+    trained = decided(made[:1], RATE, (), ())[0]
+    told = judgement(label, grounds.model, found)
+    (claim,) = judgement(label, grounds.model, Judged((trained,))).findings
+    raised = facts["settings"]["direction"] == "increase"
+    asked = "It was asked to raise it. " if raised else ""
+    moved = f"{facts['touched']} vectors moved, {facts['amount']:.0%} of the way."
+    return replace(
+        told,
+        findings=[*told.findings, replace(claim, generalises_over=(), sentence=_own(claim))],
+        tables={"tests": _rows(facts), **told.tables},
+        buys=f"{asked}{found.headline} {_own(claim)}",
+        costs=(moved, *told.costs),
+        sure=(*told.sure, "Behaviour has to be measured where the vectors are used."),
+        proof={**told.proof, "trained_on": trained.as_row()},
+    )
+
+
+def _rows(facts: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Every test with its numbers before and after."""
+    return [
+        {"test": one["test"],
+         **{f"{k}_{stage}": v for stage, row in (("before", one), ("after", two))
+            for k, v in row.items() if k != "test"}}
+        for one, two in zip(facts["before"], facts["after"])
+    ]  # fmt: skip
 
 
 def _own(claim: Finding) -> str:
