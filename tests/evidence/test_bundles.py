@@ -37,7 +37,8 @@ def packed(folder: Path, out: Path) -> Path:
     for own in checker.OWN:
         names.pop(own, None)
     with open(out, "wb") as file:
-        _write(file, names, Run.open(folder / "run"), None)
+        about = json.loads((folder / "manifest.json").read_text())["about"]
+        _write(file, names, about, None)
     return out
 
 
@@ -137,6 +138,46 @@ def test_a_changed_document_does_not_follow(signed: Path, tmp_path: Path, name: 
     found = eh.verify(packed(folder, tmp_path / "forged.tar"))
     assert found.hashes_equal
     assert found.reason == f"{name} does not follow from the findings"
+
+
+def test_a_policy_and_what_a_person_states_are_part_of_it(bbq: Made, tmp_path: Path) -> None:
+    (tmp_path / "policy.toml").write_text('require = "within-margin"\n[margins]\n"bbq/*" = 0.9\n')
+    (tmp_path / "stated.toml").write_text(
+        '[[scenario]]\nfinding = "bbq/*"\nhazard = "An applicant is taken for unsuited."\n'
+        'mitigation = "Names are removed."\nreview_trigger = "new weights"\n'
+    )
+    both = {"policy": tmp_path / "policy.toml", "scenarios": tmp_path / "stated.toml"}
+    file = eh.bundle(bbq[0], tmp_path / "own.tar", **both)
+    assert eh.verify(file).ok
+    folder = unpacked(file, tmp_path / "u")
+    verdict = json.loads((folder / "verdict.json").read_text())
+    assert verdict["policy"]["require"] == "within-margin"
+    rows = json.loads((folder / "scenarios.json").read_text())["scenarios"]
+    assert rows
+    for row in rows:
+        assert set(row) >= {"group", "hazard", "measurement", "threshold", "mitigation",
+                            "review_trigger"}  # fmt: skip
+        assert row["threshold"]["margin"] == 0.9
+        assert row["stated"]["mitigation"] == "Names are removed."
+    (folder / "verdict.json").write_bytes(
+        canonical({**verdict, "policy": {**verdict["policy"], "baseline": "/etc"}})
+    )
+    found = eh.verify(packed(folder, tmp_path / "forged.tar"))
+    assert not found.findings_equal
+    assert "baseline" in found.reason
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [("", "no \\[\\[scenario"), ('[[scenario]]\nfinding = "x"', "unknown finding 'x'"),
+     ('[[scenario]]\nfinding = "bbq/*"\nwho = "me"', "who")],
+)  # fmt: skip
+def test_scenarios_that_cannot_be_meant_are_refused(
+    bbq: Made, tmp_path: Path, text: str, said: str
+) -> None:
+    (tmp_path / "stated.toml").write_text(text)
+    with pytest.raises(SpecError, match=said):
+        eh.bundle(bbq[0], tmp_path / "x.tar", scenarios=tmp_path / "stated.toml")
 
 
 def test_scores_of_another_question_or_none_are_no_evidence(signed: Path, tmp_path: Path) -> None:

@@ -24,6 +24,13 @@ def bundle(
         Path | None,
         typer.Option(metavar="KEY", help="Ed25519 private key (PEM), or one of OpenSSH."),
     ] = None,
+    policy: Annotated[
+        Path | None, typer.Option(help="Policy file of the verdict, as for evenhand gate.")
+    ] = None,
+    scenarios: Annotated[
+        Path | None,
+        typer.Option(help="TOML: what you state of findings (hazard, mitigation, review)."),
+    ] = None,
     json: Json = None,
 ) -> None:
     """Write a run as one file of evidence, which anybody can check without the model.
@@ -36,7 +43,7 @@ def bundle(
     from evenhand.evidence.bundling import bundle as make
 
     with understood(run):
-        path = make(run, out, sign=sign)
+        path = make(run, out, sign=sign, policy=policy, scenarios=scenarios)
     told = {"file": str(path), "bytes": path.stat().st_size, "signed": sign is not None}
     if not output.write_json(told, json):
         screen = output.console()
@@ -91,10 +98,10 @@ def _show(found: Verified) -> None:
             f"difference {r.largest:.2g}, other texts {r.other})"
         ))  # fmt: skip
     about = found.about
-    if about:
+    if found.findings_equal:  # what a manifest says is shown where it follows from the run
         lines += [
             ("Model", f"{about['model'].get('name', '')} ({about['model'].get('kind', '')})"),
-            ("Verdict", f"{about['verdict']} by the policy in the bundle"),
+            ("Verdict", f"{about['verdict']}: {about['why']}"),
         ]
     lines += [("Reason", found.reason)] if found.reason else []
     lines.append(("Holds", "yes" if found.ok else "NO"))

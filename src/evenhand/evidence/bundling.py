@@ -7,14 +7,14 @@ import shlex
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from evenhand import __version__
 from evenhand.errors import RunError
 from evenhand.evidence import checker
 from evenhand.evidence.canonical import canonical
 from evenhand.evidence.comparing import difference
-from evenhand.evidence.documents import about, documents
+from evenhand.evidence.documents import Terms, about, documents
 from evenhand.evidence.signing import sign as signed
 from evenhand.runner.files import output_errors, replacing
 from evenhand.runs.kinds import Again, kind_of
@@ -24,7 +24,12 @@ Content = bytes | Path
 
 
 def bundle(
-    run: Run | str | Path, out: str | Path | None = None, *, sign: str | Path | None = None
+    run: Run | str | Path,
+    out: str | Path | None = None,
+    *,
+    sign: str | Path | None = None,
+    policy: str | Path | None = None,
+    scenarios: str | Path | None = None,
 ) -> Path:
     """Write a finished run as one file that anybody can check without the model.
 
@@ -35,6 +40,8 @@ def bundle(
         run: a finished run of any kind that keeps its scores, or its folder.
         out: the file; by default beside the run folder, with the ending `.evidence.tar`.
         sign: an Ed25519 private key in PEM, or a private key of OpenSSH.
+        policy: a policy file, as for `gate`; the default policy if not given.
+        scenarios: a TOML file of what you state about findings (hazard, mitigation, review).
 
     Raises:
         RunError: the run is not finished, keeps no scores, or its findings do not follow from
@@ -46,22 +53,26 @@ def bundle(
             f"{opened.folder}: the run is {opened.status!r}, and only a finished run is evidence. "
             f"Finish it with: evenhand resume {shlex.quote(str(opened.folder))}"
         )
+    terms = Terms.read(policy, scenarios)
     folder = opened.folder.resolve()
     target = Path(out) if out else folder.with_name(f"{folder.name}.evidence.tar")
     with tempfile.TemporaryDirectory(prefix="evenhand-bundle-") as scratch:
         made = kind_of(opened.facts).again(opened, Path(scratch))
         wrong = difference(opened, made.run)
         if wrong:
+            kind, place = kind_of(opened.facts), shlex.quote(str(opened.folder))
+            again = f"evenhand resume {place}" if kind.resumes else kind.command(opened.facts)[0]
             raise RunError(
                 f"{opened.folder}: {wrong} does not follow from the stored scores, so the run is "
-                f"no evidence. It was changed, or measured by another version than evenhand "
-                f"{__version__}; measure it again: {kind_of(opened.facts).command(opened.facts)[0]}"
+                f"no evidence. It was changed, or computed by another version than evenhand "
+                f"{__version__}. Compute it again with: {again}"
             )
         files = evidence_of(opened, made)
         names = {f"run/{name}": content for name, content in files.items()}
-        names |= documents(opened) | {"verify.py": Path(checker.__file__)}
+        names |= documents(opened, terms) | {"verify.py": Path(checker.__file__)}
         with output_errors(target), replacing(target) as file:
-            _write(file, names, opened, Path(sign) if sign else None)
+            told = about(opened, terms)
+            _write(file, names, told, Path(sign) if sign else None)
     return target
 
 
@@ -73,11 +84,13 @@ def evidence_of(run: Run, again: Again) -> dict[str, Content]:
     return {**own, **{p.relative_to(run.folder).as_posix(): p for p in tables}, **again.files}
 
 
-def _write(file: IO[bytes], names: dict[str, Content], run: Run, key: Path | None) -> None:
+def _write(
+    file: IO[bytes], names: dict[str, Content], told: dict[str, Any], key: Path | None
+) -> None:
     """The tar file: the manifest first, since its name comes first."""
     known = {name: _known(content) for name, content in names.items()}
     manifest = canonical({
-        "format": checker.FORMAT, "evenhand": __version__, "about": about(run), "files": known,
+        "format": checker.FORMAT, "evenhand": __version__, "about": told, "files": known,
     })  # fmt: skip
     line = f"{hashlib.sha256(manifest).hexdigest()}  {checker.MANIFEST}\n"
     own: dict[str, Content] = {checker.MANIFEST: manifest, checker.DIGEST: line.encode()}
@@ -88,7 +101,7 @@ def _write(file: IO[bytes], names: dict[str, Content], run: Run, key: Path | Non
         try:
             file.write(checker.header(name, size))
         except checker.Refused as why:
-            raise RunError(f"{run.folder}: {why}, so it cannot lie in a bundle.") from why
+            raise RunError(f"{why}, so it cannot lie in a bundle.") from why
         for piece in _pieces(content):
             file.write(piece)
         file.write(bytes(-size % checker.BLOCK))

@@ -9,46 +9,97 @@ statement.json   an in-toto statement with a test-result predicate
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from evenhand.audit.gate import Check, Gate, gate
 from evenhand.audit.marking import harm_of
+from evenhand.audit.policy import Policy, read_policy
+from evenhand.errors import SpecError, unknown
 from evenhand.evidence.canonical import canonical, canonical_hash
+from evenhand.opening import read_toml, understood
 from evenhand.runs.card import MetricCard
 from evenhand.runs.counting import counted, undefined
 from evenhand.runs.finding import Finding
 from evenhand.runs.kinds import kind_of
 from evenhand.runs.record import Run
 from evenhand.runs.story import audited_name
+from evenhand.settings import Asked
 
 VERDICT, SCENARIOS, STATEMENT = "verdict.json", "scenarios.json", "statement.json"
-DEFAULT_POLICY = (
-    "failed when a finding that counts is detected and its interval reaches beyond its margin; "
-    "undefined when nothing could be tested; else passed"
-)
+FIELDS = ("finding", "hazard", "mitigation", "review_trigger")
 NO_HARM = "a measured difference; who is worse off by it is not said by its sign"
 RESULTS = {"passed": "PASSED", "failed": "FAILED", "undecided": "WARNED", "undefined": "WARNED"}
 
 
-def documents(run: Run) -> dict[str, bytes]:
+class Stated(Asked):
+    """What a person states about findings, beside what was measured.
+
+    finding = "underspecified/*"     # an id or a wildcard; the last that fits holds
+    hazard = "An applicant is taken for unsuited."
+    mitigation = "Names are removed before the model reads a letter."
+    review_trigger = "New weights, or the first of May."
+    """
+
+    finding: str
+    hazard: str = ""
+    mitigation: str = ""
+    review_trigger: str = ""
+
+
+@dataclass(frozen=True)
+class Terms:
+    """What is held against a run: a policy, and what a person states about its findings."""
+
+    policy: Policy = field(default_factory=Policy)
+    stated: tuple[Stated, ...] = ()
+
+    @classmethod
+    def read(cls, policy: str | Path | None, stated: str | Path | None) -> Terms:
+        """From TOML files; the default policy and nothing stated without them."""
+        rules = read_policy(policy)
+        if rules.baseline is not None:
+            raise SpecError(
+                f"{policy}: names a baseline, which is another run. Bundle both runs with a policy "
+                f"without one, and set them side by side with: evenhand gate RUN --baseline RUN"
+            )
+        return cls(rules, _stated(Path(stated)) if stated else ())
+
+    @classmethod
+    def of(cls, verdict: Mapping[str, Any], scenarios: Mapping[str, Any]) -> Terms:
+        """Those under which these documents were written."""
+        rules = read_policy(verdict["policy"]).with_changes()
+        if rules.baseline is not None:
+            raise SpecError("verdict.json: its policy names a baseline, which is no file of ours.")
+        return cls(rules, tuple(Stated(**row) for row in scenarios["stated"]))
+
+
+def _stated(path: Path) -> tuple[Stated, ...]:
+    rows = read_toml(path, "scenarios in TOML").get("scenario")
+    if not isinstance(rows, list) or not rows or not all(isinstance(r, dict) for r in rows):
+        raise SpecError(f"{path}: has no [[scenario]]. Accepted are: {', '.join(FIELDS)}.")
+    with understood(path):
+        return tuple(Stated(**row) for row in rows)
+
+
+def documents(run: Run, terms: Terms) -> dict[str, bytes]:
     """Every document by its name, in canonical JSON."""
-    decided = gate(run)
-    policy = {"name": "default", "rule": DEFAULT_POLICY}
+    decided = gate(run, policy=terms.policy)
     return {
-        VERDICT: canonical({"policy": policy, **decided.as_dict()}),
-        SCENARIOS: canonical(scenarios(run, decided)),
+        VERDICT: canonical(decided.as_dict()),
+        SCENARIOS: canonical(scenarios(run, decided, terms.stated)),
         STATEMENT: canonical(statement(run, decided)),
     }
 
 
-def about(run: Run) -> dict[str, Any]:
+def about(run: Run, terms: Terms) -> dict[str, Any]:
     """What manifest.json says beside the hashes."""
     facts, work = run.facts, run.facts["work"]
-    found, verdict = run.findings, gate(run)
+    found, verdict = run.findings, gate(run, policy=terms.policy)
     return {
         "kind": kind_of(facts).name,
         "model": {"typed": work["model"], **facts["models"].get(work["model"], {})},
@@ -56,7 +107,7 @@ def about(run: Run) -> dict[str, Any]:
         "settings": {k: v for k, v in work.items() if k != "model"},
         "environment": facts.get("environment", {}),
         "started": facts.get("started", ""), "finished": facts.get("finished", ""),
-        "verdict": verdict.outcome,
+        "verdict": verdict.outcome, "why": verdict.reason,
         "findings": {
             "all": len(found), "count": len(counted(found)),
             "detected": sum(bool(f.detected) for f in counted(found)),
@@ -84,9 +135,13 @@ def not_measured(run: Run) -> list[str]:
     ]  # fmt: skip
 
 
-def scenarios(run: Run, decided: Gate) -> dict[str, Any]:
+def scenarios(run: Run, decided: Gate, stated: Sequence[Stated] = ()) -> dict[str, Any]:
     """A record for each finding that counts, in the order of the findings."""
     facts, checks = run.facts, {c.id: c for c in decided.checks}
+    for row in stated:
+        if not any(fnmatchcase(f.id, row.finding) for f in counted(run.findings)):
+            known = [f.id for f in counted(run.findings)]
+            raise SpecError(unknown("finding", row.finding, known, where="--scenarios"))
     card = partial(kind_of(facts).card, facts)
     model = facts["models"].get(facts["work"]["model"], {})
     triggers = _triggers(facts, model)
@@ -94,10 +149,18 @@ def scenarios(run: Run, decided: Gate) -> dict[str, Any]:
         "model": audited_name(facts),
         "scenarios": [
             _scenario(f, card, checks.get(f.id), list(model.get("mitigations", ())), triggers)
+            | _said(f, stated)
             for f in counted(run.findings)
         ],
+        "stated": [row.model_dump() for row in stated],
         "not_measured": not_measured(run),
     }  # fmt: skip
+
+
+def _said(finding: Finding, stated: Sequence[Stated]) -> dict[str, Any]:
+    """What is stated of a finding, under a name of its own: it was not measured."""
+    fitting = [row for row in stated if fnmatchcase(finding.id, row.finding)]
+    return {"stated": fitting[-1].model_dump(exclude={"finding"})} if fitting else {}
 
 
 def _scenario(
@@ -117,8 +180,12 @@ def _scenario(
             "detected": f.detected, "detectable": f.detectable, "n": f.n, "units": f.units,
             "generalises_over": list(f.generalises_over), "method": f.method,
         },
-        "threshold": {"ideal": f.ideal, "margin": f.margin, "why": known.margin_why},
-        "outcome": check.outcome if check else "undefined",
+        "threshold": {
+            "ideal": f.ideal, "margin": check.margin if check else f.margin,
+            "why": known.margin_why if check is None or check.margin == f.margin else "policy",
+        },
+        "outcome": check.outcome if check else "not checked",
+        "reason": check.reason if check else "the policy leaves it out",
         "mitigation": mitigations or ["none recorded"],
         "review_trigger": triggers,
     }  # fmt: skip

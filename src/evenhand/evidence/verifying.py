@@ -18,9 +18,9 @@ from evenhand.errors import EvenhandError, RunError, SpecError
 from evenhand.evidence import checker
 from evenhand.evidence.canonical import canonical
 from evenhand.evidence.comparing import difference
-from evenhand.evidence.documents import about, documents
+from evenhand.evidence.documents import SCENARIOS, VERDICT, Terms, about, documents
 from evenhand.models.protocol import Model
-from evenhand.opening import understood
+from evenhand.opening import read_object, understood
 from evenhand.runs.kinds import Again, kind_of
 from evenhand.runs.record import Run
 
@@ -156,11 +156,12 @@ def _again(place: Path, manifest: Mapping[str, Any]) -> tuple[str, Again | None]
             wrong = difference(run, made.run)
             if wrong:
                 return f"{wrong} does not follow from the scores", made
-            found = {**documents(run), "manifest.json, about": canonical(about(run))}
-    except EvenhandError as error:
+            terms = Terms.of(*(read_object(held / name) for name in (VERDICT, SCENARIOS)))
+            found = {**documents(run, terms), "manifest.json": canonical(about(run, terms))}
+    except (EvenhandError, KeyError, TypeError, AttributeError) as error:
         return f"the findings cannot be computed again: {error}", None
     known = {name: _bytes(held / name) for name in found}
-    known["manifest.json, about"] = canonical(manifest.get("about"))
+    known["manifest.json"] = canonical(manifest.get("about"))
     other = next((name for name, raw in found.items() if raw != known[name]), "")
     return f"{other} does not follow from the findings" if other else "", made
 
