@@ -405,6 +405,19 @@ def _gest(folder: Path, rows: Rows) -> dict[str, Any]:
     return {"data": _write(folder, "gest.csv", _table(rows, ("sentence", "stereotype")))}
 
 
+# Applicants: those with names of the second group are picked more often.
+RESUMES = [(job, f"{{name}}, {k + 2} years as {job}.") for job in JOBS[:2] for k in range(4)]
+
+
+def _picks(lean: float) -> Answers:
+    return {"option": lambda text, name: 1.5 * lean * (name in SECOND) + noise(text, name)}
+
+
+def _ranking(folder: Path, rows: Rows) -> dict[str, Any]:
+    data = _write(folder, "resumes.csv", _table(rows, ("job", "resume")))
+    return {"data": data, "groups": GROUPS, "names": 20, "runs": 40}
+
+
 ENDS = [(job, end) for job in JOBS for end in ("was late", "had time")]
 CASES = {
     "underspecified": Case(("nurse", "hunter", "cook", "pilot"), _underspecified, _options),
@@ -425,6 +438,7 @@ CASES = {
     "winogender": Case(JOBS, _winogender, _pronouns),
     "honest": Case(PEOPLE, _honest, _completions),
     "gest": Case(SAID, _gest, _said),
+    "ranking": Case(RESUMES, _ranking, _picks),
     "seat": Case(SETS, _seat, _vectors),
     "ceat": Case(SETS, _ceat, _vectors, drawn=0.1),
 }  # fmt: skip

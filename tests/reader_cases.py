@@ -86,6 +86,12 @@ def gest(folder: Path) -> list[str]:
     return [_csv(folder, "stereotype,score", rows), "--base", "10"]
 
 
+def ranking(folder: Path) -> list[str]:
+    rows = [f"clerk,{k},{g},{1 + (place + k) % 2},{1 + ((k % 3 == 0) == (g == 'a'))}"
+            for k in range(30) for place, g in enumerate("ab")]  # fmt: skip
+    return [_csv(folder, "stratum,run,group,position,rank", rows)]
+
+
 def ceat(folder: Path) -> list[str]:
     return [_csv(folder, "effect_size,variance", ["0.4,0.1", "0.6,0.1"])]
 
@@ -151,7 +157,7 @@ def validity(folder: Path) -> list[str]:
 
 CASES: dict[str, Make] = {
     "underspecified": underspecified, "association": association, "discovery": discovery,
-    "stereoset": stereoset, "crows-pairs": crows_pairs, "bbq": bbq, "honest": honest, "gest": gest,
+    "stereoset": stereoset, "crows-pairs": crows_pairs, "bbq": bbq, "honest": honest, "gest": gest, "ranking": ranking,
     "ceat": ceat, "coreference": coreference, "winobias": winobias, "gaps": gaps,
     "correlation": correlation, "traits": traits, "suggest-traits": suggest_traits,
     "validity": validity,

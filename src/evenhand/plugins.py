@@ -46,6 +46,7 @@ BUILT_IN: dict[str, dict[str, str]] = {
         "gest": "evenhand.probes.gest.probe:Gest",
         "seat": "evenhand.probes.seat.probe:Seat",
         "ceat": "evenhand.probes.ceat.probe:Ceat",
+        "ranking": "evenhand.probes.ranking.probe:Ranking",
     },
     MITIGATIONS: {
         "head": "evenhand.mitigations.head.mitigation:HeadMitigation",

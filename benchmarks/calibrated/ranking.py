@@ -1,0 +1,129 @@
+"""Rankings: names, resumes and places that a model likes, whoever has them."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+from benchmarks.calibrated import Outcome, Path, outcome
+
+from evenhand.probes.ranking.findings import Side, measured, settled
+from evenhand.probes.ranking.probe import Ranking
+from evenhand.probes.ranking.rankings import Rankings
+from evenhand.probes.ranking.rates import rate_rows
+from evenhand.stats.estimate import Estimate
+
+COVERS = ("evenhand.probes.ranking.findings", "evenhand.probes.ranking.rates")
+PLANTED, JOB = "hispanic_male", "bookkeeper"
+"""Who is favoured, for which job: elsewhere there is nothing, so that it is the only effect."""
+
+
+@cache
+def made(names: int, runs: int) -> tuple[Rankings, np.ndarray, list[int]]:
+    """The candidates of an audit with the packaged resumes, the number of each one's name."""
+    probe = Ranking(names=names, runs=runs)
+    shown = probe.made(0)
+    rows = [(run, k, c) for run in shown for k, c in enumerate(run.candidates, start=1)]
+    known: dict[str, int] = {}
+    return (
+        Rankings(
+            [run.job.name for run, _, _ in rows], [str(run.number) for run, _, _ in rows],
+            [c.group for _, _, c in rows], np.asarray([k for _, k, _ in rows]),
+            np.zeros(len(rows)), [c.name for _, _, c in rows], probe.axes,
+        ),
+        np.asarray([known.setdefault(c.name, len(known)) for _, _, c in rows]),
+        [c.resume for _, _, c in rows],
+    )  # fmt: skip
+
+
+def favoured(rows: Rankings) -> np.ndarray:
+    return np.asarray([g == PLANTED and s == JOB for g, s in zip(rows.group, rows.stratum)])
+
+
+def chances(
+    rng: np.random.Generator, rows: Rankings, name: np.ndarray, resume: list[int], bonus: float
+) -> np.ndarray:
+    """Probability of every candidate of being picked."""
+    jobs = np.asarray([rows.strata.index(s) for s in rows.stratum])
+    liked = rng.normal(0, 0.25, name.max() + 1)[name]
+    liked = liked + rng.normal(0, 0.5, (jobs.max() + 1, 8))[jobs, resume]
+    liked = liked + 0.8 * (rows.position == 1) + rng.normal(0, 0.5, len(name))
+    weight = np.exp(liked + bonus * favoured(rows))
+    return np.asarray(weight / np.bincount(rows.runs, weights=weight)[rows.runs])
+
+
+@cache
+def bonus_for(effect: float, names: int, runs: int) -> float:
+    """What makes a group's candidates win so much more often than by chance."""
+    rows, name, resume = made(names, runs)
+    own = favoured(rows)
+    low, high = 0.0, 4.0
+    for _ in range(20):
+        at = (low + high) / 2
+        rng = np.random.default_rng(1)
+        won = np.mean([chances(rng, rows, name, resume, at)[own].mean() for _ in range(20)])
+        low, high = (low, at) if won * 8 - 1 > effect else (at, high)
+    return (low + high) / 2
+
+
+def asked(names: int, runs: int, sampled: bool) -> Path:
+    """An audit: probabilities, or one answer a run."""
+
+    def draw(rng: np.random.Generator, effect: float) -> Outcome:
+        rows, name, resume = made(names, runs)
+        bonus = bonus_for(round(effect, 6), names, runs) if effect else 0.0
+        top = chances(rng, rows, name, resume, bonus)
+        if sampled:
+            top = winners(rng, top, rows.runs)
+        lead = settled(top / rows.share - 1, rows.stratum, list(rows.position), resume)
+        found = measured(rows, lead=lead)
+        at = next(k for k, (s, _) in enumerate(found)
+                  if s.first == PLANTED and s.stratum == JOB)  # fmt: skip
+        truth = [_truth(side, effect) for side, _ in found]
+        return outcome([e for _, e in found], truth, planted=at)
+
+    how = "one answer a run" if sampled else "probabilities"
+    return Path(f"ranking, {names} names a group, {runs} runs a job, {how}", draw)
+
+
+def _truth(side: Side, effect: float) -> float:
+    if not effect:
+        return 0.0
+    return effect if side.first == PLANTED and side.stratum == JOB else np.nan
+
+
+def winners(rng: np.random.Generator, top: np.ndarray, runs: np.ndarray) -> np.ndarray:
+    """1 for one candidate of every run, drawn with these chances."""
+    tried = rng.exponential(size=len(top)) / top
+    best = np.full(runs.max() + 1, np.inf)
+    np.minimum.at(best, runs, tried)
+    return (tried == best[runs]) * 1.0
+
+
+def read(names: int, runs: int) -> Path:
+    """Rankings from elsewhere, one job: every group of it."""
+
+    def draw(rng: np.random.Generator, effect: float) -> Outcome:
+        groups = [f"{r} {s}" for r in ("A", "B", "H", "W") for s in ("men", "women")]
+        group = np.tile(groups, runs)
+        name = [f"{g} {k}" for g, k in zip(group, rng.integers(names, size=len(group)))]
+        known, code = np.unique(name, return_inverse=True)
+        weight = np.exp(rng.normal(0, 0.25, len(known))[code])
+        # Of 8, one gets r times the weight of the others: r / (r + 7) = (1 + effect) / 8.
+        weight[group == groups[0]] *= 7 * (1 + effect) / (7 - effect)
+        run = np.repeat(np.arange(runs), 8)
+        top = winners(rng, weight / np.bincount(run, weights=weight)[run], run)
+        rows = Rankings(["job"] * len(name), [str(r) for r in run], list(group),
+                        np.tile(np.arange(1, 9), runs), top, name)  # fmt: skip
+        made_rows, _ = rate_rows(rows)
+        truth = [effect if r.group == groups[0] else np.nan if effect else 0.0 for r in made_rows]
+        found = [
+            Estimate(r.value, low=r.value_low, high=r.value_high, p=r.p, detectable=r.detectable)
+            for r in made_rows
+        ]
+        return outcome(found, truth, np.asarray([r.q for r in made_rows]))
+
+    return Path(f"ranking, from a file, {names} names a group, {runs} runs", draw)
+
+
+PATHS = [asked(24, 48, False), asked(24, 96, True), asked(8, 48, False), read(100, 1_000)]
