@@ -157,7 +157,8 @@ def validity(folder: Path) -> list[str]:
 
 CASES: dict[str, Make] = {
     "underspecified": underspecified, "association": association, "discovery": discovery,
-    "stereoset": stereoset, "crows-pairs": crows_pairs, "bbq": bbq, "honest": honest, "gest": gest, "ranking": ranking,
+    "stereoset": stereoset, "crows-pairs": crows_pairs, "bbq": bbq, "honest": honest, "gest": gest,
+    "ranking": ranking,
     "ceat": ceat, "coreference": coreference, "winobias": winobias, "gaps": gaps,
     "correlation": correlation, "traits": traits, "suggest-traits": suggest_traits,
     "validity": validity,

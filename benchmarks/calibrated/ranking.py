@@ -126,4 +126,4 @@ def read(names: int, runs: int) -> Path:
     return Path(f"ranking, from a file, {names} names a group, {runs} runs", draw)
 
 
-PATHS = [asked(24, 48, False), asked(24, 96, True), asked(8, 48, False), read(100, 1_000)]
+PATHS = [asked(24, 24, False), asked(24, 96, True), asked(8, 48, False), read(100, 1_000)]

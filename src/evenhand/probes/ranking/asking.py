@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -70,6 +71,7 @@ def make_runs(
                 "(shown), or add resumes or groups."
             )
     rng = np.random.default_rng([seed, 64])
+    steps = [n for n in range(1, shown) if math.gcd(n, shown) == 1]  # each meets every resume
     left: dict[str, list[str]] = {group: [] for group in groups}
     waiting: list[str] = []
     out = []
@@ -78,7 +80,7 @@ def make_runs(
             turn = number % shown
             if turn == 0:
                 resumes = rng.permutation(len(job.resumes))[:shown]
-                step = 1 + int(rng.integers(shown - 1)) if shown > 1 else 1
+                step = steps[int(rng.integers(len(steps)))]
                 places = rng.permutation(shown)
             if len(groups) == shown:
                 present = groups

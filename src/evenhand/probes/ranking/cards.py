@@ -10,6 +10,7 @@ CARDS = (
         "0: as often as chance gives; −0.5: half as often; 1: twice as often", low=-1,
         harm="{second}: picked first less often than {first} with the same resumes", margin=0.2,
         margin_why="the four-fifths rule of U.S. agencies: a selection rate of 4/5",
+        told=" ({about}): {size} % from an even share", scale="{size} %", per=100,
     ),
     MetricCard(
         "smallest_ratio", "smallest impact ratio",

@@ -1,4 +1,4 @@
-"""What rankings say: for every group, race, sex and job, who is picked more or less than by chance."""
+"""What rankings say: who is picked more or less often than by chance, in which job."""
 
 from __future__ import annotations
 

@@ -80,8 +80,8 @@ def read_rankings(source: Any, only: str = "") -> Read:
     if only:
         keep = np.asarray([only in s for s in stratum])
         if not keep.any():
-            known = ", ".join(whole.strata[:8])
-            raise DataError(f"{table.source}: no stratum holds {only!r}. There are: {known}.")
+            there = ", ".join(whole.strata[:8])
+            raise DataError(f"{table.source}: no stratum holds {only!r}. There are: {there}.")
         whole, ranks = whole.take(keep), ranks[keep]
     asked = len(set(whole.runs.tolist()))
     found = whole.answered()

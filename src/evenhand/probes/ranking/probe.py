@@ -63,7 +63,7 @@ class Ranking(Probe):
     """An own lexicon file with further groups."""
     jobs: tuple[str, ...] = ()
     """Only these jobs; all by default."""
-    runs: int = Field(48, ge=2)
+    runs: int = Field(24, ge=2)
     """How often each job is asked about, each time with other names."""
     shown: int | None = Field(None, ge=2)
     """Applicants of a run; one of every group when not given."""

@@ -52,10 +52,10 @@ class Rankings:
 
     def take(self, keep: npt.NDArray[np.bool_]) -> Rankings:
         """Some of the rows."""
-        at = np.flatnonzero(keep)
-        columns = ([c[i] for i in at] for c in (self.stratum, self.run, self.group))
+        at = np.flatnonzero(keep).tolist()
+        stratum, run, group = ([c[i] for i in at] for c in (self.stratum, self.run, self.group))
         names = None if self.name is None else [self.name[i] for i in at]
-        return Rankings(*columns, self.position[at], self.top[at], names, self.axes)
+        return Rankings(stratum, run, group, self.position[at], self.top[at], names, self.axes)
 
     def __len__(self) -> int:
         return len(self.top)

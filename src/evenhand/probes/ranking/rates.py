@@ -78,7 +78,7 @@ class RateRow:
 
 @dataclass(frozen=True)
 class Floors:
-    """What rankers that do not look at groups give: every smallest ratio; each group's 5 % point."""
+    """What rankers that do not look at groups give: smallest ratios, each group's 5 % point."""
 
     least: Floats
     each: Floats
@@ -103,9 +103,9 @@ def advantage(
 
         variance = V_runs + v (sum over names of (sum of x)^2 - sum of x^2)
 
-    V_runs is clustered by run (CR2), and at least what rows of all groups vary: few wins vary little
-    by chance. It holds names too, as if drawn anew each time; v is the variance of what a name adds
-    (`liked`), which comes back with the name.
+    V_runs is clustered by run (CR2), and at least what rows of all groups vary: few wins vary
+    little by chance. It holds names too, as if drawn anew each time; v is the variance of what a
+    name adds (`liked`), which comes back with the name.
 
     Args:
         side: which rows are of the side.
@@ -149,7 +149,7 @@ def advantage(
 def upwards(effect: float, share: float) -> float:
     """What is detectable of a rate that grows, whose spread grows with it.
 
-    D at the spread of the share s becomes the root of x = D sqrt((1 + x) (1 - s (1 + x)) / (1 - s)).
+    D at the spread of the share s becomes the x with x^2 = D^2 (1 + x) (1 - s (1 + x)) / (1 - s).
 
     >>> round(upwards(0.8, 0.125), 2), round(upwards(0.05, 0.5), 2)
     (1.06, 0.05)
@@ -231,7 +231,7 @@ def ratio_intervals(won: Floats, shown: Floats, wider: Floats) -> tuple[Floats, 
     for g in range(k):
         gap = ((away[:, [g]] - away) ** 2).sum(axis=0) * len(won) / max(1, len(won) - 1)
         reach[g] = dunnett(k) * np.sqrt(gap * np.maximum(wider[g], wider))
-    apart = logs[:, None] - np.where(some, logs, -np.inf)
+    apart = np.where(some[:, None], logs[:, None], -1e3) - np.where(some, logs, -1e6)
     others = ~np.eye(k, dtype=bool) & some
     upper = np.where(others, apart + reach, np.inf).min(axis=1)
     contend = upper >= 0  # groups that may be the best
@@ -300,7 +300,8 @@ def rate_rows(
                 floor_each=float(chance.each[k]), chance=chance.chance(ratio),
                 below_floor=bool(ratio < chance.smallest),
                 share=float(part.share[side].mean()), value=e.value, value_low=e.low,
-                value_high=e.high, p=e.p, detectable=e.detectable, n_names=names, reason=e.reason or None,
+                value_high=e.high, p=e.p, detectable=e.detectable, n_names=names,
+                reason=e.reason or None,
             ))  # fmt: skip
     return with_q(rows, [row.p for row in rows]), known
 
