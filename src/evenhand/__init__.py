@@ -36,6 +36,7 @@ _HOMES = {
     "bundle": "evenhand.evidence.bundling",
     "verify": "evenhand.evidence.verifying",
     "Policy": "evenhand.audit.policy",
+    "plan": "evenhand.audit.sizing",
     "mitigate": "evenhand.mitigations.running",
     "EvenhandError": "evenhand.errors",
 }
@@ -63,6 +64,7 @@ __all__ = [
     "make_probe",
     "measure",
     "mitigate",
+    "plan",
     "resume",
     "verify",
 ]
@@ -74,6 +76,7 @@ if TYPE_CHECKING:
     from evenhand.audit.gate import gate
     from evenhand.audit.planning import check
     from evenhand.audit.policy import Policy
+    from evenhand.audit.sizing import plan
     from evenhand.audit.suites import load_suite
     from evenhand.errors import EvenhandError
     from evenhand.evidence.bundling import bundle

@@ -43,8 +43,8 @@ def leaning(name: str, lean: float = 0.0, noise: float = 0.0, seed: int = 1) -> 
         for prefix, said in zip(requests.prefix, requests.continuation):
             who = said.strip()
             about = next((w for w in ("nurse", "doctor") if w in prefix), "")
-            sign = (1 if GROUP[who] == "female" else -1) * (-1 if "never" in prefix else 1)
-            out.append(liked[who, about] + lean * sign * (about == "nurse"))
+            woman = (about == "nurse") * (1 if GROUP[who] == "female" else -1)
+            out.append((liked[who, about] + lean * woman) * (-1 if "never" in prefix else 1))
         return {"logprob": np.asarray(out), "n_tokens": np.ones(len(out), np.int32)}
 
     return eh.ScriptedModel({Continuation.kind: answer}, name=name, version=str(seed), whole=True)
@@ -155,12 +155,13 @@ def test_settings_of_a_policy_can_be_given_one_by_one(tmp_path: Path) -> None:
     assert Policy().with_changes(allow=None) == Policy()
 
 
-def test_a_probe_that_is_not_believed_passes_nothing(tmp_path: Path) -> None:
+def test_a_probe_that_is_not_believed_decides_nothing(tmp_path: Path) -> None:
     rate = {"underspecified": {"tests": 100, "detected": 30, "rate": 0.3}}
-    run = made(tmp_path / "r", claim(0.0, 0.02), placebos=rate)
-    for require in ("undetected", "within-margin"):
+    withheld = claim(0.3, 0.02, q=0.001)  # it would be detected
+    run = made(tmp_path / "r", withheld, placebos=rate)
+    for require, outcome in (("undetected", "undefined"), ("within-margin", "undecided")):
         found = eh.gate(run, require=require)
-        assert found.outcome == "undefined"
+        assert found.outcome == outcome
         assert "30 of 100 placebos" in found.checks[0].reason
 
 
@@ -245,3 +246,90 @@ def test_a_comparison_decides_and_its_page_leads_with_it(
     assert text.index("Better or worse?") < text.index("Worse: of 5 findings")
     assert "Worse for " in text
     assert "Does it still do what it is asked?" in text
+
+
+def test_a_plan_says_how_many_units_items_and_seconds(runs: dict[str, Run], tmp_path: Path) -> None:
+    pilot = runs["noisier"]
+    small, large = (eh.plan(pilot, margin=m).rows[0] for m in (0.1, 0.05))
+    assert small.probe == "underspecified"
+    assert small.asked == 24
+    assert (large.needed or 0) > 2 * (small.needed or 0) > 48
+    assert large.items == pytest.approx(96 * (large.needed or 0) / 24, rel=0.02)
+    assert set(large.varies or {}) == {"first", "second", "rest"}
+    assert sum((large.varies or {}).values()) == pytest.approx(1, abs=0.01)
+    assert (eh.plan(pilot, margin=0.1, within=True).rows[0].needed or 0) < (small.needed or 0)
+    suite = tmp_path / "suite.toml"
+    done = evenhand(
+        "plan", str(pilot.folder), "--margin", "0.05", "--power", "0.9", "--write", str(suite),
+        "--json", "-", cwd=tmp_path,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    (row, *_) = json.loads(done.stdout)["rows"]
+    assert row["needed"] > (large.needed or 0)
+    assert f"pairs = {row['needed']}" in suite.read_text()
+    shown = evenhand("plan", str(pilot.folder), "--margin", "underspecified/*=0.05", cwd=tmp_path)
+    assert "80% power" in shown.stdout
+    bad = evenhand("plan", str(pilot.folder), "--margin", "much", cwd=tmp_path)
+    assert bad.returncode == 2
+    assert "expected a number" in bad.stderr
+
+
+def test_a_plan_runs_a_pilot_of_a_model(tmp_path: Path) -> None:
+    suite = parse_suite(SUITE, "made", "short")
+    found = eh.plan(leaning("even", noise=0.5), margin=0.1, suite=suite, out=tmp_path / "pilot")
+    assert (found.rows[0].needed or 0) > 2
+    assert (tmp_path / "pilot" / "run.json").is_file()
+
+
+def small(
+    name: str, folder: Path, lean: float = 0.0, noise: float = 0.25, seed: int = 1, **more: Any
+) -> tuple[Run, Any]:
+    """A run of too few pairs to tell, and its model."""
+    model = leaning(name, lean, noise, seed)
+    row = {**SUITE["probe"][0], "pairs": 10, **more}  # type: ignore[dict-item]
+    suite = parse_suite({"name": "few", "probe": [row]}, "made", "few")
+    return eh.audit(model, suite, out=folder / name), model
+
+
+def test_until_decided_asks_more_until_it_is(tmp_path: Path) -> None:
+    run, model = small("even", tmp_path)
+    assert eh.gate(run, require="within-margin").outcome == "undecided"
+    found = eh.gate(run, until_decided="1h", model=model)
+    assert found.outcome == "passed", found.reason
+    assert 1 < found.looks <= 6
+    assert found.run == f"{run.folder}-look{found.looks}"
+    assert max(c.n for c in found.checks) >= 10 * 2 ** (found.looks - 1)
+    assert found.policy.error == 0.05
+    leaned, model = small("leaning", tmp_path, lean=0.3, seed=3)
+    assert eh.gate(leaned, until_decided="1h", model=model).outcome == "failed"
+
+
+def test_until_decided_stops_when_there_are_no_more_names(tmp_path: Path) -> None:
+    run, model = small("wild", tmp_path, noise=3.0, pairs=8, terms=8)
+    found = eh.gate(run, until_decided="1h", model=model)
+    assert found.outcome == "undecided"
+    assert found.looks < 6
+    assert "no more material" in found.reason
+
+
+def test_until_decided_stops_when_time_or_material_is_spent(tmp_path: Path) -> None:
+    run, model = small("even", tmp_path)
+    found = eh.gate(run, until_decided=1e-9, model=model)
+    assert (found.outcome, found.looks) == ("undecided", 1)
+    assert "budget allows no more" in found.reason
+    with pytest.raises(EvenhandError, match="Python object"):
+        eh.gate(run, until_decided="1h")
+    with pytest.raises(SpecError, match="expected a time"):
+        eh.gate(run, until_decided="soon", model=model)
+
+
+def test_until_decided_asks_the_baseline_too(tmp_path: Path) -> None:
+    before, one = small("before", tmp_path)
+    after, two = small("after", tmp_path, seed=2)
+    found = eh.gate(
+        after, baseline=before, until_decided="1h", model=two, baseline_model=one,
+        margins={"*": 0.15},
+    )  # fmt: skip
+    assert found.outcome == "passed", found.reason
+    assert found.looks > 1
+    assert (tmp_path / f"before-look{found.looks}" / "run.json").is_file()

@@ -408,16 +408,32 @@ def resume(
 ) -> Run:
     """Resume an audit; what it was asked is in its run.json. `how`: other limits of speed and
     spending than at first (`LoadOptions.limits`)."""
-    run = Run.open(folder)
-    work = run.facts["work"]
-    if run.facts.get("object"):
+    return asked_again(Run.open(folder), out=folder, progress=progress, executor=executor, **how)
+
+
+def asked_again(
+    run: Run,
+    *,
+    out: Path,
+    suite: Suite | None = None,
+    model: Model | None = None,
+    progress: Progress | None = None,
+    executor: Executor | None = None,
+    **how: Any,
+) -> Run:
+    """The model of a run asked again as it was, with its own suite or another, into a folder.
+
+    `model` is needed where it was a Python object.
+    """
+    work, folder = run.facts["work"], run.folder
+    if run.facts.get("object") and model is None:
         raise RunError(
             f"{folder}: the model {work['model']!r} of this run was a Python object. Resume it "
             f"from Python with the same call: evenhand.audit(model, suite, out={str(folder)!r})"
         )
-    suite = parse_suite(work["suite"], f"{folder}/run.json", work["suite"]["name"])
+    suite = suite or parse_suite(work["suite"], f"{folder}/run.json", work["suite"]["name"])
     return audit(
-        work["model"], suite, out=folder, seed=int(work["seed"]), kind=work.get("as"),
+        model or work["model"], suite, out=out, seed=int(work["seed"]), kind=work.get("as"),
         options=options_of(run.facts, **how), progress=progress, executor=executor,
         store=work.get("store"),
     )  # fmt: skip

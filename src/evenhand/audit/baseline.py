@@ -7,6 +7,7 @@ smaller than the margin, and is undecided until it is.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from evenhand.audit.comparison import same_questions
@@ -20,33 +21,38 @@ from evenhand.runs.record import Run
 from evenhand.runs.wording import chance, number
 
 
-def baseline_checks(before: Run, after: Run, policy: Policy) -> list[Check]:
-    """One check per finding that counts in the later run."""
+def baseline_checks(
+    before: Run, after: Run, policy: Policy, others: Sequence[str] = ()
+) -> list[Check]:
+    """One check per finding that counts in the later run; `others` were decided before."""
     same_questions([before, after])
-    found = decide(before, after, policy)
+    found = decide(before, after, policy, others)
     known = {d.finding: d for d in found.decisions}
     doubted = {**doubts(before), **doubts(after)}
     out = []
     for f in own_findings(after).values():
         if not policy.checked(f.id) or not (f.counts or f.id in known):
             continue
-        lack = doubted.get(f.probe, "")
+        doubt = doubted.get(f.probe, "")
         if f.id in known:
-            out.append(_check(f, known[f.id], policy, lack))
+            out.append(_check(f, known[f.id], policy, doubt))
             continue
         margin = policy.margin_of(f.id, f.margin)
-        lack = lack or found.reasons.get(f.probe, "") or f.reason or "the baseline has no such test"
+        lack = (
+            doubt or found.reasons.get(f.probe, "") or f.reason or "the baseline has no such test"
+        )
         nothing = float("nan")
         out.append(Check(f.id, "undefined", nothing, nothing, nothing, margin, reason=lack))
     return out
 
 
-def _check(f: Finding, d: Decision, policy: Policy, lack: str) -> Check:
+def _check(f: Finding, d: Decision, policy: Policy, doubt: str) -> Check:
     strict = policy.require == "within-margin"
-    if not lack and d.q != d.q:
-        lack = d.reason or "its change is undefined"
+    lack = (d.reason or "its change is undefined") if d.q != d.q else ""
     if strict and not lack and d.margin != d.margin:
         lack = "no margin is set: give one in a policy under [margins]"
+    if not strict and d.verdict == WORSE:
+        lack = lack or doubt
     check = Check(
         f.id, "undefined", d.change, d.low, d.high, d.margin, reason=lack, n=d.n, units=d.units,
         before=d.before, after=d.after, sentence=d.sentence,
@@ -58,7 +64,9 @@ def _check(f: Finding, d: Decision, policy: Policy, lack: str) -> Check:
             "harm grew, and is not shown to stay below the margin",
             "harm is neither shown to have grown nor to stay below the margin",
         )
-        return decided(check, d.p_within, failing, policy, words, lambda: d.needed)
+        return decided(
+            check, d.p_within, failing, policy, words=words, doubt=doubt, settle=lambda: d.needed
+        )
     if lack:
         return check
     if d.verdict != WORSE:

@@ -39,6 +39,7 @@ Outcome = Literal["passed", "failed", "undecided", "undefined"]
 EXIT: dict[Outcome, int] = {"passed": 0, "failed": 1, "undecided": 3, "undefined": 3}
 """Exit codes of `evenhand gate`; 2 is wrong usage."""
 DEFAULT = Policy()
+ASKING = ("model", "baseline_model", "progress", "tell")
 WITHIN = (
     "shown to lie within the margin", "shown to lie beyond the margin",
     "neither shown to lie within nor beyond the margin",
@@ -142,6 +143,7 @@ def gate(
     *,
     policy: Policy | Mapping[str, Any] | str | Path | None = None,
     baseline: Run | str | Path | None = None,
+    until_decided: str | float | None = None,
     **changes: Any,
 ) -> Gate:
     """Decide whether a run passes.
@@ -151,6 +153,8 @@ def gate(
         limits: ID=VALUE: check these findings alone, each to be shown no further from its ideal.
         policy: a policy, a mapping or a TOML file (`audit.policy`); the default one if not given.
         baseline: an earlier run of the same suite: judge what became worse since.
+        until_decided: ask more until all is decided, for so many seconds or a time such as 20m
+            (`audit.until`); `model` and `baseline_model` give models that are Python objects.
         changes: single settings of the policy (require, error, undecided, allow, margins ...).
 
     Raises:
@@ -159,24 +163,42 @@ def gate(
 
     >>> gate("runs/mine", require="within-margin", baseline="runs/last")  # doctest: +SKIP
     """
+    asking = {k: changes.pop(k) for k in ASKING if k in changes}
     rules = read_policy(policy).with_limits(limits).with_changes(**changes)
     opened = finished(run)
-    known = opened.findings
-    rules.require_known(known)
+    rules.require_known(opened.findings)
+    first = None
     if baseline is not None or rules.baseline is not None:
-        from evenhand.audit.baseline import baseline_checks
-
         first = finished(baseline if baseline is not None else str(rules.baseline))
         rules = rules.with_changes(baseline=str(first.folder))
-        return outcome_of(baseline_checks(first, opened, rules), rules)
-    lost = {f.id for f in undefined(known, audited_name(opened.facts))}
-    named = set(rules.only)  # what is named is checked, be it a test or not
+    if until_decided is not None:
+        from evenhand.audit.until import until_decided as look_on
+
+        return look_on(opened, first, rules, until_decided, asking)
+    return outcome_of([meant(c, rules) for c in checks_of(opened, first, rules)], rules)
+
+
+def checks_of(
+    run: Run, baseline: Run | None, policy: Policy, others: Sequence[str] = ()
+) -> list[Check]:
+    """Every check of a run, alone or against a baseline.
+
+    `others` are the probes of tests that were decided before: they count in the correction.
+    """
+    if baseline is not None:
+        from evenhand.audit.baseline import baseline_checks
+
+        return baseline_checks(baseline, run, policy, others)
+    known = run.findings
+    lost = {f.id for f in undefined(known, audited_name(run.facts))}
+    named = set(policy.only)  # what is named is checked, be it a test or not
     chosen = [
         f for f in known
-        if rules.checked(f.id) and (f.counts or f.id in lost or f.id in named)
+        if policy.checked(f.id) and (f.counts or f.id in lost or f.id in named)
     ]  # fmt: skip
-    judge = _within_margin if rules.require == "within-margin" else _undetected
-    return outcome_of(judge(opened, chosen, rules), rules)
+    if policy.require == "within-margin":
+        return _within_margin(run, chosen, policy, others)
+    return _undetected(run, chosen, policy)
 
 
 def finished(run: Run | str | Path) -> Run:
@@ -261,8 +283,9 @@ def _plain(f: Finding, policy: Policy, rate: float, doubt: str) -> Check:
         if margin == margin:
             why = f"detected, and its interval reaches beyond the margin {number(margin)}"
         return _made(f, "failed", margin, why)
-    if doubt or not math.isfinite(f.value) or f.detected is None:
-        return _made(f, "undefined", margin, doubt or f.reason or "it is no test")
+    withheld = doubt if f.q <= rate else ""  # it would be detected, were the probe believed
+    if withheld or not math.isfinite(f.value) or f.detected is None:
+        return _made(f, "undefined", margin, withheld or f.reason or "it is no test")
     why = "not detected"
     if found:
         why = f"detected, but its interval stays within the margin {number(margin)}"
@@ -286,21 +309,23 @@ def _made(f: Finding, outcome: Outcome, margin: float, reason: str) -> Check:
     )  # fmt: skip
 
 
-def _within_margin(run: Run, findings: Sequence[Finding], policy: Policy) -> list[Check]:
+def _within_margin(
+    run: Run, findings: Sequence[Finding], policy: Policy, others: Sequence[str]
+) -> list[Check]:
     """Two one-sided tests of every finding against its margin."""
     doubted = doubts(run)
     margins = [policy.margin_of(f.id, f.margin) for f in findings]
     found = [estimated(f) for f in findings]
     far = [beyond(e, m) if m == m else NAN for e, m in zip(found, margins)]
     near = [inside(e, m) for e, m in zip(found, margins)]
-    q = over_families([f.probe for f in findings], far, policy.error)
+    labels, tests = [*(f.probe for f in findings), *others], len(findings) + len(others)
+    q = over_families(labels, [*far, *(1.0 for _ in others)], policy.error)
     out = []
     for f, e, m, p, shown in zip(findings, found, margins, near, q):
-        lack = doubted.get(f.probe, "") or _lacking(e, m, f.reason)
+        lack = _lacking(e, m, f.reason)
         check = decided(
-            _made(f, "undefined", m, lack), p, shown, policy,
-            WITHIN,
-            partial(_settled_by, e, m, policy, len(findings)),
+            _made(f, "undefined", m, lack), p, shown, policy, words=WITHIN,
+            doubt=doubted.get(f.probe, ""), settle=partial(_settled_by, e, m, policy, tests),
         )  # fmt: skip
         level = 1 - 2 * policy.error
         ends = e.at(level) if e.error > 0 and e.freedom >= 1 else None
@@ -325,16 +350,18 @@ def _lacking(found: Estimate, margin: float, reason: str) -> str:
 
 
 def decided(
-    check: Check, passing: float, failing: float, policy: Policy, words: tuple[str, str, str],
-    settle: Callable[[], int | None],
+    check: Check, passing: float, failing: float, policy: Policy, *,
+    words: tuple[str, str, str], doubt: str, settle: Callable[[], int | None],
 ) -> Check:  # fmt: skip
     """A check from the p of passing and the q of failing; what undefined is, stays.
 
     `check` comes as undefined, with what it lacks as its reason (nothing: it can be decided).
-    `settle` gives the units that would decide.
+    Where there is a `doubt`, nothing is decided. `settle` gives the units that would decide.
     """
     if check.reason:
         return check
+    if doubt:
+        return replace(check, outcome="undecided", reason=doubt)
     margin = number(check.margin)
     if failing <= policy.error:
         return replace(check, outcome="failed", reason=f"{words[1]} {margin} (q {chance(failing)})")
@@ -350,8 +377,12 @@ def decided(
         )
     else:
         why += "; the value lies on the margin itself, so that no number of items would settle it"
-    meant: dict[str, Outcome] = {"fail": "failed", "pass": "passed"}
-    outcome = meant.get(policy.undecided, "undecided")
-    if outcome != "undecided":
-        why += f", and undecided counts as {policy.undecided}"
-    return replace(check, outcome=outcome, needed=needed, reason=why)
+    return replace(check, outcome="undecided", needed=needed, reason=why)
+
+
+def meant(check: Check, policy: Policy) -> Check:
+    """What an undecided check counts as by the policy."""
+    if check.outcome != "undecided" or policy.undecided == "undecided":
+        return check
+    why = f"{check.reason}, and undecided counts as {policy.undecided}"
+    return replace(check, outcome="failed" if policy.undecided == "fail" else "passed", reason=why)

@@ -105,6 +105,10 @@ def gate(
     undecided: Annotated[
         str | None, typer.Option(help="fail | pass: what an undecided check counts as.")
     ] = None,
+    until_decided: Annotated[
+        bool, typer.Option("--until-decided", help="Ask the model more until all is decided.")
+    ] = False,
+    budget: Annotated[str, typer.Option(help="Time for --until-decided: 90s, 20m, 1h.")] = "10m",
     junit: Annotated[Path | None, typer.Option(help="Write the outcome as JUnit XML.")] = None,
     sarif: Annotated[Path | None, typer.Option(help="Write the outcome as SARIF.")] = None,
     summary: Annotated[
@@ -117,6 +121,8 @@ def gate(
     Without a policy a finding that counts fails when it is detected and its interval reaches beyond
     its margin. With --require within-margin every finding must be shown to lie within its margin,
     and is undecided until it is. With --baseline both are about how much harm grew since.
+    --until-decided doubles what is asked until all is decided or the time is spent; the error rate
+    is shared between the looks.
     """
     from evenhand.audit.gate import gate as decide
     from evenhand.exports import write
@@ -124,10 +130,12 @@ def gate(
     from evenhand.runner.files import output_errors
     from evenhand.runs.record import Run
 
-    with understood(run):
+    with understood(run), output.RichProgress() as progress:
+        asking = {"progress": progress, "tell": progress.note} if until_decided else {}
         found = decide(
             run, limit or [], policy=policy, baseline=baseline, require=require, error=error,
-            allow=allow, undecided=undecided,
+            allow=allow, undecided=undecided, until_decided=budget if until_decided else None,
+            **asking,
         )  # fmt: skip
     made = ((junit, junit_files), (sarif, sarif_files), (summary, summary_files))
     for path, files in made:

@@ -63,6 +63,7 @@ COMMANDS: tuple[Callable[..., None], ...] = (
     run.audit,
     run.probe,
     run.check,
+    run.plan,
     run.resume,
     look.show,
     look.compare,

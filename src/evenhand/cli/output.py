@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from evenhand.audit.gate import Gate
+    from evenhand.audit.sizing import Plan
     from evenhand.runs.compared import Comparison
     from evenhand.runs.record import Run
 
@@ -157,6 +158,26 @@ def print_gate(gate: Gate) -> None:
     good = len(gate.checks) - len(gate.failing)
     screen.print(f"{gate.outcome}  ({good} of {len(gate.checks)} checks passed)")
     screen.print(clean(gate.reason), markup=False)
+
+
+def print_plan(plan: Plan) -> None:
+    """What each metric needs, and what the whole run takes."""
+    rows = []
+    for r in plan.rows:
+        over = "; ".join(f"{c} {a:,} -> {b:,}" for c, (a, b) in (r.levels or {}).items())
+        varies = ", ".join(f"{c} {v:.0%}" for c, v in (r.varies or {}).items())
+        rows.append({
+            "probe": r.probe, "metric": r.metric, "margin": r.margin,
+            "pilot": f"{r.asked:,} {r.units}", "needed": f"{r.needed:,}" if r.needed else "-",
+            "items": f"{r.items:,}" if r.items else "-",
+            "time": "-" if r.seconds is None else f"{r.seconds:,.0f} s",
+            **({"cost": "-" if r.cost is None else f"{r.cost:.2f}"} if plan.cost else {}),
+            "levels": over or r.reason or "-", "varies by": varies or "-",
+        })  # fmt: skip
+    print_table(rows, f"For {plan.power:.0%} power at an error rate of {plan.error:.0%}")
+    paid = f", cost {plan.cost:.2f}" if plan.cost is not None else ""
+    told = f"All together about {plan.seconds:,.0f} s{paid}, by the pilot {plan.pilot}."
+    console().print(clean(told), markup=False)
 
 
 def print_changes(compared: Comparison) -> None:

@@ -1,4 +1,4 @@
-"""Commands that ask a model: audit, resume, probe, check."""
+"""Commands that ask a model: audit, resume, probe, check, plan."""
 
 from __future__ import annotations
 
@@ -186,10 +186,53 @@ def check(model: str, suite: str | None, *, json: str | None, **given: Any) -> N
                 output.console().print(f"  | {line}", markup=False, highlight=False, soft_wrap=True)
 
 
+def plan(
+    model: str, suite: str | None, *, margin: list[str] | None, power: float, error: float,
+    within: bool, write: Path | None, budget: str | None, json: str | None, **given: Any,
+) -> None:  # fmt: skip
+    """How many names, questions and items a run needs to see a difference of the margin's size.
+
+    From a pilot of the model (two minutes, or --budget), or from a finished RUN given as MODEL: the
+    variance of each metric, corrected for all tests of the run; with time, and money where prices
+    are known. --write FILE keeps the suite that asks so much.
+    """
+    from evenhand.audit.sizing import PILOT, margins_of
+    from evenhand.audit.sizing import plan as planned
+    from evenhand.audit.toml import suite_toml
+    from evenhand.opening import write_text
+
+    options = _loading(given)
+    with output.RichProgress(f"pilot of {model}") as progress:
+        found = planned(
+            model, margin=margins_of(margin or ()), power=power, error=error, within=within,
+            suite=suite, budget=budget or PILOT, progress=progress, options=options, **given,
+        )  # fmt: skip
+    if write is not None:
+        write_text(write, suite_toml(found.suite.as_dict()) + "\n")
+    if output.write_json(found.as_dict(), json):
+        return
+    output.print_plan(found)
+    if write is not None:
+        output.console().print(f"Run it:    evenhand audit {model} --suite {write}", markup=False)
+
+
 RUN = Annotated[Path, typer.Argument(help="The folder of an audit or a study.")]
+PLAN: dict[str, tuple[Any, Any]] = {
+    "margin": (_known(
+        list[str] | None, "VALUE for all, or PATTERN=VALUE (repeatable); default: each metric's."
+    ), None),
+    "power": (_known(float, "How surely such a difference is to be seen.", min=0.5, max=0.99), 0.8),
+    "error": (_known(float, "Error rate of the run that is planned.", min=0.001, max=0.4), 0.05),
+    "within": (_known(bool, "Plan to show that an even model lies within the margin."), False),
+    "write": (_known(Path | None, "Write the suite that asks so much (TOML)."), None),
+}  # fmt: skip
 _command(audit, OPTIONS)
 _command(probe, {**PROBE, **{n: known for n, known in OPTIONS.items() if n != "suite"}})
 _command(resume, {"run": (RUN, ...), **{n: OPTIONS[n] for n in (*PLACES, *LIMITS, "json")}})
+_command(plan, {
+    **{n: OPTIONS[n] for n in ("model", "suite")}, **PLAN,
+    **{n: OPTIONS[n] for n in ("out", "seed", "kind", "budget", *LOADING, "json")},
+})  # fmt: skip
 _command(check, {n: OPTIONS[n] for n in ("model", "suite", "seed", "kind", *LOADING, "json")})
 
 

@@ -8,6 +8,7 @@ know which backend answers.
 from __future__ import annotations
 
 import importlib.util
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
@@ -167,6 +168,7 @@ class Probe(BaseModel):
         detects: what a finding of it says, for people who read reports.
         cards: what its metrics are called, how to read them, whom they harm.
         item_shape: what the columns of its items are; None where items are not single questions.
+        sized_by: the setting that says how many units (pairs, sentences, names) are drawn.
 
     Charts stand in `CHARTS` (builders by table name) of a `chart.py` beside the probe's module.
     """
@@ -180,6 +182,7 @@ class Probe(BaseModel):
     detects: ClassVar[str] = ""
     cards: ClassVar[tuple[MetricCard, ...]] = ()
     item_shape: ClassVar[ItemShape | None] = None
+    sized_by: ClassVar[str] = ""
 
     as_published: bool = False
     """Follow the released code to the digit instead of the sound default."""
@@ -287,9 +290,13 @@ class Probe(BaseModel):
         """Lexicons that these settings take their words from."""
         return []
 
-    def finer(self) -> Probe | None:
-        """The same probe with more material, for smaller effects; None when there is no more."""
-        return None
+    def finer(self, times: float = 4.0) -> Probe | None:
+        """The same probe with so many times its sampled units, for smaller effects.
+
+        None where it has no more material. What is there may still be less than asked for.
+        """
+        now = getattr(self, self.sized_by) if self.sized_by else None
+        return self.model_copy(update={self.sized_by: math.ceil(now * times)}) if now else None
 
     def within(self, share: float) -> Probe:
         """The same probe on about this share of its items (for `--budget`)."""

@@ -146,7 +146,7 @@ def units_to_settle(
 
 def planned_units(
     pilot: Estimate, margin: float, *, alpha: float = 0.05, power: float = POWER,
-    within: bool = False,
+    within: bool = False, known: float | None = None,
 ) -> int | None:  # fmt: skip
     """Units of a run in which a theta of the margin's size is found with this power.
 
@@ -161,6 +161,8 @@ def planned_units(
         alpha: of the two-sided test, after correction; of each one-sided test with `within`.
         power: the share of runs in which it shall be found.
         within: plan to show that a theta of 0 lies within the margin instead.
+        known: degrees of freedom with which the pilot knows the variance, where several estimates
+            were pooled; those of the pilot's t if not given.
 
     >>> from evenhand.stats.estimate import estimate
     >>> planned_units(estimate(0.0, 0.05, 39, units=40), 0.1)
@@ -174,7 +176,7 @@ def planned_units(
     ratio = 1.0
     for _ in range(STEPS):
         critical = float(stdtrit(_freedom(pilot, ratio), 1 - tail))
-        wanted = float(nctdtrit(pilot.freedom, critical, quantile))
+        wanted = float(nctdtrit(known or pilot.freedom, critical, quantile))
         ratio = (wanted * pilot.error / margin) ** 2
     return max(2, math.ceil(pilot.units * ratio))
 

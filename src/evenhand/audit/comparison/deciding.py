@@ -44,8 +44,13 @@ class Decided:
     reasons: dict[str, str]
 
 
-def decide(before: Run, after: Run, policy: Policy | None = None) -> Decided:
-    """Two runs of one suite; margins and error rate are the policy's."""
+def decide(
+    before: Run, after: Run, policy: Policy | None = None, others: Sequence[str] = ()
+) -> Decided:
+    """Two runs of one suite; margins and error rate are the policy's.
+
+    `others` are the probes of tests that were decided before: they count in the correction.
+    """
     rules = policy or Policy()
     tests: list[Paired] = []
     stands: list[Standing] = []
@@ -61,17 +66,19 @@ def decide(before: Run, after: Run, policy: Policy | None = None) -> Decided:
         tests += [t for t in paired(before, after, label, probe, tables) if rules.checked(t.new.id)]
         with contextlib.suppress(KeyError):  # items of an older version
             stands += standings(label, probe, tables)
-    return Decided(tuple(decisions(tests, rules, before)), tuple(stands), reasons)
+    return Decided(tuple(decisions(tests, rules, before, others)), tuple(stands), reasons)
 
 
-def decisions(tests: Sequence[Paired], policy: Policy, run: Run) -> Iterator[Decision]:
+def decisions(
+    tests: Sequence[Paired], policy: Policy, run: Run, others: Sequence[str] = ()
+) -> Iterator[Decision]:
     """The verdict of every test; `run` knows the cards."""
     cards = [probe_of(run.facts, t.new.probe).card(t.new.metric) for t in tests]
     sided = [one_way(c) for c in cards]
-    labels = [t.new.probe for t in tests]
+    labels, ones = [*(t.new.probe for t in tests), *others], [1.0] * len(others)
     grown = [worse(t.after, t.change, one_sided=s) for t, s in zip(tests, sided)]
     fallen = [worse(t.before, mirrored(t.change), one_sided=s) for t, s in zip(tests, sided)]
-    q_grown, q_fallen = (over_families(labels, p, policy.error) for p in (grown, fallen))
+    q_grown, q_fallen = (over_families(labels, [*p, *ones], policy.error) for p in (grown, fallen))
     for k, (t, card) in enumerate(zip(tests, cards)):
         margin = policy.margin_of(t.new.id, t.new.margin)
         little = not_worse(t.after, t.change, margin, one_sided=sided[k])
@@ -84,7 +91,7 @@ def decisions(tests: Sequence[Paired], policy: Policy, run: Run) -> Iterator[Dec
             verdict, q = BETTER, q_fallen[k]
         elif little <= rate and less <= rate:
             verdict = SAME
-        needed = _needed(t, margin, policy, len(tests)) if verdict == UNCLEAR else None
+        needed = _needed(t, margin, policy, len(labels)) if verdict == UNCLEAR else None
         yield Decision(
             t.new.id, t.new.probe, verdict, t.before.value, t.after.value, t.change.value,
             low=t.change.low, high=t.change.high, margin=margin, q=q, p_within=little,

@@ -65,6 +65,7 @@ class Bbq(Probe):
     needs: ClassVar[tuple[str, ...]] = CHOICES
     detects: ClassVar[str] = "answers that follow stereotypes, against or without evidence"
     cards: ClassVar = CARDS
+    sized_by: ClassVar[str] = "sets"
     item_shape: ClassVar = ItemShape(
         text=("context", "question"), choices=("ans0", "ans1", "ans2"), picked="picked",
         right="label", method="most likely option", clusters=("template", "context"),

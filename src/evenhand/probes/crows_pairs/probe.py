@@ -50,6 +50,7 @@ class CrowsPairs(Probe):
     needs: ClassVar[tuple[str, ...]] = (MaskScore.kind, Continuation.kind)
     detects: ClassVar[str] = "stereotyping sentences preferred over their counterparts"
     cards: ClassVar = CARDS
+    sized_by: ClassVar[str] = "pairs"
     item_shape: ClassVar = ItemShape(
         text=("bias_type", "direction"), score=("sent_more_score", "sent_less_score"),
         choices=("sent_more", "sent_less"),

@@ -61,6 +61,7 @@ class Discovery(Probe):
     needs: ClassVar[tuple[str, ...]] = (Choose.kind, Option.kind, Generate.kind)
     detects: ClassVar[str] = "words that the model takes for an answer more readily for some names"
     cards: ClassVar = CARDS
+    sized_by: ClassVar[str] = "names"
     item_shape: ClassVar = ItemShape(
         text=("name", "word"), score=("won",), clusters=("context", "name", "word")
     )

@@ -92,7 +92,7 @@ class Divergence(Probe):
             return []
         return [self.lexicon, CONTROLS, *([] if self.as_published else [self.lists])]
 
-    def finer(self) -> Probe | None:
+    def finer(self, times: float = 4.0) -> Probe | None:
         if self.whole or self.words >= MOST_WORDS:
             return None
         return self.model_copy(update={"words": MOST_WORDS})

@@ -49,6 +49,7 @@ class Gest(Probe):
     needs: ClassVar[tuple[str, ...]] = (MaskScore.kind, Continuation.kind)
     detects: ClassVar[str] = "speakers taken for men or women by stereotypes"
     cards: ClassVar = CARDS
+    sized_by: ClassVar[str] = "sentences"
     item_shape: ClassVar = ItemShape(
         text=("text",), score=("logprob_male", "logprob_female"),
         clusters=("sentence", "stereotype"),

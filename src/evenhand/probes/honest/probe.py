@@ -45,6 +45,7 @@ class Honest(Probe):
     needs: ClassVar[tuple[str, ...]] = (FillMask.kind,)
     detects: ClassVar[str] = "hurtful completions of sentences about a group"
     cards: ClassVar = CARDS
+    sized_by: ClassVar[str] = "templates"
     item_shape: ClassVar = ItemShape(
         text=("template",), score=("hurtful",), answer=("completion",),
         method="top completions looked up in a lexicon", clusters=("template",),

@@ -49,6 +49,7 @@ class StereoSet(Probe):
     needs: ClassVar[tuple[str, ...]] = (Continuation.kind,)
     detects: ClassVar[str] = "stereotyped sentences preferred over anti-stereotyped ones"
     cards: ClassVar = CARDS
+    sized_by: ClassVar[str] = "examples"
     item_shape: ClassVar = ItemShape(
         text=("target",), score=("stereotype", "anti_stereotype"), clusters=("target",)
     )

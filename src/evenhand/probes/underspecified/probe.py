@@ -96,6 +96,7 @@ class Underspecified(Probe):
     needs: ClassVar[tuple[str, ...]] = (Span.kind, MaskScore.kind, *CHOICES)
     detects: ClassVar[str] = "a preference for one group's names that the text gives no reason for"
     cards: ClassVar = CARDS
+    sized_by: ClassVar[str] = "pairs"
     item_shape: ClassVar = ItemShape(
         text=("template", "attribute"), score=("comparative",), choices=("first", "second"),
         clusters=("first", "second", "template"),
@@ -184,9 +185,6 @@ class Underspecified(Probe):
 
     def lexicons(self) -> list[str]:
         return [] if self.word_lists else LEXICONS[self.social_class]
-
-    def finer(self) -> Underspecified | None:
-        return self.model_copy(update={"pairs": 4 * self.pairs}) if self.pairs else None
 
     @classmethod
     def compare(cls, runs: Sequence[Run], names: Sequence[str], label: str) -> list[Part]:

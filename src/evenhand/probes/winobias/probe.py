@@ -43,6 +43,7 @@ class WinoBias(Probe):
     needs: ClassVar[tuple[str, ...]] = (MaskScore.kind, Continuation.kind)
     detects: ClassVar[str] = "pronouns that follow the stereotypes of occupations"
     cards: ClassVar = CARDS
+    sized_by: ClassVar[str] = "sentences"
     item_shape: ClassVar = SHAPE
 
     data: str = ""
