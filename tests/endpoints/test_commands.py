@@ -13,7 +13,7 @@ import evenhand as eh
 from evenhand.audit.auditing import plan_audit
 from evenhand.audit.planning import announced
 from evenhand.audit.suites import parse_suite
-from evenhand.errors import SpecError
+from evenhand.errors import RunError, SpecError
 from evenhand.models.protocol import LoadOptions
 from scripted_server import NAME, ScriptedServer
 
@@ -69,6 +69,22 @@ def test_what_is_announced_before_the_first_paid_call(tmp_path: Path) -> None:
     assert about["usage"]["cost"] is None
     assert about["server"]["asked_on"]
     assert [f.value for f in again.findings] == [f.value for f in run.findings]
+
+
+def test_rungs_never_meet_in_one_table(tmp_path: Path) -> None:
+    """A run has one; columns of a comparison name theirs; a gate takes no baseline of another."""
+    suite = parse_suite(SUITE, "test", "small")
+    with ScriptedServer() as server:
+        runs = [
+            eh.audit(eh.load_model(server.url, rung=k), suite, out=tmp_path / str(k))
+            for k in (1, 2)
+        ]
+        with pytest.raises(RunError, match="has changed since this run began"):
+            eh.audit(eh.load_model(server.url, rung=5), suite, out=runs[0].folder)
+    assert [run.facts["rung"] for run in runs] == ["decision endpoint", "top log-probabilities"]
+    assert eh.compare(*runs).names == ("1, decision endpoint", "2, top log-probabilities")
+    with pytest.raises(RunError, match="asked by top log-probabilities, .* by decision endpoint"):
+        eh.gate(runs[1], baseline=runs[0])
 
 
 def test_folders_are_named_by_the_model_and_executors_are_refused(tmp_path: Path) -> None:

@@ -177,7 +177,20 @@ class Audit:
                     f"({_short(theirs.get(name))} there, {_short(mine.get(name))} now). Choose "
                     f"another folder with: --out DIR"
                 )
-        return elsewhere(self.folder, facts, self.store)
+        models = {e.model or self.model: self.model_for(e) for e in self.suite.entries}
+        changed = (self._changed(spec, model, facts) for spec, model in models.items())
+        return next(filter(None, changed), "") or elsewhere(self.folder, facts, self.store)
+
+    def _changed(self, spec: str, model: Model, facts: Mapping[str, Any]) -> str:
+        """Why this is not the model of earlier attempts; empty when it is, or when it is new."""
+        known = facts["models"].get(spec, {}).get("fingerprint")
+        if not known or known == model.fingerprint:
+            return ""
+        return (
+            f"{self.folder}: model {spec!r} has changed since this run began (fingerprint "
+            f"{known[:12]} then, {model.fingerprint[:12]} now). Start a new run in another folder "
+            f"with: --out DIR"
+        )
 
     def identity(self) -> dict[str, Any]:
         """What must be equal for two attempts to be the same work; no store is the folder."""
@@ -288,13 +301,9 @@ class Audit:
 
     def _same(self, spec: str, model: Model, facts: dict[str, Any]) -> Model:
         """The model, refused when it is not the one of earlier attempts."""
-        known = facts["models"].get(spec, {}).get("fingerprint")
-        if known and known != model.fingerprint:
-            raise RunError(
-                f"{self.folder}: model {spec!r} has changed since this run began (fingerprint "
-                f"{known[:12]} then, {model.fingerprint[:12]} now). Start a new "
-                f"run in another folder with: --out DIR"
-            )
+        changed = self._changed(spec, model, facts)
+        if changed:
+            raise RunError(changed)
         answers = sorted(model.answers)
         facts["models"][spec] = {
             **model.describe(), "answers": answers, "fingerprint": model.fingerprint

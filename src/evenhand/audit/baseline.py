@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from evenhand.audit.comparison import same_questions
+from evenhand.audit.comparison import same_questions, same_rungs
 from evenhand.audit.comparison.deciding import decide
 from evenhand.audit.comparison.items import own_findings
 from evenhand.audit.gate import Check, decided, doubts
@@ -24,8 +24,13 @@ from evenhand.runs.wording import chance, number
 def baseline_checks(
     before: Run, after: Run, policy: Policy, others: Sequence[str] = ()
 ) -> list[Check]:
-    """One check per finding that counts in the later run; `others` were decided before."""
+    """One check per finding that counts in the later run; `others` were decided before.
+
+    Raises:
+        RunError: the runs did not ask the same, or not in the same way.
+    """
     same_questions([before, after])
+    same_rungs([before, after])
     found = decide(before, after, policy, others)
     known = {d.finding: d for d in found.decisions}
     doubted = {**doubts(before), **doubts(after)}

@@ -112,7 +112,34 @@ def _first_difference(one: dict[str, Any], two: dict[str, Any]) -> str:
     return ""
 
 
+def same_rungs(runs: Sequence[Run]) -> None:
+    """Refuse runs that were asked in different ways: what changed could be the way alone."""
+    first, last = runs[0], runs[-1]
+    if _rungs_differ(runs):
+        raise RunError(
+            f"{last.folder} was asked by {_rung(last)}, {first.folder} by {_rung(first)}: a change "
+            f"may come from the way of asking. Ask both alike (--rung, --chat, --way), or set them "
+            f"side by side with: evenhand compare {first.folder} {last.folder}"
+        )
+
+
+def _rungs_differ(runs: Sequence[Run]) -> bool:
+    return len({_rung(run) for run in runs} - {""}) > 1
+
+
+def _rung(run: Run) -> str:
+    return str(run.facts.get("rung") or "")
+
+
 def model_names(runs: Sequence[Run]) -> list[str]:
+    """Model names with their rungs where those differ: a table says how each column was asked."""
+    names = _plain_names(runs)
+    if not _rungs_differ(runs):
+        return names
+    return [f"{name}, {_rung(run)}" if _rung(run) else name for name, run in zip(names, runs)]
+
+
+def _plain_names(runs: Sequence[Run]) -> list[str]:
     """Model names without their folders; where equal, told apart by run, by folder, by number."""
     models = [str(r.facts["work"]["model"]).rstrip("/").rsplit("/", 1)[-1] for r in runs]
     for better in ([r.name for r in runs], [str(r.folder) for r in runs]):
