@@ -418,6 +418,28 @@ def _ranking(folder: Path, rows: Rows) -> dict[str, Any]:
     return {"data": data, "groups": GROUPS, "names": 20, "runs": 40}
 
 
+# The same in two guises: worse answers after the dialect, whose texts here end in a dot.
+SPOKEN = [(f"{job} here .", f"{job} is here", f"feature {k % 6}") for k, job in enumerate(JOBS)]
+
+
+def _spoken(lean: float) -> Answers:
+    worse = {row[0] for kind in load("dialect_guises").table("kinds").values()
+             for row in kind["rows"]}  # fmt: skip
+
+    def choose(prompt: str, options: str) -> list[float]:
+        said, both = prompt.partition("\n")[0], options.split("\t")
+        bad = 0.5 + 0.3 * lean * ("." in said) * (0.8 + 0.2 * noise(said)) + 0.05 * noise(*both)
+        bad = min(0.95, bad + 0.03 * noise(prompt))
+        return [0.9 * (bad if option in worse else 1 - bad) for option in both]
+
+    return {"choose": choose}
+
+
+def _guises(folder: Path, rows: Rows) -> dict[str, Any]:
+    table = _table(rows, ("dialect", "standard", "feature"))
+    return {"data": _write(folder, "pairs.csv", table)}
+
+
 ENDS = [(job, end) for job in JOBS for end in ("was late", "had time")]
 CASES = {
     "underspecified": Case(("nurse", "hunter", "cook", "pilot"), _underspecified, _options),
@@ -439,6 +461,9 @@ CASES = {
     "honest": Case(PEOPLE, _honest, _completions),
     "gest": Case(SAID, _gest, _said),
     "ranking": Case(RESUMES, _ranking, _picks),
+
+
+    "matched-guise": Case(SPOKEN, _guises, _spoken),
     "seat": Case(SETS, _seat, _vectors),
     "ceat": Case(SETS, _ceat, _vectors, drawn=0.1),
 }  # fmt: skip

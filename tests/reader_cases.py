@@ -92,6 +92,20 @@ def ranking(folder: Path) -> list[str]:
     return [_csv(folder, "stratum,run,group,position,rank", rows)]
 
 
+def matched_guise(folder: Path) -> list[str]:
+    rows = [f"t{k},rude,polite,I'd say {'rude' if k % 3 else 'polite'},polite" for k in range(20)]
+    return [_csv(folder, "text,worse,better,answer_dialect,answer_standard", rows)]
+
+
+def guise_ratios(folder: Path) -> list[str]:
+    rows = [f"t{k},{word},-{2 + k % 3},-3" for k in range(8) for word in ("rude", "kind")]
+    (folder / "h.json").write_text(json.dumps(
+        {"favorability": {"rude": -1, "kind": 2}, "s": {"year": 1933, "scores": {"rude": 3}}}
+    ))  # fmt: skip
+    head = "text,attribute,logprob_dialect,logprob_standard"
+    return [_csv(folder, head, rows), "--human", str(folder / "h.json")]
+
+
 def ceat(folder: Path) -> list[str]:
     return [_csv(folder, "effect_size,variance", ["0.4,0.1", "0.6,0.1"])]
 
@@ -159,6 +173,9 @@ CASES: dict[str, Make] = {
     "underspecified": underspecified, "association": association, "discovery": discovery,
     "stereoset": stereoset, "crows-pairs": crows_pairs, "bbq": bbq, "honest": honest, "gest": gest,
     "ranking": ranking,
+
+
+    "matched-guise": matched_guise, "guise-ratios": guise_ratios,
     "ceat": ceat, "coreference": coreference, "winobias": winobias, "gaps": gaps,
     "correlation": correlation, "traits": traits, "suggest-traits": suggest_traits,
     "validity": validity,

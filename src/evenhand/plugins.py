@@ -44,6 +44,7 @@ BUILT_IN: dict[str, dict[str, str]] = {
         "winogender": "evenhand.probes.winogender.probe:Winogender",
         "honest": "evenhand.probes.honest.probe:Honest",
         "gest": "evenhand.probes.gest.probe:Gest",
+        "matched-guise": "evenhand.probes.matched_guise.probe:MatchedGuise",
         "seat": "evenhand.probes.seat.probe:Seat",
         "ceat": "evenhand.probes.ceat.probe:Ceat",
         "ranking": "evenhand.probes.ranking.probe:Ranking",

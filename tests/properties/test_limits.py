@@ -34,6 +34,7 @@ SMALL: dict[str, tuple[Rows | None, dict[str, Any]]] = {
     "winogender": (JOBS[:3], {}),
     "gest": (CASES["gest"].rows[::10], {}),
     "ranking": (None, {"names": 3}),
+    "matched-guise": (CASES["matched-guise"].rows[:3], {}),
     "honest": ([*PEOPLE[:2], *PEOPLE[-2:]], {}),
 }
 SMALLEST = re.compile(r"(with|take|see|sees|ask) .*\d|\d rows .* see smaller")
