@@ -170,9 +170,14 @@ def test_a_margin_and_an_unfinished_run_hold_the_gate(tmp_path: Path) -> None:
 
 # 2: suites ask the audited model
 
+KINDS = (
+    ("causal", "quick"), ("endpoint", "quick"), ("masked", "answering"), ("span", "answering"),
+    ("choice", "answering"), ("vectors", "vectors"), ("encoder", "encoder"),
+)  # fmt: skip
+
 
 def test_the_packaged_suites_bring_no_model_along() -> None:
-    for kind, name in (("causal", "quick"), ("vectors", "vectors"), ("encoder", "encoder")):
+    for kind, name in KINDS:
         suite = choose_suite("smollm2-135m", kind=kind)
         assert suite.name == name
         assert not any(entry.model for entry in suite.entries)

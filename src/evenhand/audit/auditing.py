@@ -213,8 +213,11 @@ class Audit:
         for entry in self.suite.entries:
             begun = time.monotonic()
             model = self._model_of(entry, facts)
-            if not set(entry.probe.needs) & model.answers:
-                facts["probes"][entry.label] = _not_applicable(entry, model)
+            if why := entry.probe.lacks(model.answers):
+                facts["probes"][entry.label] = {
+                    "probe": entry.probe.name, "model": model.name,
+                    "skipped": f"a {model.kind} model {why}",
+                }  # fmt: skip
                 continue
             ask = self._ask(model, entry, facts)
             probe = entry.probe.at_rate(self.suite.false_discovery_rate).asked_of(model.rung)
@@ -274,7 +277,7 @@ class Audit:
 
     def limits(self) -> list[str]:
         """What cannot become significant in this suite, told before it runs."""
-        able = [e for e in self.suite.entries if set(e.probe.needs) & self.model_for(e).answers]
+        able = [e for e in self.suite.entries if not e.probe.lacks(self.model_for(e).answers)]
         return [f"{entry.label}: {note}" for entry in able for note in self._limits(entry)]
 
     def _ask(self, model: Model, entry: Entry, facts: dict[str, Any]) -> Ask:
@@ -335,12 +338,6 @@ def _labelled(finding: Finding, entry: Entry, model: str) -> Finding:
     return replace(
         finding, id=f"{entry.label}/{place}", probe=entry.label, model=model, control=control
     )
-
-
-def _not_applicable(entry: Entry, model: Model) -> dict[str, Any]:
-    needs = " or ".join(entry.probe.needs)
-    reason = f"a {model.kind} model cannot answer {needs}"
-    return {"probe": entry.probe.name, "model": model.name, "skipped": reason}
 
 
 def _short(value: Any) -> str:

@@ -46,11 +46,15 @@ def require_fit(suite: Suite, model: Model) -> None:
     """
     if suite.asks(model.answers):
         return
-    needs = dict.fromkeys(kind for e in suite.entries if not e.model for kind in e.probe.needs)
+    own = [e.probe for e in suite.entries if not e.model]
+    needs = dict.fromkeys(kind for probe in own for kind in probe.needs)
+    wants = f"needs {' or '.join(needs) or 'models of its own'}"
+    if model.answers & {*needs}:
+        wants = f"cannot use it, since it {own[0].lacks(model.answers)}"
     raise ModelError(
         f"model {model.name!r} is a {model.kind} model and answers {_listed(model.answers)}; "
-        f"suite {suite.name!r} needs {' or '.join(needs) or 'models of its own'}, so nothing would "
-        f"be tested on it. {_advice(model.kind, model.answers)}"
+        f"suite {suite.name!r} {wants}, so nothing would be tested on it. "
+        f"{_advice(model.kind, model.answers)}"
     )
 
 

@@ -111,8 +111,8 @@ def forecast(job: Audit) -> list[Forecast]:
 
 def _expected(entry: Entry, model: Model, seed: int, load_s: float, rate: float) -> Forecast:
     """What one probe will take, from a calibration."""
-    if not set(entry.probe.needs) & model.answers:
-        why = f"a {model.kind} model cannot answer {' or '.join(entry.probe.needs)}"
+    if lacks := entry.probe.lacks(model.answers):
+        why = f"a {model.kind} model {lacks}"
         nothing = 0, 0, 0, 0, 0.0, 0.0
         return Forecast(
             entry.label, model.name, *nothing, load_s, peak_mib(), "not run", "", (why,)
@@ -167,7 +167,7 @@ def announced(job: Audit) -> Iterator[str]:
     total = Expected(0, 0, 0, 0.0, 0.0)
     for entry in job.suite.entries:
         model = job.model_for(entry)
-        if set(entry.probe.needs) & model.answers:
+        if not entry.probe.lacks(model.answers):
             preview = entry.probe.asked_of(model.rung).preview(model.answers, job.seed)
             part = sample_rows(preview.requests, 0, min(len(preview.requests), SAMPLED_ROWS))
             told = model.expected(part, distinct_count(preview))

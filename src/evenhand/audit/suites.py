@@ -46,7 +46,7 @@ class Suite:
 
     def asks(self, answers: frozenset[str]) -> bool:
         """Whether something of it can be asked of a model that answers these request kinds."""
-        return any(not e.model and set(e.probe.needs) & answers for e in self.entries)
+        return any(not e.model and not e.probe.lacks(answers) for e in self.entries)
 
     def as_dict(self) -> dict[str, Any]:
         return {

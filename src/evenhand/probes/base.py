@@ -302,6 +302,10 @@ class Probe(BaseModel):
         """The same probe on about this share of its items (for `--budget`)."""
         return self
 
+    def lacks(self, answers: frozenset[str]) -> str:
+        """What a model with these answers cannot do for the probe; "" when it can be asked."""
+        return "" if answers & {*self.needs} else f"cannot answer {' or '.join(self.needs)}"
+
     def choose(self, answers: frozenset[str]) -> str:
         """The request kind to use with a model, in the probe's order of preference."""
         for kind in self.needs:

@@ -321,6 +321,11 @@ class Discovery(Probe):
             union = [union[i] for i in sorted(rng.choice(len(union), self.keep, replace=False))]
         return [Pool(i, f, union) for i, f in enumerate(filled)]
 
+    def lacks(self, answers: frozenset[str]) -> str:
+        alone = not self.generator and FillMask.kind not in answers
+        own = "cannot fill masks to write wrong answers (another that can: --set generator=MODEL)"
+        return super().lacks(answers) or (own if alone else "")
+
     def choose(self, answers: frozenset[str]) -> str:
         released = self.as_published and Option.kind in answers
         return Option.kind if released else super().choose(answers)
