@@ -170,14 +170,14 @@ def test_a_margin_and_an_unfinished_run_hold_the_gate(tmp_path: Path) -> None:
 
 # 2: suites ask the audited model
 
-KINDS = (
+SUITES = (
     ("causal", "quick"), ("endpoint", "quick"), ("masked", "answering"), ("span", "answering"),
     ("choice", "answering"), ("vectors", "vectors"), ("encoder", "encoder"),
 )  # fmt: skip
 
 
 def test_the_packaged_suites_bring_no_model_along() -> None:
-    for kind, name in KINDS:
+    for kind, name in SUITES:
         suite = choose_suite("smollm2-135m", kind=kind)
         assert suite.name == name
         assert not any(entry.model for entry in suite.entries)
@@ -307,7 +307,7 @@ def test_check_takes_the_model_first(tmp_path: Path) -> None:
     assert (row.probe, row.model) == ("underspecified", "mine")
     assert row.as_dict()["items"] == 12 * 2
     rows = eh.check(model)
-    assert [r.probe for r in rows] == ["underspecified", "divergence"]
+    assert [r.probe for r in rows][:2] == ["underspecified", "divergence"]
     assert rows[1].example == "not run"
 
 

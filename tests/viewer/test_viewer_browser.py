@@ -47,6 +47,8 @@ def test_pages_load_without_errors_and_axe_finds_nothing_serious(
 def test_a_reader_drills_from_the_list_to_the_items(browser: Any, address: str) -> None:
     page = visit(browser, address).page
     page.get_by_role("link", name="first").click()
+    assert not page.get_by_label("Verdict").is_visible()
+    page.get_by_text("Search and filter").click()
     page.get_by_label("Verdict").select_option("detected")
     page.get_by_role("button", name="Show").click()
     page.get_by_role("link", name="nurse (female / male)").click()
@@ -58,6 +60,19 @@ def test_a_reader_drills_from_the_list_to_the_items(browser: Any, address: str) 
     cells = page.locator("table.items tbody tr").first.inner_text()
     assert "trip" in cells
     assert "1 row found." in page.locator("#found").inner_text()
+
+
+def test_a_phone_shows_verdicts_and_the_page_itself_scrolls(browser: Any, address: str) -> None:
+    page = visit(browser, address + "run/first", width=390).page
+    row = page.locator("table.findings tbody tr").first
+    assert row.get_by_text("difference detected").is_visible()
+    assert "passed over" in row.inner_text()
+    assert not row.locator(".extra").first.is_visible()
+    inner = "[...document.querySelectorAll('main *')].filter(e => e.scrollHeight > e.clientHeight"
+    assert page.evaluate(f"{inner} + 2 && getComputedStyle(e).overflowY === 'auto').length") == 0
+    page.get_by_role("link", name="About").click()
+    first = page.locator("table.findings tbody tr").first.inner_text()
+    assert "nurse" not in first
 
 
 def test_two_runs_are_ticked_and_compared(browser: Any, address: str) -> None:
@@ -135,7 +150,7 @@ def test_a_running_audit_is_watched_live_until_its_findings(
         page.get_by_role("heading", name="Findings").wait_for(timeout=120_000)
         assert audit.wait(120) == 0
     assert len(seen) >= 2, seen
-    assert page.locator("[data-finding]").count() == 11
+    assert page.locator("table.findings [data-finding]").count() == 11
 
 
 def test_axe_finds_nothing_serious_in_the_page_of_a_run_under_way(

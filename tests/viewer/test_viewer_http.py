@@ -142,12 +142,16 @@ def test_the_list_is_searched_and_filtered(address: str) -> None:
 
 def test_findings_are_filtered_by_probe_verdict_and_words(address: str) -> None:
     def ids(query: str) -> list[str]:
-        return re.findall(r'data-finding="([^"]+)"', ask(address, f"/run/first?{query}")[2])
+        page = ask(address, f"/run/first?{query}")[2].partition('class="findings"')[2]
+        return re.findall(r'data-finding="([^"]+)"', page)
 
     assert ids("verdict=detected") == ["underspecified/gamma/nurse"]
     assert ids("probe=divergence") == ["divergence/gender/female-male"]
     assert ids("search=hunter+male") == ["underspecified/gamma/hunter"]
     assert len(ids("")) == 5
+    assert ids("")[0] == "underspecified/gamma/nurse"
+    assert [i.rsplit("/")[-1] for i in ids("sort=about")][:2] == ["chef", "female-male"]
+    assert ids("sort=nonsense") == ids("")
 
 
 def test_a_finding_leads_to_its_items(address: str) -> None:
@@ -265,6 +269,7 @@ def test_progress_counts_stored_inputs_and_tells_a_killed_run(tmp_path: Path) ->
     assert (first["status"], first["inputs"], first["now"]) == ("running", 3, "underspecified")
     assert (second["inputs"], second["shards"]) == (5, 2)
     assert first["planned"] > 100
+    assert second["left"] > 0
 
 
 def test_an_unfinished_run_shows_how_far_it_is(tmp_path: Path) -> None:

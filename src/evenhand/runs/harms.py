@@ -93,6 +93,19 @@ class Harmed:
         return not self.reaching, -(largest / margin if margin > 0 else 0.0)
 
 
+def gravity(finding: Finding) -> tuple[int, float, float]:
+    """Sorts findings: harms found, other differences, nothing found, no test; then by size in
+    units of the margin, and by q.
+
+    >>> found = Finding("a/x", "a", "m", 0.2, "", margin=0.1, detected=True, harm="h", q=0.01)
+    >>> gravity(found) < gravity(Finding("a/y", "a", "m", 9.0, "", detected=False))
+    True
+    """
+    kind = 3 if finding.detected is None else 2 if not finding.detected else not finding.harm
+    size = abs(finding.value - finding.ideal) / finding.margin if finding.margin > 0 else 0.0
+    return int(kind), -size if defined(size) else 0.0, finding.q if defined(finding.q) else 2.0
+
+
 def _ends(finding: Finding) -> tuple[float, float]:
     """The interval seen in the direction of the value."""
     low, high = finding.low - finding.ideal, finding.high - finding.ideal

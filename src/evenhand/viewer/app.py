@@ -27,7 +27,7 @@ from evenhand.runs.kinds import kind_of
 from evenhand.runs.record import Run
 from evenhand.runs.story import audited_name
 from evenhand.viewer.compare import MOST_RUNS, side_by_side
-from evenhand.viewer.filters import chosen, item_filters, number_of, words_in
+from evenhand.viewer.filters import SORTS, chosen, item_filters, number_of, words_in
 from evenhand.viewer.folders import Folders
 from evenhand.viewer.guard import REPORT_POLICY, Guard
 from evenhand.viewer.live import Progress
@@ -102,10 +102,11 @@ class Viewer:
         if not findings:
             progress = self.progress.of(run)
             return self._page("progress.html.jinja", request, run=run, facts=facts, at=progress)
-        wanted = chosen(request, ("search", "probe", "verdict"))
+        wanted = chosen(request, ("search", "probe", "verdict", "sort"))
+        order = wanted["sort"] if wanted["sort"] in SORTS else next(iter(SORTS))
         kept = [
             f
-            for f in findings
+            for f in sorted(findings, key=SORTS[order])
             if wanted["probe"] in ("", f.probe)
             and wanted["verdict"] in ("", _verdict(f.detected))
             and words_in(wanted["search"], f.id, f.attribute, f.sentence, *map(str, f.groups))
@@ -115,7 +116,7 @@ class Viewer:
         return self._page(
             "run.html.jinja", request, run=run, facts=facts, story=kind_of(facts).story(run),
             card=partial(kind_of(facts).card, facts), findings=shown, total=len(kept), page=page,
-            per_page=FINDINGS_PER_PAGE, wanted=wanted,
+            per_page=FINDINGS_PER_PAGE, wanted=wanted, order=order,
             probes=list(dict.fromkeys(f.probe for f in findings)),
         )  # fmt: skip
 

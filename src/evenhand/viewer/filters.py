@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from starlette.requests import Request
 
 from evenhand.runs.finding import Finding
+from evenhand.runs.harms import gravity
+from evenhand.runs.wording import defined
 from evenhand.viewer.items import ANY, ItemTable
 
 LONGEST = 500
+SORTS: dict[str, Callable[[Finding], Any]] = {
+    "gravest": lambda f: (*gravity(f), f.id),
+    "about": lambda f: (f.attribute, f.groups, f.id),
+    "probe": lambda f: (f.probe, *gravity(f), f.id),
+    "value": lambda f: (-abs(f.value - f.ideal) if defined(f.value) else 1.0, f.id),
+    "q": lambda f: (f.q if defined(f.q) else 2.0, f.id),
+}
+"""Orders of a run's findings; the first is the usual one."""
 MOST_PAGES = 1_000_000
 
 

@@ -21,10 +21,11 @@ class Progress:
     def __init__(self) -> None:
         self._rows: dict[Path, int] = {}
         self._plans: dict[Path, int | None] = {}
+        self._begun: dict[Path, tuple[float, int]] = {}
         self._lock = threading.Lock()
 
     def of(self, run: Run) -> dict[str, Any]:
-        """Status, probes done, inputs stored, inputs planned (None: unknown), seconds."""
+        """Status, probes done, inputs stored, inputs planned and seconds left (None: unknown)."""
         facts = run.facts
         wanted = [str(p.get("label") or p["name"]) for p in facts["work"]["suite"]["probe"]]
         inputs, shards, newest = self._stored(run.folder / "scores")
@@ -33,13 +34,15 @@ class Progress:
             status = "stopped"
         done = [label for label in wanted if label in facts.get("probes", {})]
         seconds = _since(str(facts.get("started", "")))
+        planned = self._planned(run, facts)
         return {
             "status": status,
             "probes": wanted,
             "done": done,
             "now": next((p for p in wanted if p not in done), ""),
             "inputs": inputs,
-            "planned": self._planned(run, facts),
+            "planned": planned,
+            "left": self._left(run, inputs, planned) if status == "running" else None,
             "shards": shards,
             "seconds": round(seconds, 1),
             "quiet_seconds": round(time.time() - newest, 1) if newest else None,
@@ -62,6 +65,15 @@ class Progress:
                     shards += 1
         return total, shards, newest
 
+    def _left(self, run: Run, inputs: int, planned: int | None) -> float | None:
+        """Seconds left at the pace since this page first looked; earlier ones may have been
+        another attempt's."""
+        now = time.monotonic()
+        then, before = self._begun.setdefault(run.folder, (now, inputs))
+        if planned is None or inputs <= before or inputs > planned:
+            return None
+        return round((now - then) * (planned - inputs) / (inputs - before), 1)
+
     def _planned(self, run: Run, facts: dict[str, Any]) -> int | None:
         """Inputs that the suite's probes would ask, where they can tell beforehand."""
         if run.folder not in self._plans:
@@ -80,6 +92,8 @@ def planned(facts: dict[str, Any]) -> int:
     total = 0
     for entry in suite.entries:
         answers = frozenset(facts["models"][entry.model or work["model"]]["answers"])
+        if entry.probe.lacks(answers):
+            continue
         total += len(entry.probe.preview(answers, int(work["seed"])).requests)
     return total
 

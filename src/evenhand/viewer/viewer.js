@@ -3,9 +3,16 @@
   const place = document.querySelector("[data-progress]");
   if (!place) return;
 
+  function time(seconds) {
+    const minutes = Math.round(seconds / 60);
+    if (seconds < 90) return Math.round(seconds) + " s";
+    return minutes < 90 ? minutes + " min" : Math.floor(minutes / 60) + " h " + (minutes % 60) + " min";
+  }
+
   function show(at) {
     const texts = { status: at.status, inputs: at.inputs.toLocaleString("en"),
-      done: at.done.join(", ") || "none yet", now: at.now || "–", seconds: at.seconds };
+      done: at.done.join(", ") || "none yet", now: at.now || "–", seconds: time(at.seconds),
+      left: at.left === null ? "not known yet" : "about " + time(at.left) };
     for (const node of place.querySelectorAll("[data-show]")) {
       const text = String(texts[node.dataset.show]);
       if (node.textContent !== text) node.textContent = text;
