@@ -107,6 +107,7 @@ EVERY_EVAL_EVER = needs(
                 "evaluator_relationship": {
                     "enum": ["first_party", "third_party", "collaborative", "other"]
                 },
+                "additional_details": TEXTS,
             },
         ),
         "eval_library": needs("name version", {"name": TEXT, "version": TEXT}),

@@ -17,7 +17,7 @@ import pytest
 
 import export_schemas as schemas
 import made_runs
-from evenhand.exports import every_eval_ever_items, export
+from evenhand.exports import every_eval_ever_items, export, write
 from evenhand.exports.every_eval_ever_items import item
 from evenhand.probes.registry import probe_class
 from evenhand.runs.record import Run
@@ -57,6 +57,26 @@ def test_the_published_schemas_take_them(request: Any, which: str) -> None:
         jsonschema.validate(record, lines)
     (sarif,) = export(run, "sarif").values()
     jsonschema.validate(json.loads(sarif), json.loads((folder / "sarif-2.1.0.json").read_text()))
+
+
+@WHICH
+def test_their_own_validator_takes_them(request: Any, which: str, tmp_path: Path) -> None:
+    """Package every_eval_ever 0.3.0 (Python 3.12; its wheel unpacked on the path is enough)."""
+    validate = pytest.importorskip("every_eval_ever.validate", reason="needs every_eval_ever")
+    for path in write(export(request.getfixturevalue(which), "eee"), tmp_path):
+        found = validate.validate_file(path)
+        assert (found.valid, found.errors) == (True, []), path
+
+
+def test_intervals_have_their_own_level_and_what_was_not_measured_is_said(ordinary: Run) -> None:
+    _, data, _ = parts(ordinary)
+    assert "groups other than" in data["source_metadata"]["additional_details"]["not_measured"]
+    known = {f.id: f.level for f in ordinary.findings}
+    for result in data["evaluation_results"]:
+        told = result["score_details"]["uncertainty"].get("confidence_interval")
+        if told:
+            level = known[result["evaluation_name"].removesuffix("/distance")]
+            assert told["confidence_level"] == level
 
 
 def test_a_record_gives_value_interval_and_distance(ordinary: Run) -> None:

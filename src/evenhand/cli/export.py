@@ -11,7 +11,8 @@ import typer
 from evenhand.cli import output
 
 NAMES = (
-    "csv | parquet | lm-eval | eee | model-index | model-card | junit | sarif | summary | figures"
+    "csv | parquet | lm-eval | eee | model-index | model-card | cyclonedx | junit | sarif | "
+    "summary | figures"
 )
 
 

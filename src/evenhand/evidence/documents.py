@@ -23,11 +23,12 @@ from evenhand.errors import SpecError, unknown
 from evenhand.evidence.canonical import canonical, canonical_hash
 from evenhand.opening import read_toml, understood
 from evenhand.runs.card import MetricCard
-from evenhand.runs.counting import counted, undefined
+from evenhand.runs.counting import counted
 from evenhand.runs.finding import Finding
 from evenhand.runs.kinds import kind_of
 from evenhand.runs.record import Run
 from evenhand.runs.story import audited_name
+from evenhand.runs.unmeasured import not_measured
 from evenhand.settings import Asked
 
 VERDICT, SCENARIOS, STATEMENT = "verdict.json", "scenarios.json", "statement.json"
@@ -116,23 +117,6 @@ def about(run: Run, terms: Terms) -> dict[str, Any]:
         "placebos": facts.get("placebos", {}),
         "not_measured": not_measured(run),
     }  # fmt: skip
-
-
-def not_measured(run: Run) -> list[str]:
-    """What a reader might take for granted and this run does not show."""
-    facts = run.facts
-    skipped = [
-        f"{label}: {entry['skipped']}"
-        for label, entry in facts["probes"].items()
-        if entry.get("skipped")
-    ]
-    lost = [f"{f.id}: {f.reason}" for f in undefined(run.findings, audited_name(facts))]
-    groups = sorted({g for f in counted(run.findings) for g in f.groups})
-    return [
-        *skipped, *lost,
-        f"groups other than: {', '.join(groups)}" if groups else "any group",
-        "how the model is used after it was asked these questions, and by whom",
-    ]  # fmt: skip
 
 
 def scenarios(run: Run, decided: Gate, stated: Sequence[Stated] = ()) -> dict[str, Any]:

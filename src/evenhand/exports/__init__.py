@@ -39,6 +39,7 @@ FORMATS = {
     ),
     "model-index": Format("YAML for a Hugging Face model card's header", "model_cards:index_files"),
     "model-card": Format("a model card's section on bias, in Markdown", "model_cards:card_files"),
+    "cyclonedx": Format("CycloneDX 1.6: model card in a bill of materials", "cyclonedx:files"),
     "junit": Format("JUnit XML for continuous integration", "checks:junit_files"),
     "sarif": Format("SARIF 2.1.0 for code scanning", "checks:sarif_files"),
     "summary": Format("a gate's outcome in Markdown, for a job's page", "checks:summary_files"),

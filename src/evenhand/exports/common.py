@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from datetime import datetime
+from statistics import NormalDist
 from typing import Any
 
 from evenhand.runs.finding import Finding
@@ -41,7 +42,7 @@ def standard_error(finding: Finding) -> float | None:
         return finding.error
     if not (defined(finding.low) and defined(finding.high)):
         return None
-    return (finding.high - finding.low) / (2 * 1.959963984540054)
+    return (finding.high - finding.low) / (2 * NormalDist().inv_cdf((1 + finding.level) / 2))
 
 
 def distance(finding: Finding) -> tuple[float, float | None, float | None]:

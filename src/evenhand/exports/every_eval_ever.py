@@ -27,6 +27,7 @@ from evenhand.runs.card import MetricCard
 from evenhand.runs.finding import Finding
 from evenhand.runs.kinds import kind_of
 from evenhand.runs.record import Run
+from evenhand.runs.unmeasured import not_measured
 from evenhand.runs.wording import defined
 
 DEVELOPERS = {"smollm2-135m": "HuggingFaceTB", "glove-6b-50d": "stanfordnlp"}
@@ -91,6 +92,7 @@ def record(run: Run, model: str) -> dict[str, Any]:
             "source_type": "evaluation_run",
             "source_organization_name": "unknown",
             "evaluator_relationship": "other",
+            "additional_details": {"not_measured": safe("; ".join(not_measured(run)), 4_000)},
         },
         "eval_library": {"name": "evenhand", "version": version(run)},
         "model_info": info,
@@ -107,7 +109,7 @@ def _model(run: Run, model: str) -> dict[str, Any]:
     )
     extra = {k: safe(v, 500) for k, v in known.items() if isinstance(v, (str, int, float))}
     extra.pop("name", None)
-    remote = known.get("kind") == "api" or model.startswith(("http://", "https://"))
+    remote = known.get("kind") == "endpoint" or model.startswith(("http://", "https://"))
     name = model.rpartition("/")[2] or model
     developer = DEVELOPERS.get(model) or model.rpartition("/")[0].rpartition("/")[2] or UNKNOWN
     return {
@@ -139,7 +141,9 @@ def _plain(finding: Finding, card: MetricCard) -> dict[str, Any]:
     error = standard_error(finding)
     uncertainty: dict[str, Any] = {"num_samples": int(finding.n)}
     if error is not None:
-        uncertainty["standard_error"] = {"value": error, "method": "interval width / 3.92"}
+        own = finding.method if defined(finding.error) else "interval over its normal width"
+        uncertainty["standard_error"] = {"value": error, "method": safe(own or "model", 500)}
+    if defined(finding.low) and defined(finding.high):
         uncertainty["confidence_interval"] = _interval(finding.low, finding.high, finding)
     return _result(finding, "", config, float(finding.value), uncertainty)
 
@@ -169,7 +173,7 @@ def _bound(value: float) -> float | str:
 
 def _interval(low: float, high: float, finding: Finding) -> dict[str, Any]:
     method = safe(finding.method or "see details", 500)
-    return {"lower": low, "upper": high, "confidence_level": 0.95, "method": method}
+    return {"lower": low, "upper": high, "confidence_level": finding.level, "method": method}
 
 
 def _result(

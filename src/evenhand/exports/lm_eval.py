@@ -2,7 +2,7 @@
 
 Every finding is a task with one metric; undefined ones are only in the `evenhand` key, which
 also holds intervals, p, q, ideal values and coverage. The standard error is the finding's
-own or, where it has none, the width of the interval divided by 3.92.
+own or, where it has none, from the width of its interval (normal approximation).
 """
 
 from __future__ import annotations
