@@ -18,7 +18,7 @@ import evenhand
 from evenhand.probes.registry import probe_names
 
 REPETITIONS = 10
-CORRECTS = re.compile(r"(?<!def )\b(benjamini_hochberg|hierarchical|with_q)\(")
+CORRECTS = re.compile(r"(?<!def )\b(benjamini_hochberg|hierarchical|over_families|with_q)\(")
 ROOT = Path(evenhand.__file__).parent
 
 

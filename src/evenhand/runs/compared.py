@@ -75,8 +75,9 @@ class Decision:
         before, after, change: distances from the ideal, and their paired difference.
         low, high: the 95 % interval of the change.
         margin: the growth that matters (NaN: none is set).
-        q: of growth or fall, over the whole run.
+        p, q: of growth or fall, whichever is clearer, and over the whole run.
         p_within: p that harm grew by the margin or more.
+        detectable: the change that would have been seen in 80 of 100 such comparisons.
         n, units: how many units, of what.
         needed: how many would tell where nothing can be told; None elsewhere.
         whom: who is worse (better) off.
@@ -92,8 +93,10 @@ class Decision:
     low: float = NAN
     high: float = NAN
     margin: float = NAN
+    p: float = NAN
     q: float = NAN
     p_within: float = NAN
+    detectable: float = NAN
     n: int = 0
     units: str = ""
     needed: int | None = None

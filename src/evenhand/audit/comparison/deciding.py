@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import contextlib
 import math
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -31,6 +32,7 @@ from evenhand.runs.compared import BETTER, SAME, UNCLEAR, WORSE, Decision
 from evenhand.runs.record import Run
 from evenhand.runs.wording import number, subject
 from evenhand.stats.equivalence import mirrored, not_worse, units_to_settle, worse
+from evenhand.stats.estimate import detectable
 from evenhand.stats.selection import over_families
 
 
@@ -79,6 +81,7 @@ def decisions(
     grown = [worse(t.after, t.change, one_sided=s) for t, s in zip(tests, sided)]
     fallen = [worse(t.before, mirrored(t.change), one_sided=s) for t, s in zip(tests, sided)]
     q_grown, q_fallen = (over_families(labels, [*p, *ones], policy.error) for p in (grown, fallen))
+    alike = {label: n * len(set(labels)) for label, n in Counter(labels).items()}
     for k, (t, card) in enumerate(zip(tests, cards)):
         margin = policy.margin_of(t.new.id, t.new.margin)
         little = not_worse(t.after, t.change, margin, one_sided=sided[k])
@@ -94,7 +97,9 @@ def decisions(
         needed = _needed(t, margin, policy, len(labels)) if verdict == UNCLEAR else None
         yield Decision(
             t.new.id, t.new.probe, verdict, t.before.value, t.after.value, t.change.value,
-            low=t.change.low, high=t.change.high, margin=margin, q=q, p_within=little,
+            low=t.change.low, high=t.change.high, margin=margin, p=min(grown[k], fallen[k]), q=q,
+            p_within=little,
+            detectable=detectable(t.change.error, t.change.freedom, alike[t.new.probe], rate),
             n=t.change.units, units=t.new.units, needed=needed,
             whom=_whom(t, card, verdict), sentence=_sentence(t, card, margin, verdict, needed),
             reason=t.change.reason,

@@ -7,6 +7,7 @@ are picked alike. Rates are of the model's probabilities (or shares of sampled a
 
 from __future__ import annotations
 
+import math
 from typing import Any, ClassVar
 
 import numpy as np
@@ -107,8 +108,9 @@ class Ranking(Probe):
     def within(self, share: float) -> Probe:
         return self.model_copy(update={"runs": max(8, int(self.runs * share))})
 
-    def finer(self) -> Probe | None:
-        return self.model_copy(update={"runs": 4 * self.runs, "names": None})
+    def finer(self, times: float = 4.0) -> Probe | None:
+        runs, names = (math.ceil(n * times) if n else n for n in (self.runs, self.names))
+        return self.model_copy(update={"runs": runs, "names": names})
 
     def lexicons(self) -> list[str]:
         own = [self.lexicon] if self.lexicon else ["sodapop_names"]
