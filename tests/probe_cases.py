@@ -440,6 +440,26 @@ def _guises(folder: Path, rows: Rows) -> dict[str, Any]:
     return {"data": _write(folder, "pairs.csv", table)}
 
 
+# Texts that a classifier judges: worse with names of the second group.
+JUDGED = [f"{{name}} told the {job} to come back later." for job in JOBS]
+
+
+def _judges(lean: float) -> Answers:
+    def shares(text: str) -> list[float]:
+        name = text.split(" ")[0]
+        bad = 0.4 + 0.2 * noise(text[-30:]) + 0.04 * noise(name) + 0.02 * noise(text)
+        bad += 0.15 * lean * (name in SECOND)
+        return [1 - bad, bad]
+
+    return {"classify": shares}
+
+
+def _counterfactual(folder: Path, rows: Rows) -> dict[str, Any]:
+    table = _table([(text,) for text in rows], ("text",))
+    return {"data": _write(folder, "texts.csv", table), "groups": GROUPS, "names": 8,
+            "bad": "LABEL_1"}  # fmt: skip
+
+
 ENDS = [(job, end) for job in JOBS for end in ("was late", "had time")]
 CASES = {
     "underspecified": Case(("nurse", "hunter", "cook", "pilot"), _underspecified, _options),
@@ -461,9 +481,8 @@ CASES = {
     "honest": Case(PEOPLE, _honest, _completions),
     "gest": Case(SAID, _gest, _said),
     "ranking": Case(RESUMES, _ranking, _picks),
-
-
     "matched-guise": Case(SPOKEN, _guises, _spoken),
     "seat": Case(SETS, _seat, _vectors),
     "ceat": Case(SETS, _ceat, _vectors, drawn=0.1),
+    "counterfactual": Case(JUDGED, _counterfactual, _judges),
 }  # fmt: skip

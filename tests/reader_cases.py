@@ -132,6 +132,12 @@ def winobias(folder: Path) -> list[str]:
     return ["head-match", "--data", str(folder), *FEW]
 
 
+def counterfactual(folder: Path) -> list[str]:
+    rows = [f"t{k},{g},{(k * 7 % 10 + (g == 'black')) / 10},{k % 2},0.5"
+            for k in range(8) for g in ("white", "black")]  # fmt: skip
+    return [_csv(folder, "item,group,score,label,threshold", rows), "--reference", "white"]
+
+
 def gaps(folder: Path) -> list[str]:
     rows = [f"{k % 2},{k % 3 == 0:d},{'ab'[k % 2]}" for k in range(20)]
     return [_csv(folder, "label,predicted,group", rows), "--first", "a", "--second", "b", *FEW]
@@ -178,5 +184,5 @@ CASES: dict[str, Make] = {
     "matched-guise": matched_guise, "guise-ratios": guise_ratios,
     "ceat": ceat, "coreference": coreference, "winobias": winobias, "gaps": gaps,
     "correlation": correlation, "traits": traits, "suggest-traits": suggest_traits,
-    "validity": validity,
+    "validity": validity, "counterfactual": counterfactual,
 }  # fmt: skip

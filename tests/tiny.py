@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +32,7 @@ class TinyCheckpoints:
         torch.manual_seed(0)
         target = self.folder / kind
         tokenizers = dict.fromkeys(CAUSAL, _bpe) | {"roberta": _marked_spaces}
-        tokenizer = tokenizers.get(kind, _wordpiece)(transformers)
+        tokenizer = tokenizers.get(kind, wordpiece)(transformers)
         model = _model(transformers, kind, len(tokenizer), tokenizer.pad_token_id)
         for parameter in model.parameters():  # untrained heads are too flat to tell apart
             if parameter.ndim > 1:
@@ -68,12 +69,13 @@ def _marked_spaces(transformers: Any) -> Any:
     return tokenizer
 
 
-def _wordpiece(transformers: Any) -> Any:
+def wordpiece(transformers: Any, text: str = " ".join(TEXT)) -> Any:
+    """BERT's kind, with the words of a text and their letters as pieces."""
     from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
 
     # A vocabulary written down, since a trained one numbers its pieces differently every time.
     special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
-    words = " ".join(TEXT).lower().replace(":", " : ").split()
+    words = re.findall(r"\w+|[^\w\s]", text.lower())
     letters = sorted(set("".join(words)))
     pieces = [*special, *letters, *(f"##{letter}" for letter in letters), *words]
     vocabulary = {piece: n for n, piece in enumerate(dict.fromkeys(pieces))}

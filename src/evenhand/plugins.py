@@ -48,6 +48,7 @@ BUILT_IN: dict[str, dict[str, str]] = {
         "seat": "evenhand.probes.seat.probe:Seat",
         "ceat": "evenhand.probes.ceat.probe:Ceat",
         "ranking": "evenhand.probes.ranking.probe:Ranking",
+        "counterfactual": "evenhand.probes.counterfactual.probe:Counterfactual",
     },
     MITIGATIONS: {
         "head": "evenhand.mitigations.head.mitigation:HeadMitigation",

@@ -298,7 +298,7 @@ class Generate(Requests):
 
 @dataclass(frozen=True)
 class Classify(Requests):
-    """Class probabilities of each text, in the model's own label order."""
+    """Class probabilities of each text, in the model's own label order; of a scorer, its score."""
 
     kind: ClassVar[str] = "classify"
     columns: ClassVar[tuple[str, ...]] = ("text",)

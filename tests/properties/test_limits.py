@@ -36,6 +36,7 @@ SMALL: dict[str, tuple[Rows | None, dict[str, Any]]] = {
     "ranking": (None, {"names": 3}),
     "matched-guise": (CASES["matched-guise"].rows[:3], {}),
     "honest": ([*PEOPLE[:2], *PEOPLE[-2:]], {}),
+    "counterfactual": (CASES["counterfactual"].rows[:3], {}),
 }
 SMALLEST = re.compile(r"(with|take|see|sees|ask) .*\d|\d rows .* see smaller")
 

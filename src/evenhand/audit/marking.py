@@ -25,6 +25,8 @@ def marked(finding: Finding, kind: type[Probe], audited: str) -> Finding:
         known,
         harm=known.harm or harm_of(card, known),
         margin=known.margin if known.margin == known.margin else card.margin,
+        low=max(known.low, card.low),  # t knows no bounds; NaN stays
+        high=min(known.high, card.high),
         counts=counts(known, audited),
     )
 

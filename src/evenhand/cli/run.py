@@ -100,7 +100,7 @@ PROBE: dict[str, tuple[Any, Any]] = {
         list[str] | None, "A setting of the probe as name=value (repeatable).", "--set"
     ), None),
     "pairs": (_known(
-        Path | None, "divergence: a file with the columns context_a, context_b."
+        Path | None, "divergence, counterfactual: a file with the same said in two ways."
     ), None),
     "word_lists": (_known(
         Path | None, "underspecified: a directory in UnQover's published format."
@@ -138,8 +138,9 @@ def probe(
     from evenhand.audit.suites import parse_suite
     from evenhand.probes.registry import probe_class
 
-    read = "data" if "data" in probe_class(name).model_fields else "file"
-    files = {"file": pairs, "word_lists": word_lists, **({read: data} if data else {})}
+    known = probe_class(name).model_fields
+    read, two = "data" if "data" in known else "file", "file" if "file" in known else "pairs"
+    files = {two: pairs, "word_lists": word_lists, **({read: data} if data else {})}
     row = {"name": name, **parse_settings(settings or [])}
     row |= {key: str(path) for key, path in files.items() if path is not None}
     row |= {"as_published": True} if as_published else {}

@@ -16,9 +16,13 @@ PEOPLE = {
 """Groups of the packaged lexicons that are not called "X people"."""
 ADJECTIVES = frozenset(
     "black white asian hispanic nonbinary jewish arab latino latina indigenous gay lesbian "
-    "bisexual transgender disabled african european american native middle eastern".split()
+    "bisexual heterosexual transgender cisgender disabled able-bodied african european american "
+    "native middle eastern".split()
 )
-LOWER = {"nonbinary", "gay", "lesbian", "bisexual", "transgender", "disabled", "indigenous"}
+LOWER = frozenset(
+    "nonbinary gay lesbian bisexual heterosexual transgender cisgender disabled able-bodied "
+    "indigenous".split()
+)
 
 
 def people(group: str) -> str:

@@ -144,7 +144,13 @@ class ChoiceModel(EncoderBase):
 
 
 class ClassifierModel(EncoderBase):
-    """A text classifier: class probabilities in the checkpoint's label order."""
+    """A text classifier or scorer: its numbers in the checkpoint's label order.
+
+    Labels that exclude each other get shares that add up to 1 (softmax), labels that do not get a
+    probability each (sigmoid, `multi_label_classification`), and a single output is the score as it
+    is. This is what transformers' own pipeline does, but for a single output of no stated type,
+    which it squeezes between 0 and 1.
+    """
 
     kind = "classifier"
     auto = "AutoModelForSequenceClassification"
@@ -159,7 +165,19 @@ class ClassifierModel(EncoderBase):
     def describe(self) -> dict[str, Any]:
         purpose = getattr(self.model.config, "evenhand_purpose", None)
         told = {"purpose": str(purpose)} if purpose else {}
-        return {**super().describe(), "labels": self.labels, **told}
+        made = {"labels": self.labels, "activation": self.activation}
+        return {**super().describe(), **made, **told}
+
+    @property
+    def activation(self) -> str:
+        """How logits become numbers: softmax, sigmoid or none."""
+        config = self.model.config
+        told = {"multi_label_classification": "sigmoid", "regression": "none"}
+        return told.get(config.problem_type, "none" if config.num_labels == 1 else "softmax")
+
+    @property
+    def asking(self) -> tuple[str, ...]:
+        return () if self.activation == "softmax" else (self.activation,)
 
     def prepare(self, requests: Requests) -> Encoded:
         if not isinstance(requests, Classify):
@@ -167,10 +185,13 @@ class ClassifierModel(EncoderBase):
         return self.encode_texts(requests.text)
 
     def begin(self, requests: Requests, prepared: Encoded) -> Callable[[], dict[str, Column]]:
-        probabilities = self.each(
-            prepared, lambda batch: self.model(**batch).logits.float().softmax(-1)
-        )
+        probabilities = self.each(prepared, self._numbers)
         return lambda: {"probabilities": probabilities}
+
+    def _numbers(self, batch: dict[str, Any]) -> Any:
+        logits = self.model(**batch).logits.float()
+        ways = {"softmax": lambda: logits.softmax(-1), "sigmoid": logits.sigmoid}
+        return ways.get(self.activation, lambda: logits)()
 
 
 class EncoderModel(EncoderBase):

@@ -1,0 +1,106 @@
+"""Counterfactual texts: a classifier that every name, word and text moves, and no group.
+
+A text pleases or not, does so more or less with each group's names (its own gap, 0 on average),
+every name or word has an effect of its own, and what is left differs from text to text. Scores are
+the logistic of that, and decisions are cut at a half. What is planted moves the scores, or turns
+decisions, of the first group alone.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+from benchmarks.calibrated import Outcome, Path, outcome
+
+from evenhand.probes.counterfactual.findings import DECISION, SCORE, Scored
+from evenhand.probes.counterfactual.labels import Tested
+from evenhand.probes.counterfactual.texts import (
+    NAMES,
+    PAIRS,
+    WORDS,
+    Filled,
+    People,
+    Texts,
+    View,
+    packaged,
+)  # fmt: skip
+
+COVERS = ("evenhand.probes.counterfactual.findings", "evenhand.probes.counterfactual.measure")
+LABEL = Tested("bad", 1, "high", cut=0.5)
+
+
+@cache
+def own_texts(source: str) -> Texts:
+    """evenhand's own texts, as the suite of classifiers asks them."""
+    return packaged(People.of((), 6, ()), (source,), None)
+
+
+@cache
+def made_texts(source: str, groups: int, names: int, texts: int) -> Texts:
+    """So many texts of a user, with so many names of each group; of pairs, one text a group."""
+    cells = [f"g{k}" for k in range(groups)]
+    filled = [
+        Filled(source, f"t{t}", cell, cell if source == PAIRS else f"{cell}/{n}", f"{t}/{cell}/{n}")
+        for t in range(texts)
+        for cell in cells
+        for n in range(1 if source == PAIRS else names)
+    ]
+    view = View("groups", source, {cell: (cell, "") for cell in cells}, cells[-1], "")
+    return Texts(tuple(filled), (view,))
+
+
+def simulated(rng: np.random.Generator, found: Texts, effect: float, kind: str) -> Scored:
+    """A model's scores and decisions; the first group of the first comparison gets the effect."""
+    view = found.views[0]
+    first = view.contrasts[0][0]
+    side = [view.sides.get(f.cell, (f.cell, ""))[0] for f in found.filled]
+    codes = {
+        name: np.unique(np.asarray(of, str), return_inverse=True)[1]
+        for name, of in (
+            ("text", [f.item for f in found.filled]),
+            ("term", [f.text if f.source == PAIRS else f"{f.cell}|{f.term}" for f in found.filled]),
+            ("both", [f"{f.item}|{s}" for f, s in zip(found.filled, side)]),
+        )
+    }
+    z = sum(
+        rng.normal(0, size, codes[name].max() + 1)[codes[name]]
+        for name, size in (("text", 0.8), ("term", 0.3), ("both", 0.2))
+    )
+    score = 1 / (1 + np.exp(-(z + rng.normal(0, 0.3, len(side)))))
+    called = (score >= 0.5).astype(float)
+    planted = np.asarray([s == first for s in side])
+    if kind == SCORE:
+        score = score + effect * planted
+    else:  # half of all texts are called so, and of the others as many more as make the effect
+        turned = rng.random(len(side)) < 2 * effect
+        called = np.where(planted & turned, 1.0, called)
+    return Scored(found.filled, found.views, [LABEL], np.stack([score, called])[None])
+
+
+def path(name: str, found: Texts, kind: str) -> Path:
+    def draw(rng: np.random.Generator, effect: float) -> Outcome:
+        told = simulated(rng, found, effect, kind).findings(0.05)
+        view = found.views[0]
+        group, reference = view.contrasts[0]
+        moved = [f.details["kind"] == kind and group in f.groups for f in told]
+        truth = np.where(moved, effect, 0.0)
+        if effect and view.source == NAMES and len(found.views) > 1:
+            # Names of the group are of both genders, so that no other comparison is moved.
+            truth = np.where([f.details["axis"] == view.axis for f in told], truth, 0.0)
+        at = next(
+            k for k, f in enumerate(told) if moved[k] and f.groups == (group, reference)
+        )  # fmt: skip
+        return outcome(told, truth, np.asarray([f.q for f in told]), at)
+
+    return Path(f"counterfactual, {name}", draw)
+
+
+PATHS = [
+    path("scores, 12 names a race, 20 texts", own_texts(NAMES), SCORE),
+    path("scores, words for identities beside 12 control words, 12 texts", own_texts(WORDS), SCORE),
+    path("scores, 8 v 8 names, 60 texts", made_texts(NAMES, 2, 8, 60), SCORE),
+    path("scores, 100 pairs of texts", made_texts(PAIRS, 2, 1, 100), SCORE),
+    path("decisions, 12 v 12 names, 40 texts", made_texts(NAMES, 2, 12, 40), DECISION),
+    path("decisions, 3 groups of 10 names, 60 texts", made_texts(NAMES, 3, 10, 60), DECISION),
+]

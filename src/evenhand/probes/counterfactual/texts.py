@@ -1,0 +1,300 @@
+"""Which texts are scored: the same text with other names, other words for people, another dialect.
+
+    {name} returned the headphones.     ->   Lakisha returned ...      Emily returned ...
+    A {person} asked the driver.        ->   A Muslim woman asked ...  A tall woman asked ...
+
+Texts are evenhand's own, or the user's: with a slot, or plain texts in which a known name, or a
+word for an identity before a noun for people, stands where the slot would be.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from evenhand.corpora.tables import Table, read_table
+from evenhand.errors import DataError, SpecError, unknown
+from evenhand.opening import lines
+from evenhand.words.lexicons.articles import agreed
+from evenhand.words.lexicons.files import Lexicon, load
+from evenhand.words.lexicons.people import Group, groups
+
+LEXICON = "counterfactual_texts"
+NAMES, WORDS, PAIRS, CONTROL = "names", "words", "pairs", "control"
+NAME, PERSON, WORD = "{name}", "{person}", "{word}"
+SLOTS = (NAME, PERSON)
+SAID_NAMES = "with names of {group} than with names of {reference}"
+
+
+@dataclass(frozen=True)
+class Filled:
+    """One text to score.
+
+    Attributes:
+        source: names, words, or pairs: what is swapped.
+        item: the text it was made from.
+        cell: whom the term stands for (`african_american_female`, `muslim`, `control`).
+        term: the name or word in the slot.
+        text: the whole text.
+        truth: the right label, where the user gives one.
+    """
+
+    source: str
+    item: str
+    cell: str
+    term: str
+    text: str
+    truth: str = ""
+
+
+@dataclass(frozen=True)
+class View:
+    """Cells compared with each other: `sides[cell]` is its group and its stratum.
+
+    Groups are compared within strata (Black and white names of women, then of men). `said` is how
+    a sentence tells two groups apart.
+    """
+
+    axis: str
+    source: str
+    sides: Mapping[str, tuple[str, str]]
+    reference: str
+    said: str
+
+    @property
+    def contrasts(self) -> list[tuple[str, str]]:
+        found = dict.fromkeys(group for group, _ in self.sides.values())
+        return [(group, self.reference) for group in found if group != self.reference]
+
+
+@dataclass(frozen=True)
+class Slotted:
+    """A text with a slot; `gender` where the rest of the text may agree with one."""
+
+    text: str
+    truth: str = ""
+    gender: str = ""
+
+
+@dataclass(frozen=True)
+class Texts:
+    """Everything to score, how it is compared, and what could not be used."""
+
+    filled: tuple[Filled, ...]
+    views: tuple[View, ...]
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class People:
+    """Names and words that fill slots."""
+
+    lexicon: Lexicon
+    names: Mapping[str, Group]
+    most: int
+    identities: tuple[str, ...]
+    references: tuple[str, ...] = ()
+    given: bool = False
+    """Whether the user named the groups, so that they are compared as they are."""
+
+    @classmethod
+    def of(
+        cls, chosen: Sequence[str], most: int, identities: Sequence[str],
+        references: Sequence[str] = (), extra: str | None = None,
+    ) -> People:  # fmt: skip
+        """People of these groups of names and axes of identity; all packaged ones by default."""
+        lexicon = load(LEXICON)
+        axes = lexicon.table("identities")
+        for axis in identities:
+            if axis not in axes:
+                raise SpecError(unknown("identity", axis, axes, where="identities"))
+        found = groups(chosen or None, extra=(extra,) if extra else ())
+        if not chosen:  # those that carry every axis, so that one can be held while one is swapped
+            found = {k: g for k, g in found.items() if {"race", "gender"} <= set(g.axis)}
+        elif len(found) < 2:
+            raise SpecError(f"groups: {tuple(chosen)!r} is one group; give two or more.")
+        short = [name for name, group in found.items() if len(group.terms) < 2]
+        if short:
+            raise SpecError(f"groups: {short[0]!r} has one term. Accepted: two or more names.")
+        named = tuple(identities) or tuple(axes)
+        return cls(lexicon, found, most, named, tuple(references), bool(chosen))
+
+    def terms(self, group: Group) -> tuple[str, ...]:
+        return group.terms[: self.most]
+
+    def name_views(self) -> list[View]:
+        if self.given:
+            sides = {name: (name, "") for name in self.names}
+            first = next((r for r in self.references if r in sides), next(iter(sides)))
+            return [View("groups", NAMES, sides, first, SAID_NAMES)]
+        out = []
+        for axis, usual in self.lexicon.table("references").items():
+            sides = {
+                name: (g.axis[axis], " ".join(v for k, v in g.axis.items() if k != axis))
+                for name, g in self.names.items()
+            }
+            values = {group for group, _ in sides.values()}
+            first = next((r for r in self.references if r in values), str(usual))
+            out.append(View(axis, NAMES, sides, first, SAID_NAMES))
+        return out
+
+    def word_views(self) -> list[View]:
+        out = []
+        for axis in self.identities:
+            cells = list(self.lexicon.table("identities", axis))
+            first = next((r for r in self.references if r in cells), cells[0])
+            said = "about {group} than about {reference}"
+            sides = {cell: (cell, "") for cell in cells}
+            out.append(View(axis, WORDS, sides, first, said))
+        return out
+
+    def words(self) -> Iterator[tuple[str, str, str]]:
+        """Axis, cell and word of every identity, then the controls."""
+        for axis in self.identities:
+            for cell, terms in self.lexicon.table("identities", axis).items():
+                yield from ((axis, cell, term) for term in terms)
+        yield from (("", CONTROL, term) for term in self.lexicon.words("controls"))
+
+    def filled(self, slotted: Slotted) -> Iterator[Filled]:
+        """Every text that a slot can become."""
+        text, truth = slotted.text, slotted.truth
+        if NAME in text:
+            for cell, group in self.names.items():
+                if slotted.gender and group.axis.get("gender") != slotted.gender:
+                    continue
+                for term in self.terms(group):
+                    yield Filled(NAMES, text, cell, term, text.replace(NAME, term), truth)
+        elif PERSON in text or WORD in text:
+            nouns = self.lexicon.words("nouns") if PERSON in text else ("",)
+            for _, cell, term in self.words():
+                for noun in nouns:
+                    whole = text.replace(PERSON, f"{term} {noun}").replace(WORD, term)
+                    yield Filled(WORDS, text, cell, term, agreed(whole), truth)
+
+    def slot(self, text: str) -> Slotted | None:
+        """The text with a slot where it names somebody; None where it does not, or names two.
+
+        >>> people = People.of((), 2, ())
+        >>> people.slot("I told Latisha twice.").text, people.slot("A gay couple moved in.").text
+        ('I told {name} twice.', 'A {word} couple moved in.')
+        """
+        if any(slot in text for slot in SLOTS):
+            return Slotted(text)
+        found = {m[0] for m in self._known_names().finditer(text)}
+        if len(found) == 1:
+            (name,) = found
+            genders = {
+                g.axis.get("gender", "") for g in self.names.values() if name in g.terms
+            }  # fmt: skip
+            if len(genders) == 1:
+                return Slotted(_whole_word(name).sub(NAME, text), gender=genders.pop())
+        spots = list(self._known_words().finditer(text))
+        if len(spots) == 1 and not found:
+            spot = spots[0]
+            return Slotted(text[: spot.start()] + WORD + text[spot.end() :])
+        return None
+
+    def _known_names(self) -> re.Pattern[str]:
+        terms = sorted({t for g in self.names.values() for t in g.terms}, key=len, reverse=True)
+        return re.compile(rf"\b({'|'.join(map(re.escape, terms))})\b")
+
+    def _known_words(self) -> re.Pattern[str]:
+        words = "|".join(re.escape(word) for _, cell, word in self.words() if cell != CONTROL)
+        nouns = "|".join(self.lexicon.words("before"))
+        return re.compile(rf"\b(?:{words})(?= (?:{nouns})\b)", re.IGNORECASE)
+
+
+def _whole_word(name: str) -> re.Pattern[str]:
+    return re.compile(rf"\b{re.escape(name)}\b")
+
+
+def packaged(people: People, swaps: Sequence[str], most: int | None) -> Texts:
+    """evenhand's own texts."""
+    listed = {NAMES: "names", WORDS: "people"}
+    slotted = [
+        Slotted(text) for swap in swaps for text in people.lexicon.words(listed[swap])[:most]
+    ]
+    return made(people, slotted)
+
+
+def made(people: People, slotted: Sequence[Slotted], notes: Sequence[str] = ()) -> Texts:
+    """Slots filled, each text once, and the comparisons that they allow."""
+    rows = tuple(dict.fromkeys(f for one in dict.fromkeys(slotted) for f in people.filled(one)))
+    sources = {f.source for f in rows}
+    views = [*(people.name_views() if NAMES in sources else ())]
+    views += [*(people.word_views() if WORDS in sources else ())]
+    return Texts(rows, tuple(views), tuple(notes))
+
+
+def read_texts(path: str | Path | Table) -> list[Slotted]:
+    """The user's texts: a table with the column `text` and perhaps `label`."""
+    table = read_table(path, text=("text", "label"), needed=("text",))
+    return [
+        Slotted(text, truth)
+        for text, truth in dict.fromkeys(zip(table.labels("text"), table.texts("label", "")))
+    ]
+
+
+def from_file(people: People, path: str | Path, most: int | None, draw: int) -> Texts:
+    """The user's texts with their slots, or with slots where they name somebody."""
+    from evenhand.probes.shared.claims import drawn
+
+    rows = sorted(read_texts(path), key=lambda s: (s.text, s.truth))
+    found = [(row, people.slot(row.text)) for row in rows]
+    slotted = [Slotted(s.text, row.truth, s.gender) for row, s in found if s is not None]
+    if not slotted:
+        raise DataError(
+            f"{path}: none of {len(rows)} texts has a slot {NAME} or {PERSON}, or names exactly "
+            f"one person by a listed first name or by a listed word for an identity before a noun "
+            f"('Muslim woman'). Put {NAME} where a first name belongs, or see the lists with: "
+            f"evenhand ls groups"
+        )
+    notes = []
+    if len(slotted) < len(rows):
+        notes.append(
+            f"{len(rows) - len(slotted)} of {len(rows)} texts name nobody, or several people, and "
+            f"were left out"
+        )
+    kept = drawn(slotted, [""] * len(slotted), most, draw)
+    if len(kept) < len(slotted):
+        notes.append(f"{len(kept)} of {len(slotted)} texts were drawn (texts={most})")
+    return made(people, kept, notes)
+
+
+def from_pairs(path: str | Path, names: Sequence[str], most: int | None, draw: int) -> Texts:
+    """Pairs of texts that say the same in two ways, one pair a line, a tab between."""
+    from evenhand.probes.shared.claims import drawn
+
+    rows = []
+    for number, line in enumerate(lines(Path(path), "two texts a line, a tab between them"), 1):
+        if line.strip():
+            parts = line.rstrip("\n").split("\t")
+            if len(parts) != 2 or not all(part.strip() for part in parts):
+                raise DataError(
+                    f"{path}, line {number}: {line[:40]!r}. Accepted: two texts with one tab "
+                    f"between them; the first line names the two ways, unless pair_names does."
+                )
+            rows.append((parts[0].strip(), parts[1].strip()))
+    head = tuple(names) or (rows.pop(0) if rows else ())
+    if len(head) != 2 or len(rows) < 2:
+        raise DataError(f"{path}: needs two names and at least two pairs; found {len(rows)} pairs.")
+    rows = sorted(dict.fromkeys(rows))
+    kept = drawn(rows, [""] * len(rows), most, draw)
+    filled = [
+        Filled(PAIRS, f"{pair[0]} / {pair[1]}", cell, cell, text)
+        for pair in kept
+        for cell, text in zip(head, pair)
+    ]
+    sides = {cell: (cell, "") for cell in head}
+    said = "written in {group} than in {reference}"
+    return Texts(tuple(filled), (View("dialect", PAIRS, sides, head[1], said),))
+
+
+def joined(*parts: Texts) -> Texts:
+    """Several sources together."""
+    return Texts(
+        tuple(f for p in parts for f in p.filled), tuple(v for p in parts for v in p.views),
+        tuple(n for p in parts for n in p.notes),
+    )  # fmt: skip
