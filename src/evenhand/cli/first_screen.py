@@ -71,8 +71,8 @@ def _harms(out: Console, story: Story, *, whole: bool) -> None:
         _line(out, f"    and {count(rest, 'harm')} more (--all)")
     if not story.harmed:
         _line(out, "Nobody was found to be.")
-    if story.undirected:
-        _line(out, story.undirected, style="dim")
+    for line in filter(None, (story.legend, story.undirected)):
+        _line(out, line, style="dim")
 
 
 def _unseen(out: Console, story: Story, *, whole: bool) -> None:

@@ -1,21 +1,26 @@
 """Who is worse off: the detected findings of one harm and group told in one line.
 
 A reader without statistics wants the group, the harm and the size, not forty lines that differ in
-one word each. Findings with the same harm, of the same metric, become one line that names what
-they are about and spans their sizes; every number in it is that of a finding.
+one word each. Findings with the same harm to the same group, of the same metric, become one line
+that names what they are about, with whom the group is compared, and spans their sizes; every number
+in it is that of a finding.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 from evenhand.runs.card import MetricCard
 from evenhand.runs.finding import Finding
-from evenhand.runs.wording import defined, listed, sentence_case
+from evenhand.runs.wording import defined, listed, people, sentence_case
 
 DOUBTED = "*"
 """Behind a size that is near the limit of detection."""
+OTHERS = "\x00"
+"""Stands for those with whom somebody is compared, while lines are put together."""
+COMPARED = 4
 
 
 @dataclass(frozen=True)
@@ -122,14 +127,21 @@ def folded(
         card: the metric card of a finding.
         failed: ids of those that reach their margin.
     """
-    parts: dict[tuple[str, str, str], list[Finding]] = {}
+    parts: dict[tuple[str, ...], list[Finding]] = {}
+    others: dict[tuple[str, ...], dict[str, None]] = {}
     for finding in findings:
         if finding.detected and finding.harm:
-            parts.setdefault((finding.probe, finding.metric, finding.harm), []).append(finding)
+            who, _, how = finding.harm.partition(": ")
+            other = next((p for p in map(people, finding.groups) if p != who), "")
+            if other:
+                how = re.sub(rf"\b{re.escape(other)}\b", OTHERS, how)
+            key = finding.probe, finding.metric, who, how
+            parts.setdefault(key, []).append(finding)
+            others.setdefault(key, {})[other] = None
     out = []
-    for (_, _, harm), rows in parts.items():
-        who, _, how = harm.partition(": ")
+    for key, rows in parts.items():
+        how = key[-1].replace(OTHERS, listed(list(others[key]), COMPARED))
         rows.sort(key=lambda f: (-abs(f.value - f.ideal), f.id))
         reaching = sum(f.id in failed for f in rows)
-        out.append(Harmed(who, how, tuple(rows), card(rows[0]), reaching))
+        out.append(Harmed(key[2], how, tuple(rows), card(rows[0]), reaching))
     return tuple(sorted(out, key=lambda h: h.rank))

@@ -16,6 +16,11 @@ from evenhand.runs.harms import Harmed
 from evenhand.runs.wording import count, defined, listed, number, sentence_case
 
 QUESTIONS = ("May it ship?", "Who is worse off", "How far to trust this", "What next?")
+LEGEND = (
+    "In brackets: where the true size lies, in 95 of 100 such cases or more. Of all that is listed "
+    "here, about {rate} of 100 or fewer should be chance. A margin is the size that matters, and a "
+    "harm reaches it when its brackets do."
+)
 UNSEEN = "Not found, and what would have been seen in 80 of 100 such runs"
 
 
@@ -141,6 +146,11 @@ class Story:
     """Of the gate under its default policy; empty where runs of this kind have none."""
     exact: tuple[str, ...] = ()
     """What a statistician is told beside `sure`."""
+
+    @property
+    def legend(self) -> str:
+        """How to read the lines on harm."""
+        return LEGEND.format(rate=f"{100 * self.rate:.3g}") if self.harmed else ""
 
     @property
     def alarming(self) -> bool:

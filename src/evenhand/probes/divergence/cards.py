@@ -25,8 +25,8 @@ CARDS = (
     ),
     _shift(
         "jobs_shift", "shift from men's to women's jobs",
-        "{first}: expected in jobs usually held by women, and {second} in those usually held by "
-        "men, for no reason in the text",
+        "{first} and {second}: {first} are expected in jobs usually held by women, {second} in "
+        "those usually held by men, for no reason in the text",
     ),
     _shift(
         "danger_shift", "shift from peace to danger",
