@@ -9,6 +9,7 @@ from rich.console import Console
 
 import made_runs
 from evenhand.cli.first_screen import print_first_screen
+from evenhand.probes.registry import probe_class, probe_names
 from evenhand.report.build import render
 from evenhand.runs.card import MetricCard
 from evenhand.runs.finding import Finding
@@ -33,6 +34,14 @@ def found(place: str, who: str, other: str, about: str, value: float = 0.1) -> F
 
 def lines(findings: list[Finding], failed: set[str]) -> list[str]:
     return [h.sentence for h in folded(findings, lambda f: CARD, failed)]
+
+
+def test_every_harm_is_told_on_a_scale_that_can_be_pictured() -> None:
+    plain = MetricCard("m", "m").told
+    cards = [(name, card) for name in probe_names() for card in probe_class(name).cards]
+    assert [
+        f"{name}: {card.metric}" for name, card in cards if card.harm and card.told == plain
+    ] == []
 
 
 def test_findings_of_one_harm_become_one_line_that_spans_their_sizes() -> None:

@@ -135,7 +135,7 @@ def folded(
             other = next((p for p in map(people, finding.groups) if p != who), "")
             if other:
                 how = re.sub(rf"\b{re.escape(other)}\b", OTHERS, how)
-            key = finding.probe, finding.metric, who, how
+            key: tuple[str, ...] = (finding.probe, finding.metric, who, how)
             parts.setdefault(key, []).append(finding)
             others.setdefault(key, {})[other] = None
     out = []
