@@ -57,7 +57,7 @@ def test_a_bundle_is_a_plain_tar_file_and_all_of_it_holds(signed: Path, bbq: Mad
     found = eh.verify(signed, key=signed.with_name("key.pub.pem"))
     assert found.as_dict() | {"about": {}} == {
         "ok": True, "findings_equal": True, "hashes_equal": True, "signature": "valid",
-        "signer": found.signer, "reason": "", "about": {},
+        "signer": found.signer, "reason": "", "about": {}, "elsewhere": "",
     }  # fmt: skip
 
 
@@ -128,6 +128,24 @@ def test_a_changed_finding_with_fresh_hashes_does_not_follow(signed: Path, tmp_p
     assert found.hashes_equal
     assert not found.findings_equal
     assert found.reason == "findings.json does not follow from the scores"
+
+
+def test_elsewhere_last_digits_may_differ_and_nothing_else(signed: Path, tmp_path: Path) -> None:
+    folder = unpacked(signed, tmp_path / "u")
+    path, record = folder / "run" / "findings.json", folder / "run" / "run.json"
+    raw, facts = path.read_text(), json.loads(record.read_text())
+    number = str(json.loads(raw)["findings"][0]["p"])
+    assert len(number) > 12
+    for key in ("files", "sha256"):
+        facts.pop(key)
+    facts["environment"]["numpy"] = "1.0"
+    record.write_text(json.dumps(facts))
+    for new, holds in ((number[:-1] + str(9 - int(number[-1])), True), ("0.5", False)):
+        path.write_text(raw.replace(number, new, 1))
+        found = eh.verify(packed(folder, tmp_path / "other.tar"))
+        said = found.reason.startswith("findings.json does not follow from the scores (computed")
+        assert said is not holds
+        assert ("instead of 1.0" in found.elsewhere) is holds
 
 
 @pytest.mark.parametrize("name", ["verdict.json", "scenarios.json", "statement.json"])
@@ -232,6 +250,31 @@ def test_a_run_whose_findings_were_changed_is_not_bundled(tmp_path: Path) -> Non
     path.write_bytes(path.read_bytes().replace(b"0.", b"1.", 1))
     with pytest.raises(RunError, match="does not follow from the stored scores"):
         eh.bundle(run)
+
+
+def test_scores_that_are_kept_elsewhere_are_brought_in(tmp_path: Path) -> None:
+    from evidence.conftest import audited
+
+    pytest.importorskip("fsspec", reason="needs the store extra")
+    run, _ = audited(tmp_path, "crows-pairs", store="memory://evidence")
+    assert not list(run.folder.glob("scores/*"))
+    file = eh.bundle(run)
+    assert file == tmp_path / "run.evidence.tar"
+    assert eh.verify(file).ok
+
+
+def test_settings_of_a_strange_bundle_lead_nowhere(signed: Path, tmp_path: Path) -> None:
+    folder = unpacked(signed, tmp_path / "u")
+    record = folder / "run" / "run.json"
+    facts = json.loads(record.read_text())
+    facts.pop("sha256")
+    for settings, said in (({"data": "/etc/passwd"}, "no file of the bundle"),
+                           ({"name": "nowhere"}, "unknown probe")):  # fmt: skip
+        rows = [{**row, **settings} for row in facts["work"]["suite"]["probe"]]
+        work = {**facts["work"], "suite": {**facts["work"]["suite"], "probe": rows}}
+        record.write_text(json.dumps({**facts, "work": work}))
+        found = eh.verify(packed(folder, tmp_path / "strange.tar"))
+        assert said in found.reason
 
 
 def test_what_is_no_bundle_is_refused(tmp_path: Path) -> None:

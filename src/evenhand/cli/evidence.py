@@ -83,12 +83,14 @@ def verify(
 
 def _show(found: Verified) -> None:
     yes = {True: "equal", False: "DIFFER"}
-    signed = found.signature
+    signed, other = found.signature, ""
+    if found.elsewhere:
+        other = f", but for last digits: with {found.elsewhere}"
     if signed == "valid":
         signed = f"valid, by key {found.signer}"
     lines = [
         ("Bytes", yes[found.hashes_equal]),
-        ("Findings", f"{yes[found.findings_equal]} (computed once more from the scores)"),
+        ("Findings", f"{yes[found.findings_equal]} (computed once more from the scores{other})"),
         ("Signature", signed),
     ]
     if found.rescored is not None:

@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 from evenhand.errors import EvenhandError, RunError, SpecError
 from evenhand.evidence import checker
 from evenhand.evidence.canonical import canonical
-from evenhand.evidence.comparing import difference
+from evenhand.evidence.comparing import difference, elsewhere, near
 from evenhand.evidence.documents import SCENARIOS, VERDICT, Terms, about, documents
 from evenhand.models.protocol import Model
 from evenhand.opening import read_object, understood
@@ -64,6 +64,8 @@ class Verified:
         rescored: what asking the model again gave; None when it was not asked.
         reason: the first thing that does not hold.
         about: what the manifest says of the run.
+        elsewhere: where findings are equal but for last digits of numbers: what is other here than
+            where they were computed (versions, machine). Empty: equal to the byte.
     """
 
     hashes_equal: bool
@@ -73,6 +75,7 @@ class Verified:
     rescored: Rescored | None = None
     reason: str = ""
     about: Mapping[str, Any] = field(default_factory=dict)
+    elsewhere: str = ""
 
     @property
     def ok(self) -> bool:
@@ -85,6 +88,7 @@ class Verified:
             "ok": self.ok, "findings_equal": self.findings_equal,
             "hashes_equal": self.hashes_equal, "signature": self.signature,
             "signer": self.signer, "reason": self.reason, "about": dict(self.about),
+            "elsewhere": self.elsewhere,
         }  # fmt: skip
         if self.rescored is not None:
             told["rescored"] = {**self.rescored.__dict__, "equal": self.rescored.equal}
@@ -127,13 +131,13 @@ def verify(
         if not told["hashes_equal"]:
             return Verified(**held, findings_equal=False, reason=told["reason"])
         manifest = told["manifest"]
-        wrong, made = _again(place, manifest)
+        wrong, made, other = _again(place, manifest)
         asked = None
         if rescore and made is not None and model is not None:
             asked = _rescored(place, made, rescore, model, tolerance, seed)
         return Verified(
             **held, findings_equal=not wrong, reason=told["reason"] or wrong, rescored=asked,
-            about=manifest.get("about", {}),
+            about=manifest.get("about", {}), elsewhere=other,
         )  # fmt: skip
 
 
@@ -146,24 +150,29 @@ def _keeper(folder: Path) -> Any:
     return keep
 
 
-def _again(place: Path, manifest: Mapping[str, Any]) -> tuple[str, Again | None]:
-    """What of the bundle does not follow from its scores; and the run computed from them."""
-    held = place / "bundle"
+def _again(place: Path, manifest: Mapping[str, Any]) -> tuple[str, Again | None, str]:
+    """What of the bundle does not follow from its scores; the run computed from them; and what is
+    other here, where that made a difference in last digits.
+    """
+    held, other = place / "bundle", ""
     try:
         with understood("the run in the bundle"):
             run = Run.open(held / "run")
             made = kind_of(run.facts).again(run, place / "again")
             wrong = difference(run, made.run)
+            if wrong and (other := elsewhere(run)):
+                wrong = difference(run, made.run, near)
             if wrong:
-                return f"{wrong} does not follow from the scores", made
+                here = f" (computed here with {other})" if other else ""
+                return f"{wrong} does not follow from the scores{here}", made, ""
             terms = Terms.of(*(read_object(held / name) for name in (VERDICT, SCENARIOS)))
             found = {**documents(run, terms), "manifest.json": canonical(about(run, terms))}
     except (EvenhandError, KeyError, TypeError, AttributeError) as error:
-        return f"the findings cannot be computed again: {error}", None
+        return f"the findings cannot be computed again: {error}", None, ""
     known = {name: _bytes(held / name) for name in found}
     known["manifest.json"] = canonical(manifest.get("about"))
-    other = next((name for name, raw in found.items() if raw != known[name]), "")
-    return f"{other} does not follow from the findings" if other else "", made
+    changed = next((name for name, raw in found.items() if raw != known[name]), "")
+    return f"{changed} does not follow from the findings" if changed else "", made, other
 
 
 def _bytes(path: Path) -> bytes:

@@ -89,9 +89,11 @@ class ShardStore:
         self._files[key] = [name]
         self.used[key] = str(self.attempt)
 
-    def raw(self, key: str) -> tuple[str, bytes]:
-        """Name and bytes of a shard that was read or written here."""
+    def raw(self, key: str) -> tuple[str, bytes | Path]:
+        """Name and content of a shard that was read or written here: its file, or bytes."""
         name = self._files[key][0]
+        if isinstance(self.folder, Path):
+            return name, self.folder / name
         return name, self.files.read(name) or b""
 
     def refresh(self, key: str) -> None:
