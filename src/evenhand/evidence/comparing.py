@@ -79,8 +79,8 @@ def _tables(one: Path, two: Path, equal: Same) -> str:
         for folder in (one, two)
     ]
     for name in sorted({"findings.parquet"} | names[0] | names[1]):
-        paths = [folder / name for folder in (one, two)]
-        if not all(p.is_file() for p in paths) or not _equal(*paths, equal):
+        old, new = one / name, two / name
+        if not (old.is_file() and new.is_file() and _equal(old, new, equal)):
             return name
     return ""
 
