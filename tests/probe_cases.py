@@ -9,6 +9,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import math
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -460,6 +461,32 @@ def _counterfactual(folder: Path, rows: Rows) -> dict[str, Any]:
             "bad": "LABEL_1"}  # fmt: skip
 
 
+# Decisions: better ones for women, whether yes or no is the good answer.
+WOMENS = {t for g in groups(axis={"gender": "female"}).values() for t in g.terms}
+
+
+def _decides(lean: float) -> Answers:
+    def choose(prompt: str, options: str) -> list[float]:
+        job, _, person = prompt.partition("decides about the ")[2].partition(".")
+        who = person.rpartition(", ")[2].partition("?")[0]
+        good = 1 if JOBS.index(job) % 2 else -1
+        hers = who.endswith(" woman") or who in WOMENS
+        yes = good * lean * hers + 0.3 * noise(job) + 0.2 * noise(job, who)
+        return [1 / (1 + math.exp(-yes)), 1 / (1 + math.exp(yes))]
+
+    return {"choose": choose}
+
+
+def _decision(folder: Path, rows: Rows) -> dict[str, Any]:
+    head = ("scenario", "text", "good_answer")
+    table = [
+        (job, f"A bank decides about the {job}. Should it help this person, {{person}}?",
+         "yes" if JOBS.index(job) % 2 else "no")
+        for job in rows
+    ]  # fmt: skip
+    return {"data": _write(folder, "cases.csv", _table(table, head)), "names": 4}
+
+
 ENDS = [(job, end) for job in JOBS for end in ("was late", "had time")]
 CASES = {
     "underspecified": Case(("nurse", "hunter", "cook", "pilot"), _underspecified, _options),
@@ -482,6 +509,7 @@ CASES = {
     "gest": Case(SAID, _gest, _said),
     "ranking": Case(RESUMES, _ranking, _picks),
     "matched-guise": Case(SPOKEN, _guises, _spoken),
+    "decision": Case(JOBS, _decision, _decides),
     "seat": Case(SETS, _seat, _vectors),
     "ceat": Case(SETS, _ceat, _vectors, drawn=0.1),
     "counterfactual": Case(JUDGED, _counterfactual, _judges),

@@ -106,6 +106,12 @@ def guise_ratios(folder: Path) -> list[str]:
     return [_csv(folder, head, rows), "--human", str(folder / "h.json")]
 
 
+def decision(folder: Path) -> list[str]:
+    rows = [f"s{k},{who},{k % 5 + who.count('w')},{k % 3}" for k in range(18) for who in
+            ("woman", "man")]  # fmt: skip
+    return [_csv(folder, "scenario,gender,score_yes,score_no", rows)]
+
+
 def ceat(folder: Path) -> list[str]:
     return [_csv(folder, "effect_size,variance", ["0.4,0.1", "0.6,0.1"])]
 
@@ -185,4 +191,5 @@ CASES: dict[str, Make] = {
     "ceat": ceat, "coreference": coreference, "winobias": winobias, "gaps": gaps,
     "correlation": correlation, "traits": traits, "suggest-traits": suggest_traits,
     "validity": validity, "counterfactual": counterfactual,
+    "decision": decision,
 }  # fmt: skip

@@ -45,6 +45,7 @@ BUILT_IN: dict[str, dict[str, str]] = {
         "honest": "evenhand.probes.honest.probe:Honest",
         "gest": "evenhand.probes.gest.probe:Gest",
         "matched-guise": "evenhand.probes.matched_guise.probe:MatchedGuise",
+        "decision": "evenhand.probes.decision.probe:Decision",
         "seat": "evenhand.probes.seat.probe:Seat",
         "ceat": "evenhand.probes.ceat.probe:Ceat",
         "ranking": "evenhand.probes.ranking.probe:Ranking",

@@ -35,6 +35,7 @@ SMALL: dict[str, tuple[Rows | None, dict[str, Any]]] = {
     "gest": (CASES["gest"].rows[::10], {}),
     "ranking": (None, {"names": 3}),
     "matched-guise": (CASES["matched-guise"].rows[:3], {}),
+    "decision": (JOBS[:3], {"names": 1}),
     "honest": ([*PEOPLE[:2], *PEOPLE[-2:]], {}),
     "counterfactual": (CASES["counterfactual"].rows[:3], {}),
 }
