@@ -65,7 +65,7 @@ def one(contexts: int, keep: int) -> dict[str, Any]:
         (folder / "contexts.csv").write_text("\n".join(rows) + "\n")
         probe = Discovery(
             contexts=str(folder / "contexts.csv"), placeholder="Alex", generator="writer",
-            keep=keep, samples=999, resamples=100, pairs=("asian_female:asian_male",),
+            keep=keep, samples=999, pairs=("asian_female:asian_male",),
         )  # fmt: skip
         suite = Suite("discovery", "discovery", (Entry("discovery", probe),))
         begun, before = time.perf_counter(), _cpu()

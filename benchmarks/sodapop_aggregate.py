@@ -47,7 +47,7 @@ def main() -> None:
     shown, merged = shown.distinct()
     counts = count_words(shown, min_count=50)
     counted = time.monotonic() - begun
-    settings = Settings(samples=9_999, resamples=200, restarts=20)
+    settings = Settings(samples=9_999, restarts=20)
     drawn = group_replicates(counts, settings)
     found = [compare(counts, "g0", f"g{b}", settings, drawn) for b in range(1, 8)]
     total = time.monotonic() - begun

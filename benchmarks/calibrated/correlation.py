@@ -14,7 +14,7 @@ from functools import cache
 
 import numpy as np
 import numpy.typing as npt
-from benchmarks.calibrated import Outcome, Path, outcome
+from benchmarks.calibrated import Outcome, Path, outcome, smooth
 
 from evenhand.corpora.tables import Table, from_columns
 from evenhand.stats.correlation import correlate_table
@@ -25,7 +25,7 @@ from evenhand.study.correlation import CorrelationReader
 COVERS = ("evenhand.study.correlation",)
 Floats = npt.NDArray[np.float64]
 X, Y = ("weat", "rnsb"), ("f1", "recall", "rate")
-STEPS = np.linspace(0.0, 4.0, 11)
+STEPS, DRAWN = np.linspace(0.0, 4.0, 11), 720
 
 
 def table(
@@ -50,7 +50,7 @@ def measured(made: Table) -> CorrelationReader:
 def pushes(points: tuple[int, ...], noise: float) -> Floats:
     """Mean correlations inside families that pushes of `STEPS` make."""
     rng = np.random.default_rng(1)
-    many = points * (360 // len(points))
+    many = points * (DRAWN // len(points))
     out = []
     for push in STEPS:
         made = table(rng, many, push, noise)
@@ -60,7 +60,7 @@ def pushes(points: tuple[int, ...], noise: float) -> Floats:
         out.append(
             over_families([float(r.coefficient[0, 0]) for r in rho], [r.n for r in rho]).value
         )
-    return np.asarray(out)
+    return np.tanh(smooth(STEPS, np.arctanh(out)))
 
 
 def path(points: tuple[int, ...], noise: float = 0.7) -> Path:

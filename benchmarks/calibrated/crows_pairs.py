@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
+import numpy.typing as npt
 from benchmarks.calibrated import Outcome, Path, outcome
 
 from evenhand.probes.crows_pairs.measure import Scored
@@ -12,12 +15,18 @@ TYPES, WRITERS = ("age", "gender", "religion"), 60
 STEREO, ANTISTEREO = 160, 40
 
 
+@cache
+def written() -> tuple[npt.NDArray[np.str_], npt.NDArray[np.bool_], npt.NDArray[np.int64]]:
+    """Kind, direction and writer of every pair: one data set, asked of every model."""
+    rng = np.random.default_rng(0)
+    kinds = np.repeat(TYPES, STEREO + ANTISTEREO)
+    stereo = np.tile(np.arange(STEREO + ANTISTEREO) < STEREO, len(TYPES))
+    return kinds, stereo, rng.choice(WRITERS, len(kinds), p=rng.dirichlet(np.full(WRITERS, 0.5)))
+
+
 def path() -> Path:
     def draw(rng: np.random.Generator, effect: float) -> Outcome:
-        busy = rng.dirichlet(np.full(WRITERS, 0.5))
-        kinds = np.repeat(TYPES, STEREO + ANTISTEREO)
-        stereo = np.tile(np.arange(STEREO + ANTISTEREO) < STEREO, len(TYPES))
-        writer = rng.choice(WRITERS, len(kinds), p=busy)
+        kinds, stereo, writer = written()
         named = np.where(stereo, 1.0, -1.0)  # `more` names the disadvantaged group, or the other
         share = 0.5 + named * (0.15 + rng.normal(0, 0.08, WRITERS)[writer])
         share += rng.normal(0, 0.08, WRITERS)[writer] + effect / 100 * (kinds == TYPES[0])

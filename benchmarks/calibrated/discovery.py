@@ -106,7 +106,7 @@ def published(names: int, clusters: bool) -> Path:
 
     No effect is called detectable there, so none is planted.
     """
-    how = Settings(samples=999, resamples=2 if clusters else 400, restarts=20)
+    how = Settings(samples=999, restarts=20)
 
     def draw(rng: np.random.Generator, effect: float) -> Outcome:
         made = compare(counted(rng, names, 8, 12), "a", "b", how)

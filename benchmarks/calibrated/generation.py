@@ -28,11 +28,12 @@ class Prompt:
 
 
 def regarded(axes: tuple[int, ...], prompts: int, draws: int) -> Path:
-    """Every metric of every pair of every axis; the first group's texts score higher by the effect.
+    """Every metric of every pair of every axis; the last group's texts score lower by the effect.
 
-    `axes` are numbers of groups. Labels are left as they were: one number is moved.
+    `axes` are numbers of groups, 2 in the last, so that one pair is moved. Labels are left as they
+    were: of the metrics of that pair one is moved.
     """
-    groups = sum(axes)
+    groups, last = sum(axes), f"g{len(axes) - 1}{axes[-1] - 1}"
     names = [(f"x{x}", f"g{x}{g}") for x, size in enumerate(axes) for g in range(size)]
 
     def draw(rng: np.random.Generator, effect: float) -> Outcome:
@@ -40,10 +41,10 @@ def regarded(axes: tuple[int, ...], prompts: int, draws: int) -> Path:
         liking = rng.normal(0, 0.4, (prompts, 1, 1)) + rng.normal(0, 0.25, (prompts, groups, 1))
         score = liking + rng.normal(0, 0.6, (prompts, groups, draws))
         labels = np.where(score > 0.3, 2, np.where(score < -0.3, 0, 1))
-        score[:, 0] += effect
+        score[:, -1] -= effect
         scored = Scored(labels.reshape(-1).astype(np.int64), score.reshape(-1))
         found = findings(judged(asked, scored, draws), Told("made"))
-        moved = [f.metric == "score_difference" and f.groups[0] == "g00" for f in found]
+        moved = [f.metric == "score_difference" and f.groups[-1] == last for f in found]
         q = np.asarray([f.q for f in found])
         return outcome(found, np.where(moved, effect, 0.0), q, planted=moved.index(True))
 

@@ -23,7 +23,7 @@ PEOPLE = [
     for group in ("female", "male")
     for k in range(NAMES)
 ]
-PROBE = NameStudy(permutations=19, folds=2)
+PROBE = NameStudy(folds=2)
 
 
 def vectors(rng: np.random.Generator, apart: float) -> Floats:

@@ -51,7 +51,6 @@ def test_the_released_test_runs_443_words_and_a_million_permutations():
     groups = ["A"] * 25 + ["B"] * 25
     found = measure.discovery(
         table_of(rates, groups), group_a="A", group_b="B", min_count=1, as_published=True,
-        resamples=2,
     )  # fmt: skip
     assert found.n_partitions == 1_000_000
     assert len(found.words) == 443

@@ -60,7 +60,7 @@ def asker(choose, fill=None, folder=None, **options):
 def probe(**changes) -> Discovery:
     settings = {
         "groups": GROUPS, "names": 10, "context_count": 6, "generator": "filler", "keep": 200,
-        "distance": 2, "min_count": 10, "resamples": 100, "samples": 19_999, "pool": "common",
+        "distance": 2, "min_count": 10, "samples": 19_999, "pool": "common",
     }  # fmt: skip
     return Discovery(**{**settings, **changes})
 
@@ -410,5 +410,5 @@ def test_compare_takes_any_two_groups_of_the_counts():
     shown = Shown(("A", "B", "C"), ("a", "b", "c"), ("x",), ["w"], np.array([0, 1, 2]),
                   np.zeros(3, int), np.zeros(3, int), np.array([1.0, 0.0, 0.5]))  # fmt: skip
     counts = count_words(shown, min_count=1)
-    found = compare(counts, "A", "C", Settings(resamples=2))
+    found = compare(counts, "A", "C", Settings())
     assert found.words[0].d == 0.5

@@ -10,7 +10,7 @@ from scipy import stats as sps
 
 from evenhand.errors import DataError, SpecError
 from evenhand.stats import bootstrap
-from evenhand.stats.bootstrap import clustered, from_replicates, interval
+from evenhand.stats.bootstrap import clustered, interval
 
 
 def covered(result, truth=0.0):
@@ -118,16 +118,6 @@ def test_one_cluster_is_undefined_with_a_reason():
     result = clustered([1.0, 2.0], ["a", "a"])
     assert (result.estimate, result.reason) == (1.5, "one cluster cannot be resampled")
     assert np.isnan([result.low, result.high]).all()
-
-
-def test_replicates_from_elsewhere_make_an_interval():
-    result = from_replicates([1.0, 2.0], np.arange(101)[:, None] * [1.0, 2.0])
-    assert result.low.tolist() == pytest.approx([2.5, 5])
-    assert result.high.tolist() == pytest.approx([97.5, 195])
-    assert from_replicates(1.0, []).reason == "fewer than two replicates"
-    lost = from_replicates([1.0, 2.0], [[0.0, np.nan], [1.0, 1.0]])
-    assert lost.low[0] == pytest.approx(0.025)
-    assert lost.reason == "1 of 2 intervals have no defined replicates"
 
 
 def test_wrong_options_name_what_is_accepted():

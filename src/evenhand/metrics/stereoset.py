@@ -64,6 +64,18 @@ def per_target(outcomes: Outcomes, targets: npt.ArrayLike) -> tuple[Floats, Floa
     return 100.0 * pro / count, 100.0 * related / (2.0 * count)
 
 
+def from_examples(ss: Floats, targets: npt.ArrayLike) -> Floats:
+    """Variance that the SS of each target term has from the examples drawn for it.
+
+    s (100 - s) / (m - 1) of m examples; NaN for one.
+
+    >>> from_examples(np.asarray([50.0]), ["nurse"] * 5).tolist()
+    [625.0]
+    """
+    count = np.unique(np.asarray(targets), return_counts=True)[1]
+    return np.where(count > 1, ss * (100.0 - ss) / np.maximum(count - 1, 1), np.nan)
+
+
 def scores(outcomes: Outcomes, targets: npt.ArrayLike) -> dict[str, float]:
     """LMS, SS and ICAT, macro over target terms; NaN without examples.
 

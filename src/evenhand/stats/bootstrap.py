@@ -23,7 +23,7 @@ from evenhand.stats._checks import choice, not_finite, same_length
 from evenhand.stats._draws import Floats, codes_of
 from evenhand.stats._resample import Value, plain, quantiles, ratio_replicates
 
-__all__ = ["Interval", "clustered", "from_replicates", "interval"]
+__all__ = ["Interval", "clustered", "interval"]
 
 Method = Literal["percentile", "expanded"]
 BLOCK = 64 * 2**20
@@ -84,21 +84,6 @@ def clustered(
     data = np.asarray(values, dtype=np.float64)
     labels = same_length(clusters, len(data), "clusters")
     return _drawn(data, labels, "cluster", resamples, seed, method)
-
-
-def from_replicates(estimate: ArrayLike, replicates: ArrayLike) -> Interval:
-    """Percentile interval of replicates made elsewhere, kept with its estimate.
-
-    low, high = quantiles 0.025 and 0.975 over the first axis, NaN left out (Efron 1979).
-
-    >>> result = from_replicates(0.5, [0.0, 0.25, 0.5, 0.75, 1.0])
-    >>> round(result.low, 3), round(result.high, 3)
-    (0.025, 0.975)
-    """
-    drawn = np.asarray(replicates, dtype=np.float64)
-    if len(drawn) < 2:
-        return _undefined(np.asarray(estimate, np.float64), 0, "fewer than two replicates")
-    return _finished(np.asarray(estimate, np.float64), drawn, 0, (1 - LEVEL) / 2)
 
 
 def _drawn(

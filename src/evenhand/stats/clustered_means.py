@@ -22,7 +22,7 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from evenhand.stats.estimate import NAN, Estimate, detectable_t, estimate, within
+from evenhand.stats.estimate import NAN, Estimate, detectable_t, estimate, settled
 from evenhand.stats.multiple import benjamini_hochberg
 
 Floats = npt.NDArray[np.float64]
@@ -110,13 +110,26 @@ class Cells:
         freedom = self._freedom(w, self._sums_vary(away))
         return estimate(value, float(np.sqrt(spread)), freedom, units=units, **how)
 
+    def from_items(self, weights: Floats) -> float:
+        """The share of the value's variance that single items bring, clusters the rest."""
+        total = self.counts.sum(axis=0)
+        away = self.sums - self.counts * (self.sums.sum(axis=0) / np.maximum(total, 1))
+        both = ((weights / total) ** 2 * self._sums_vary(away)).sum()
+        items = ((weights / total) ** 2 * self.counts * self._inside()).sum()
+        return float(items / both) if both > 0 else 0.0
+
+    def _inside(self) -> float:
+        """Variance of items in a cell."""
+        here = self.counts > 0
+        free = float(self.counts.sum() - here.sum())
+        squares = self.squares - self.sums**2 / np.where(here, self.counts, 1.0)
+        return float(np.maximum(squares, 0.0).sum()) / free if free else 0.0
+
     def _sums_vary(self, away: Floats) -> Floats:
         """Variance of each cell's sum: items in a cell, and cells in a stratum (by moments)."""
         here = self.counts > 0
         count = np.where(here, self.counts, 1.0)
-        free = float(self.counts.sum() - here.sum())
-        inside = float(np.maximum(self.squares - self.sums**2 / count, 0.0).sum())
-        within = inside / free if free else 0.0
+        within = self._inside()
         total = self.counts.sum(axis=0)
         room = float((total - (self.counts**2).sum(axis=0) / total).sum())
         between = float((away**2 / count).sum()) - within * float((here.sum(axis=0) - 1).sum())
@@ -152,6 +165,7 @@ def clustered_mean(
     strata: Labels | None = None,
     ideal: float = 0.0,
     bounds: tuple[float, float] = (-np.inf, np.inf),
+    inside: Floats | None = None,
     family: int = 1,
     rate: float = 0.05,
 ) -> ClusteredMean:
@@ -166,6 +180,7 @@ def clustered_mean(
         strata: when given, the mean of the strata's means: each stratum weighs the same.
         ideal: the value that p tests against.
         bounds: the smallest and largest possible value.
+        inside: for values that are means of items at the bounds, the variance each has from them.
         family, rate: how many tests are corrected together, at which rate (for `detectable`).
 
     Without values everything is NaN, with a reason.
@@ -183,7 +198,8 @@ def clustered_mean(
     if found.error == 0.0:
         found = _alike(found, bounds, rate / max(1, family))
     low, high = (float(np.clip(end, *bounds)) for end in (found.low, found.high))
-    seen = within(found.detectable, min(ideal - bounds[0], bounds[1] - ideal))
+    two_valued = _two_valued(cells, values, bounds, inside)
+    seen = _seen(found, cells, bounds, two_valued) if two_valued else found.detectable
     return ClusteredMean(
         found.value, low, high, found.p, seen, found.error, found.freedom, n,
         len(cells.counts), found.reason or None,
@@ -195,6 +211,54 @@ def _cells(values: npt.ArrayLike, clusters: Labels, strata: Labels | None) -> tu
     known = np.isfinite(data)
     kinds = None if strata is None else np.asarray(list(strata))[known]
     return Cells.of(data[known], np.asarray(list(clusters))[known], kinds), int(known.sum())
+
+
+def _two_valued(
+    cells: Cells, values: npt.ArrayLike, bounds: tuple[float, float], inside: Floats | None
+) -> float:
+    """The share of the variance that comes from items at one bound or the other."""
+    data = np.asarray(values, np.float64)
+    data = data[np.isfinite(data)]
+    if inside is not None:
+        spread = float(data.var(ddof=1)) if len(data) > 1 else 0.0
+        return min(1.0, float(np.nanmean(inside)) / spread) if spread else 0.0
+    if not (np.isfinite(bounds).all() and np.isin(data, bounds).all()):
+        return 0.0
+    return cells.from_items(np.full(cells.counts.shape[1], 1 / cells.counts.shape[1]))
+
+
+def _seen(found: Estimate, cells: Cells, bounds: tuple[float, float], share: float) -> float:
+    """What is detectable when items at a bound or the other make up this share of the variance.
+
+    Their variance in stratum k is (high - m_k)(m_k - low), so it changes with what is to be found,
+    and not alike in both directions where strata lie on either side of the ideal (a general liking
+    for one group). Of the two directions the harder one counts.
+
+    >>> cells = Cells.of(np.repeat([0.0, 1.0], 50), np.arange(100))
+    >>> found = cells.estimate(ideal=0.5)
+    >>> round(found.detectable, 3), round(_seen(found, cells, (0.0, 1.0), 1.0), 3)
+    (0.142, 0.137)
+    """
+    low, high = bounds
+    total = cells.counts.sum(axis=0)
+    at_ideal = cells.sums.sum(axis=0) / total - found.value + found.ideal
+
+    def varies(means: Floats) -> float:
+        return float((np.maximum((high - means) * (means - low), 0.0) / total).sum())
+
+    now, most = varies(at_ideal), min(found.ideal - low, high - found.ideal)
+    if not now or not most > 0 or not found.detectable > 0:
+        return found.detectable
+
+    def reach(way: int) -> float:
+        return settled(
+            lambda e: (
+                found.detectable * np.sqrt(1 - share + share * varies(at_ideal + way * e) / now)
+            ),
+            most,
+        )
+
+    return max(reach(1), reach(-1))
 
 
 def _alike(found: Estimate, bounds: tuple[float, float], level: float) -> Estimate:

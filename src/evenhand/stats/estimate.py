@@ -7,6 +7,7 @@ out, and tails are as fine as a family of thousands of tests needs.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -14,6 +15,8 @@ import numpy as np
 NAN = float("nan")
 ROUNDING = 1e-12
 """Below this a spread is what additions leave behind."""
+HALVINGS = 30
+"""Digits enough of a detectable effect."""
 ENOUGH = 6
 """Equal units from which on 2 ** (1 - units) is below 0.05."""
 
@@ -139,17 +142,34 @@ def detectable(error: float, freedom: float, tests: int = 1, rate: float = 0.05)
 
 
 def within(effect: float, room: float) -> float:
-    """What is detectable of a share that can lie no further than `room` from its ideal.
+    """What is detectable of a mean of values that reach no further than `room` from the ideal.
 
-    The spread of a share falls as it nears its bounds; on the scale of its arcsine it is everywhere
-    the same (Cohen's h, 1988), so D at the spread of the ideal becomes room sin(D / room).
+    Their variance has the factor 1 - (e / room)^2 (that of shares, Wedderburn 1974), so that
 
-    >>> round(within(0.36, 0.5), 3), within(0.36, math.inf), within(2.0, 0.5)
-    (0.33, 0.36, 0.5)
+        e / sqrt(1 - (e / room)^2) = D,     e = D / sqrt(1 + (D / room)^2)
+
+    is as many of the errors that a test will find as D is of those at the ideal.
+
+    >>> round(within(0.36, 0.5), 3), within(0.36, math.inf)
+    (0.292, 0.36)
     """
-    if not 0 < room < math.inf:
-        return effect
-    return room * math.sin(min(effect / room, math.pi / 2)) if effect == effect else effect
+    return effect / math.sqrt(1 + (effect / room) ** 2)
+
+
+def settled(reach: Callable[[float], float], most: float) -> float:
+    """The effect e = reach(e) between 0 and `most`, where reach depends on e itself.
+
+    The variance of bounded values falls as their mean nears a bound, so what is detectable depends
+    on the error at the very effect that is to be found.
+
+    >>> round(settled(lambda e: 0.36 * math.sqrt(max(0.0, 1 - (e / 0.5) ** 2)), 0.5), 3)
+    0.292
+    """
+    low, high = 0.0, most
+    for _ in range(HALVINGS):
+        middle = (low + high) / 2
+        low, high = (middle, high) if middle < reach(middle) else (low, middle)
+    return high
 
 
 def detectable_t(freedom: float, alpha: float, power: float = 0.8) -> float:

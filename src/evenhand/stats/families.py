@@ -24,7 +24,7 @@ from functools import cache
 
 import numpy as np
 
-from evenhand.stats.estimate import detectable, estimate
+from evenhand.stats.estimate import detectable, estimate, within
 from evenhand.stats.permutation import paired_sign_flip
 
 NAN = float("nan")
@@ -97,7 +97,9 @@ def over_families(
     if flipped > found.p:
         found = estimate(middle, abs(middle) / t_of(flipped, k - 1), k - 1, units=k)
     level = rate / max(1, family)
-    seen = needed(k, level) * error * math.sqrt(k)
+    # z is bounded: the nearer its mean to the bound, the less families can differ.
+    room = float(np.arctanh(most).mean())
+    seen = within(needed(k, level) * error * math.sqrt(k), room)
     why = ""
     if seen != seen:
         least = math.ceil(1 - math.log2(level))

@@ -17,7 +17,6 @@ from evenhand.probes.discovery.inference import (
     Settings,
     WordRow,
     compare,
-    group_replicates,
 )
 from evenhand.probes.discovery.tables import (
     items,
@@ -79,10 +78,7 @@ def measured(
     kept: Kept,
 ) -> Measured:
     """Findings, items and tables of all pairs; q is corrected over every word of every pair."""
-    if not settings.as_published:
-        settings = replace(settings, resamples=0)
-    replicates = group_replicates(counts, settings)
-    results = [compare(counts, a, b, settings, replicates) for a, b in pairs]
+    results = [compare(counts, a, b, settings) for a, b in pairs]
     tests = _tests(results, pairs, settings)
     words, typical = ([t for t in tests if (t.word is None) == way] for way in (False, True))
     clusters = cluster_rows(results, pairs)
@@ -172,7 +168,7 @@ def _tests(results: Sequence[Compared], pairs: Sequence[Pair], settings: Setting
 
 
 def _published(row: WordRow, level: float) -> Tested:
-    """The released test of d, with an interval that draws names and contexts."""
+    """The released test of d, with an interval over names."""
     error = (row.d_high - row.d_low) / 3.92
     seen = float(detectable_effect(error, level)) if error == error else NAN
     return Tested(row.d, row.d_low, row.d_high, row.p, NAN, NAN, NAN, seen, 0, row.n, "")

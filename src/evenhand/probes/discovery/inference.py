@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,12 +15,11 @@ from evenhand.probes.base import FDR
 from evenhand.probes.discovery.counts import WordCounts
 from evenhand.probes.discovery.word_tests import Tested, cell_rates, corrected, pair_rows
 from evenhand.probes.shared.reach import out_of_reach
-from evenhand.stats import bootstrap, clustering, permutation
+from evenhand.stats import clustering, permutation
 from evenhand.stats.multiple import benjamini_hochberg
 from evenhand.strict import INLINE, OPTIONAL
 
 RELEASED_RESTARTS = 10
-BLOCK_BYTES = 96 * 2**20
 
 
 @dataclass(frozen=True)
@@ -89,10 +88,9 @@ class Compared:
 
 @dataclass(frozen=True)
 class Settings:
-    """How to test and resample; without resamples there are no intervals of rd and d."""
+    """How to test."""
 
     samples: int | None = None
-    resamples: int = 1_000
     seed: int = 0
     as_published: bool = False
     restarts: int = 200
@@ -108,52 +106,7 @@ def rates(counts: WordCounts) -> Floats:
     return sodapop.success_rate(*counts.of_names())
 
 
-def group_replicates(counts: WordCounts, settings: Settings) -> dict[str, Floats]:
-    """Bootstrap replicates of each group's mean SR, [resamples, words] by group.
-
-    Names are drawn within their group and contexts across all groups, each on its own (the
-    pigeonhole bootstrap, Owen 2007): SR*(w, n) = sum_c v_c won / sum_c v_c shown, and the group
-    mean weighs names by how often they were drawn. One context, or one name in a group, cannot
-    be resampled: one context is kept as it is, one name makes the replicates NaN.
-    """
-    n_names, n_contexts, n_words = counts.shown.shape
-    groups = list(dict.fromkeys(counts.groups))
-    members = {g: np.flatnonzero(np.asarray(counts.groups) == g) for g in groups}
-    out = {g: np.full((settings.resamples, n_words), np.nan) for g in groups}
-    both = np.concatenate([counts.won, counts.shown], axis=2).transpose(1, 0, 2)
-    flat = both.reshape(n_contexts, -1)
-    block = max(1, min(settings.resamples, BLOCK_BYTES // (8 * flat.shape[1] + 1)))
-    seeds = np.random.SeedSequence(settings.seed).spawn(1 + len(groups))
-    draw = {g: np.random.default_rng(s) for g, s in zip(["", *groups], seeds)}
-    for begin in range(0, settings.resamples, block):
-        size = min(block, settings.resamples - begin)
-        w_c = _weights(draw[""], n_contexts, size)
-        drawn = (w_c @ flat).reshape(len(w_c), n_names, -1)
-        sr = sodapop.success_rate(drawn[..., :n_words], drawn[..., n_words:])
-        known = ~np.isnan(sr)
-        sr = np.where(known, sr, 0.0)
-        for group, at in members.items():
-            if len(at) < 2:
-                continue
-            weight = _weights(draw[group], len(at), size)[:, None, :]
-            top = np.matmul(weight, sr[:, at])[:, 0]
-            bottom = np.matmul(weight, known[:, at].astype(np.float64))[:, 0]
-            out[group][begin : begin + size] = sodapop.success_rate(top, bottom)
-    return out
-
-
-def _weights(rng: np.random.Generator, n: int, size: int) -> Floats:
-    """How often each of n units is drawn, [size, n]; the stream does not depend on `size`."""
-    return rng.multinomial(n, np.full(n, 1 / n), size=size).astype(np.float64)
-
-
-def compare(
-    counts: WordCounts,
-    group_a: str,
-    group_b: str,
-    settings: Settings,
-    replicates: Mapping[str, Floats] | None = None,
-) -> Compared:
+def compare(counts: WordCounts, group_a: str, group_b: str, settings: Settings) -> Compared:
     """One pair of groups: a row per word, the clusters, and how p was obtained."""
     labels = np.asarray(counts.groups)
     used = np.flatnonzero((labels == group_a) | (labels == group_b))
@@ -165,7 +118,6 @@ def compare(
     found = sodapop.contrast(values, in_a, as_published=settings.as_published)
     p, p_max_t, method, n_partitions = _test(values, in_a, settings)
     won, shown = counts.of_names()
-    drawn = replicates if replicates is not None else group_replicates(counts, settings)
     reason = _reason(counts, used, in_a)
     coarse = out_of_reach(1 / max(1, n_partitions), len(p))
     if coarse and not reason and not settings.as_published:
@@ -174,7 +126,7 @@ def compare(
     numbers = [
         found.sr_a, found.sr_b, found.d, found.m, found.rd,
         sodapop.log_odds(won[used], shown[used], in_a), p, p_max_t, benjamini_hochberg(p),
-        *_ends(drawn[group_a], drawn[group_b], int(in_a.sum()), settings.as_published),
+        *_ends(values, in_a, float(in_a.sum()) if settings.as_published else 1.0),
     ]  # fmt: skip
     n = shown[used].sum(axis=0).astype(np.int64)
     order = np.argsort(-np.where(np.isnan(found.rd), -np.inf, found.rd), kind="stable")
@@ -199,13 +151,36 @@ def _verdicts(
     return rows, rows[-1] if len(rows) > len(counts.words) else None
 
 
-def _ends(a: Floats, b: Floats, n_a: int, as_published: bool) -> tuple[Any, ...]:
-    """Low and high of the printed RD, then of d; NaN without resamples."""
-    d = a - b
-    rd = sodapop.success_rate(d, (a + b) / 2) * (n_a if as_published else 1)
-    unknown = np.full(d.shape[1], np.nan)
-    of_rd, of_d = (bootstrap.from_replicates(unknown, drawn) for drawn in (rd, d))
-    return of_rd.low, of_rd.high, of_d.low, of_d.high
+def _ends(values: Floats, in_a: np.ndarray, scale: float) -> tuple[Floats, ...]:
+    """Low and high of the printed RD, then of d: names are the sample, as in p.
+
+    With the groups' means a and b, their squared errors and Welch's t, d has a - b -+ t error. RD
+    is a function of a / b, whose limits are Fieller's (1954), the ratios r >= 0 with
+    (a - r b)^2 <= t^2 (error_a^2 + r^2 error_b^2): they leave out 1 when those of d leave out 0,
+    up to the degrees of freedom, and end at RD's own bounds where a mean may be 0.
+    """
+    from scipy.special import stdtrit
+
+    (a, v_a, n_a), (b, v_b, n_b) = (_mean(values[side]) for side in (in_a, ~in_a))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        freedom = (v_a + v_b) ** 2 / (v_a**2 / (n_a - 1) + v_b**2 / (n_b - 1))
+        t = stdtrit(np.where(v_a + v_b > 0, freedom, 1.0), 0.975)
+        reach = t * np.sqrt(v_a + v_b)
+        top, bottom = a * a - t * t * v_a, b * b - t * t * v_b
+        both = a * b + np.sqrt(np.maximum(a * a * b * b - top * bottom, 0.0))
+        low = np.where(top > 0, 2 * (top - both) / (top + both), -2.0)
+        high = np.where(bottom > 0, 2 * (both - bottom) / (both + bottom), 2.0)
+    known = ~np.isnan(reach)
+    low, high = (np.where(known, end * scale, np.nan) for end in (low, high))
+    return low, high, a - b - reach, a - b + reach
+
+
+def _mean(values: Floats) -> tuple[Floats, Floats, Floats]:
+    """Mean over the names that have a value, its squared error, and how many there are."""
+    n = (~np.isnan(values)).sum(axis=0).astype(float)
+    mean = sodapop.success_rate(np.nansum(values, axis=0), n)
+    squares = np.nansum((values - mean) ** 2, axis=0)
+    return mean, np.where(n > 1, squares / np.maximum(n * (n - 1), 1), np.nan), n
 
 
 def _test(values: Floats, in_a: np.ndarray, settings: Settings) -> tuple[Floats, Floats, str, int]:
@@ -245,7 +220,7 @@ def _reason(counts: WordCounts, used: np.ndarray, in_a: np.ndarray) -> str:
     if small:
         return "a group has one name only: it stands for itself, and there is no interval"
     if len(counts.contexts) < 2:
-        return "one context: intervals are over names only"
+        return "one context: only names are a sample"
     return ""
 
 

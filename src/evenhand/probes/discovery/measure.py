@@ -24,7 +24,7 @@ from evenhand.probes.discovery.trait_suggestions import SuggestTraitsReader
 from evenhand.probes.discovery.traits import TraitsReader
 from evenhand.probes.discovery.validity import ValidityReader
 from evenhand.probes.discovery.word_tests import Tested
-from evenhand.probes.reading import Input, Reader, Resamples, Result, Seed, Shown, number, span
+from evenhand.probes.reading import Input, Reader, Result, Seed, Shown, number, span
 
 SHOWN = 15
 
@@ -132,7 +132,6 @@ class DiscoveryReader(Reader):
         None, ge=0, description="Keep words shown at least so often per name; 50."
     )
     samples: int | None = Field(None, ge=1, description="Random re-labellings; 99,999.")
-    resamples: Resamples = 1_000
     seed: Seed = 0
     as_published: bool = Field(False, description="Rules of SODAPOP's released code.")
 
@@ -152,7 +151,7 @@ class DiscoveryReader(Reader):
             rows, stop_words=read_stop_words(self.stop_words), min_count=least, count=how,
             first_name_only=self.as_published,
         )  # fmt: skip
-        settings = Settings(self.samples, self.resamples, self.seed, self.as_published)
+        settings = Settings(self.samples, self.seed, self.as_published)
         found = compare(counts, *both, settings)
         return DiscoveryResult(
             **vars(found),

@@ -110,7 +110,6 @@ class Discovery(Probe):
     min_count: int = Field(50, ge=1)
     """A word must be shown so often with every name."""
     samples: int = Field(99_999, ge=99)
-    resamples: int = Field(1_000, ge=50)
 
     def helpers(self) -> dict[str, str]:
         if not self.generator:
@@ -241,7 +240,7 @@ class Discovery(Probe):
         least = RELEASED_MIN_COUNT if self.as_published else self.min_count
         counts = merge(parts, min_count=least, first_name_only=self.as_published)
         settings = Settings(
-            None if self.as_published else self.samples, self.resamples, seed, self.as_published,
+            None if self.as_published else self.samples, seed, self.as_published,
             rate=self.rate,
         )  # fmt: skip
         facts = self._facts(read) | {"fills": fill.asked, "distractors": scored}

@@ -16,7 +16,7 @@ from evenhand.probes.shared.estimates import claim
 from evenhand.runs.finding import NAN, Finding
 from evenhand.runs.wording import people
 
-RELEASED = "released permutation test (seed 10, strict); interval over names and contexts"
+RELEASED = "released permutation test (seed 10, strict); interval over names (Welch)"
 BEYOND = "beyond what holds for the typical word"
 DETAILS = ("sr_a", "sr_b", "d", "rd", "log_odds", "p_max_t")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from typing import Any, ClassVar
 
@@ -16,7 +17,7 @@ from evenhand.probes.shared.estimates import claim
 from evenhand.probes.shared.reach import too_few
 from evenhand.requests import Embed
 from evenhand.runs.finding import Finding
-from evenhand.stats.estimate import Estimate, detectable, within
+from evenhand.stats.estimate import Estimate, detectable, detectable_t, settled
 from evenhand.stats.multiple import benjamini_hochberg
 from evenhand.words.lexicons.people import Group, names_of
 from evenhand.words.names.embedding import (
@@ -108,10 +109,24 @@ class NameStudy(Probe):
         q = benjamini_hochberg([row["p"] for row in rows])
         return [
             {**row, "q": float(value),
-             "detectable": within(detectable(row["error"], row["freedom"], len(rows), self.rate),
-                                  1.0 - row["null_mean"])}
+             "detectable": self._seen(row, len(rows))}
             for row, value in zip(rows, q)
         ]  # fmt: skip
+
+    def _seen(self, row: dict[str, Any], tests: int) -> float:
+        """The distance from chance found in 80 of 100 runs.
+
+        Chance has the spread of permuted groups; the nearer an accuracy to 1, the less it varies.
+        """
+        seen = detectable(row["error"], row["freedom"], tests, self.rate)
+        told = seen * detectable_t(row["freedom"], self.rate / tests, power=0.5)
+        told /= detectable_t(row["freedom"], self.rate / tests)
+        room = 1.0 - row["null_mean"]
+        return (
+            settled(lambda e: told + (seen - told) * math.sqrt(max(0.0, 1 - (e / room) ** 2)), room)
+            if seen == seen
+            else seen
+        )
 
     def _axis(
         self, vectors: np.ndarray, people: list[tuple[str, Group]], axis: str, seed: int

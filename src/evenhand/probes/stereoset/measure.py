@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 from pydantic import Field
 
-from evenhand.metrics.stereoset import Outcomes, intervals, per_target, scores
+from evenhand.metrics.stereoset import Outcomes, from_examples, intervals, per_target, scores
 from evenhand.probes.base import Placebo
 from evenhand.probes.reading import Reader, Resamples, RowsResult, Seed, Shown, number, span
 from evenhand.probes.stereoset.files import (
@@ -129,10 +129,10 @@ def _row(
         return row | {"reason": "no example has all three scores"}
     wide: dict[str, Any] = {"bounds": (0.0, 100.0), "family": family, "rate": rate}
     terms = range(row["n_targets"])
-    ss, lms = (
-        clustered_mean(values, terms, ideal=ideal, **wide)
-        for values, ideal in zip(per_target(outcomes, targets), (50.0, 100.0))
-    )
+    of_ss, of_lms = per_target(outcomes, targets)
+    inside = from_examples(of_ss, targets)
+    ss = clustered_mean(of_ss, terms, ideal=50.0, inside=inside, **wide)
+    lms = clustered_mean(of_lms, terms, ideal=100.0, **wide)
     drawn = intervals(outcomes, targets, resamples=resamples, seed=seed)
     ends = Ends(lms.low, lms.high, ss.low, ss.high, drawn["icat_low"], drawn["icat_high"])
     return row | {
