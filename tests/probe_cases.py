@@ -175,7 +175,7 @@ def _chooses(lean: float) -> Answers:
 def _discovery(folder: Path, rows: Rows) -> dict[str, Any]:
     return {
         "groups": tuple(rows), "names": 8, "context_count": 5, "generator": "filler", "keep": 60,
-        "distance": 2, "min_count": 8, "resamples": 100, "samples": 1_999, "pool": "common",
+        "distance": 2, "min_count": 8, "samples": 1_999, "pool": "common",
     }  # fmt: skip
 
 

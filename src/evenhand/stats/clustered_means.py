@@ -198,8 +198,9 @@ def clustered_mean(
     if found.error == 0.0:
         found = _alike(found, bounds, rate / max(1, family))
     low, high = (float(np.clip(end, *bounds)) for end in (found.low, found.high))
-    two_valued = _two_valued(cells, values, bounds, inside)
-    seen = _seen(found, cells, bounds, two_valued) if two_valued else found.detectable
+    seen = found.detectable
+    if seen > 0:
+        seen = _seen(found, cells, bounds, _two_valued(cells, values, bounds, inside))
     return ClusteredMean(
         found.value, low, high, found.p, seen, found.error, found.freedom, n,
         len(cells.counts), found.reason or None,
@@ -247,7 +248,7 @@ def _seen(found: Estimate, cells: Cells, bounds: tuple[float, float], share: flo
         return float((np.maximum((high - means) * (means - low), 0.0) / total).sum())
 
     now, most = varies(at_ideal), min(found.ideal - low, high - found.ideal)
-    if not now or not most > 0 or not found.detectable > 0:
+    if not (share and now and most > 0):
         return found.detectable
 
     def reach(way: int) -> float:
