@@ -46,7 +46,7 @@ def discovery(folder: Path) -> list[str]:
             for k, w in enumerate(("kind", "rude", "odd"))]  # fmt: skip
     head = "group,name,context,distractor,success"
     pair = ["--group-a", "A", "--group-b", "B", "--min-count", "1"]
-    return [_csv(folder, head, rows), *pair, *FEW]
+    return [_csv(folder, head, rows), *pair]
 
 
 def stereoset(folder: Path) -> list[str]:

@@ -220,9 +220,8 @@ def _two_valued(
     """The share of the variance that comes from items at one bound or the other."""
     data = np.asarray(values, np.float64)
     data = data[np.isfinite(data)]
-    if inside is not None:
-        spread = float(data.var(ddof=1)) if len(data) > 1 else 0.0
-        return min(1.0, float(np.nanmean(inside)) / spread) if spread else 0.0
+    if inside is not None and np.isfinite(inside).any():
+        return min(1.0, float(np.nanmean(inside) / data.var(ddof=1)))
     if not (np.isfinite(bounds).all() and np.isin(data, bounds).all()):
         return 0.0
     return cells.from_items(np.full(cells.counts.shape[1], 1 / cells.counts.shape[1]))
