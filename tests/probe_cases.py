@@ -487,6 +487,23 @@ def _decision(folder: Path, rows: Rows) -> dict[str, Any]:
     return {"data": _write(folder, "cases.csv", _table(table, head)), "names": 4}
 
 
+# Who works where: "she" for what women do; noise cancels between a job and the next.
+def _follows(lean: float) -> Answers:
+    def score(text: str, word: str) -> dict[str, float]:
+        at = next((k for k, job in enumerate(JOBS) if job in text), 0)
+        drawn = noise(text.replace(JOBS[at], str(at // 2))) * (1 if at % 2 else -1)
+        she = 1 if word == "she" else -1
+        hers = 1 if JOBS[at] in HERS else -1
+        return {"logprob": -3 + she * (lean * hers + 0.2 * drawn), "n_pieces": 1}
+
+    return {"mask-score": score}
+
+
+def _labour(folder: Path, rows: Rows) -> dict[str, Any]:
+    shares = [(job, 95 - 4 * JOBS.index(job)) for job in rows]
+    return {"data": _write(folder, "shares.csv", _table(shares, ("occupation", "pct_women")))}
+
+
 ENDS = [(job, end) for job in JOBS for end in ("was late", "had time")]
 CASES = {
     "underspecified": Case(("nurse", "hunter", "cook", "pilot"), _underspecified, _options),
@@ -510,6 +527,7 @@ CASES = {
     "ranking": Case(RESUMES, _ranking, _picks),
     "matched-guise": Case(SPOKEN, _guises, _spoken),
     "decision": Case(JOBS, _decision, _decides),
+    "labour": Case(JOBS, _labour, _follows),
     "seat": Case(SETS, _seat, _vectors),
     "ceat": Case(SETS, _ceat, _vectors, drawn=0.1),
     "counterfactual": Case(JUDGED, _counterfactual, _judges),

@@ -112,6 +112,11 @@ def decision(folder: Path) -> list[str]:
     return [_csv(folder, "scenario,gender,score_yes,score_no", rows)]
 
 
+def labour(folder: Path) -> list[str]:
+    said = {"nurse": "She was.", "carpenter": "He was.", "lawyer": "It was he", "cook": "she"}
+    return [_csv(folder, "occupation,answer", [f"{job},{text}" for job, text in said.items()])]
+
+
 def ceat(folder: Path) -> list[str]:
     return [_csv(folder, "effect_size,variance", ["0.4,0.1", "0.6,0.1"])]
 
@@ -184,10 +189,8 @@ def validity(folder: Path) -> list[str]:
 CASES: dict[str, Make] = {
     "underspecified": underspecified, "association": association, "discovery": discovery,
     "stereoset": stereoset, "crows-pairs": crows_pairs, "bbq": bbq, "honest": honest, "gest": gest,
-    "ranking": ranking,
-
-
     "matched-guise": matched_guise, "guise-ratios": guise_ratios,
+    "ranking": ranking, "labour": labour,
     "ceat": ceat, "coreference": coreference, "winobias": winobias, "gaps": gaps,
     "correlation": correlation, "traits": traits, "suggest-traits": suggest_traits,
     "validity": validity, "counterfactual": counterfactual,

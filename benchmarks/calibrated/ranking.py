@@ -19,12 +19,14 @@ PLANTED, JOB = "hispanic_male", "bookkeeper"
 
 
 @cache
-def made(names: int, runs: int) -> tuple[Rankings, np.ndarray, list[int]]:
-    """The candidates of an audit with the packaged resumes, the number of each one's name."""
+def made(names: int, runs: int) -> tuple[Rankings, np.ndarray, list[int], np.ndarray, np.ndarray]:
+    """The candidates of an audit with the packaged resumes: names, resumes and jobs as numbers, and
+    who is favoured."""
     probe = Ranking(names=names, runs=runs)
     shown = probe.made(0)
     rows = [(run, k, c) for run in shown for k, c in enumerate(run.candidates, start=1)]
     known: dict[str, int] = {}
+    jobs = [run.job.name for run, _, _ in rows]
     return (
         Rankings(
             [run.job.name for run, _, _ in rows], [str(run.number) for run, _, _ in rows],
@@ -32,36 +34,30 @@ def made(names: int, runs: int) -> tuple[Rankings, np.ndarray, list[int]]:
             np.zeros(len(rows)), [c.name for _, _, c in rows], probe.axes,
         ),
         np.asarray([known.setdefault(c.name, len(known)) for _, _, c in rows]),
-        [c.resume for _, _, c in rows],
+        [c.resume for _, _, c in rows], np.unique(jobs, return_inverse=True)[1],
+        np.asarray([c.group == PLANTED and j == JOB for (_, _, c), j in zip(rows, jobs)]),
     )  # fmt: skip
 
 
-def favoured(rows: Rankings) -> np.ndarray:
-    return np.asarray([g == PLANTED and s == JOB for g, s in zip(rows.group, rows.stratum)])
-
-
-def chances(
-    rng: np.random.Generator, rows: Rankings, name: np.ndarray, resume: list[int], bonus: float
-) -> np.ndarray:
+def chances(rng: np.random.Generator, names: int, runs: int, bonus: float) -> np.ndarray:
     """Probability of every candidate of being picked."""
-    jobs = np.asarray([rows.strata.index(s) for s in rows.stratum])
+    rows, name, resume, jobs, favoured = made(names, runs)
     liked = rng.normal(0, 0.25, name.max() + 1)[name]
     liked = liked + rng.normal(0, 0.5, (jobs.max() + 1, 8))[jobs, resume]
     liked = liked + 0.8 * (rows.position == 1) + rng.normal(0, 0.5, len(name))
-    weight = np.exp(liked + bonus * favoured(rows))
+    weight = np.exp(liked + bonus * favoured)
     return np.asarray(weight / np.bincount(rows.runs, weights=weight)[rows.runs])
 
 
 @cache
 def bonus_for(effect: float, names: int, runs: int) -> float:
     """What makes a group's candidates win so much more often than by chance."""
-    rows, name, resume = made(names, runs)
-    own = favoured(rows)
+    own = made(names, runs)[-1]
     low, high = 0.0, 4.0
     for _ in range(20):
         at = (low + high) / 2
         rng = np.random.default_rng(1)
-        won = np.mean([chances(rng, rows, name, resume, at)[own].mean() for _ in range(20)])
+        won = np.mean([chances(rng, names, runs, at)[own].mean() for _ in range(20)])
         low, high = (low, at) if won * 8 - 1 > effect else (at, high)
     return (low + high) / 2
 
@@ -70,9 +66,9 @@ def asked(names: int, runs: int, sampled: bool) -> Path:
     """An audit: probabilities, or one answer a run."""
 
     def draw(rng: np.random.Generator, effect: float) -> Outcome:
-        rows, name, resume = made(names, runs)
+        rows, _, resume, _, _ = made(names, runs)
         bonus = bonus_for(round(effect, 6), names, runs) if effect else 0.0
-        top = chances(rng, rows, name, resume, bonus)
+        top = chances(rng, names, runs, bonus)
         if sampled:
             top = winners(rng, top, rows.runs)
         lead = settled(top / rows.share - 1, rows.stratum, list(rows.position), resume)
@@ -126,4 +122,4 @@ def read(names: int, runs: int) -> Path:
     return Path(f"ranking, from a file, {names} names a group, {runs} runs", draw)
 
 
-PATHS = [asked(24, 24, False), asked(24, 96, True), asked(8, 48, False), read(100, 1_000)]
+PATHS = [asked(24, 24, False), asked(24, 96, True), asked(8, 48, False), read(40, 400)]

@@ -50,6 +50,7 @@ BUILT_IN: dict[str, dict[str, str]] = {
         "ceat": "evenhand.probes.ceat.probe:Ceat",
         "ranking": "evenhand.probes.ranking.probe:Ranking",
         "counterfactual": "evenhand.probes.counterfactual.probe:Counterfactual",
+        "labour": "evenhand.probes.labour.probe:Labour",
     },
     MITIGATIONS: {
         "head": "evenhand.mitigations.head.mitigation:HeadMitigation",

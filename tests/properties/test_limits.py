@@ -33,6 +33,7 @@ SMALL: dict[str, tuple[Rows | None, dict[str, Any]]] = {
     "winobias": (CASES["winobias"].rows[:4], {}),
     "winogender": (JOBS[:3], {}),
     "gest": (CASES["gest"].rows[::10], {}),
+    "labour": (JOBS[:3], {}),
     "ranking": (None, {"names": 3}),
     "matched-guise": (CASES["matched-guise"].rows[:3], {}),
     "decision": (JOBS[:3], {"names": 1}),

@@ -1,0 +1,139 @@
+"""`evenhand measure labour`: what a model said of occupations elsewhere, by who works in them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+from pydantic import Field
+
+from evenhand.corpora.tables import Table, read_table
+from evenhand.errors import DataError
+from evenhand.probes.labour.lines import Line, pronoun_line
+from evenhand.probes.labour.market import LEAST, PACKAGED, Job, read_jobs
+from evenhand.probes.reading import Input, Reader, Result, Shown, listed
+from evenhand.stats.estimate import Estimate
+from evenhand.stats.multiple import benjamini_hochberg
+from evenhand.strict import INLINE
+from evenhand.words.reading_answers import read_answer
+
+Floats = npt.NDArray[np.float64]
+WORDS = ("she", "he")
+SCORES = ("log_odds", "share", "answer")
+
+
+@dataclass(frozen=True)
+class LineRow:
+    """One number of the calibration line, with its ideal."""
+
+    metric: str
+    found: Estimate = field(metadata=INLINE)
+    q: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class LabourResult(Result):
+    """Slope, height and amplification; and what could not be used."""
+
+    measure: ClassVar[str] = "labour"
+
+    rows: Sequence[LineRow]
+    occupations: int
+    without_figures: int
+    refused: int
+    unread: int
+    settings: Mapping[str, Any]
+
+    def shown(self) -> Iterator[Shown]:
+        title = (
+            f"Who works where, and what was said of {self.occupations} occupations "
+            f"({self.without_figures} without figures; {self.refused} answers declined, "
+            f"{self.unread} could not be read)"
+        )
+        keys = ("metric", "value", "low", "high", "ideal", "p", "q", "units")
+        yield listed(title, self.rows, keys)
+        yield Shown("slope: 1 as in the labour market; height: log odds of “he” at equal shares.")
+
+
+class LabourReader(Reader):
+    name = "labour"
+    help = """Does what was said of occupations follow, or amplify, who works in them?
+
+    One row per occupation or question: occupation, and log_odds (of women), share (of women, 0 to
+    1) or answer (free text with she or he); optional pct_women (else the packaged figures, U.S.).
+    """
+    positional = ("table",)
+
+    table: Input
+    data: str = Field(PACKAGED, description="Other figures: a CSV with occupation, pct_women.")
+
+    def read(self) -> LabourResult:
+        table = read_table(self.table, text=("occupation", "answer"), needed=("occupation",))
+        names = list(table.labels("occupation"))
+        jobs = sorted(set(names))
+        y, refused, unread = _said(table, names, jobs)
+        x = self._figures(table, names, jobs)
+        known = int((np.isfinite(x) & np.isfinite(y)).sum())
+        line = pronoun_line(x, y, "women", "men", family=2)
+        return LabourResult(
+            rows=_rows(line), occupations=known, without_figures=int(np.isnan(x).sum()),
+            refused=refused, unread=unread, settings=self.only("data"),
+        )  # fmt: skip
+
+    def _figures(self, table: Table, names: list[str], jobs: list[str]) -> Floats:
+        if table.has("pct_women"):
+            given = dict(zip(names, table.numbers("pct_women")))
+            found = {n: Job(n, {"women": float(v)}) for n, v in given.items()}
+        else:
+            found = {job.noun: job for job in read_jobs(self.data)}
+        none = Job("", {})
+        return np.asarray([found.get(job.lower(), found.get(job, none)).odds("women")
+                           for job in jobs])  # fmt: skip
+
+
+def _rows(line: Line) -> list[LineRow]:
+    q = benjamini_hochberg([line.slope.p, line.height.p])
+    rows = [LineRow("slope", line.slope, float(q[0])), LineRow("height", line.height, float(q[1]))]
+    return [*rows, LineRow("amplification", line.amplification, float("nan"))]
+
+
+def _said(table: Table, names: list[str], jobs: list[str]) -> tuple[Floats, int, int]:
+    """Log odds of women by occupation; answers that declined or could not be read."""
+    scored = next((name for name in SCORES if table.has(name)), "")
+    if not scored:
+        raise DataError(
+            f"{table.source}: no column of what was said. Accepted: occupation and one of log_odds "
+            "(of women against men), share (of women, 0 to 1), answer (free text)."
+        )
+    at = np.asarray([jobs.index(n) for n in names])
+    if scored == "answer":
+        texts = [str(t or "") for t in table.columns["answer"].to_pylist()]
+        read = [read_answer(text, WORDS) for text in texts]
+        count = np.zeros((2, len(jobs)))
+        for job, r in zip(at, read):
+            if r.kind == "named":
+                count[r.option, job] += 1
+        y = np.where(count.sum(axis=0) > 0, np.log((count[0] + 0.5) / (count[1] + 0.5)), np.nan)
+        kinds = [r.kind for r in read]
+        declined = kinds.count("declined")
+        return y, declined, len(kinds) - declined - kinds.count("named")
+    values = table.numbers(scored)
+    if scored == "share":
+        wrong = np.flatnonzero((values < 0) | (values > 1))
+        if len(wrong):
+            raise DataError(
+                f"{table.source}, row {int(wrong[0]) + 1}, column share: {values[wrong[0]]:g}. "
+                "Accepted: the share of women in what was said, from 0 to 1."
+            )
+        inside = np.clip(values, LEAST / 100, 1 - LEAST / 100)
+        values = np.log(inside / (1 - inside))
+    known = np.isfinite(values)
+    n = np.bincount(at[known], minlength=len(jobs))
+    total = np.bincount(at[known], weights=values[known], minlength=len(jobs))
+    return np.where(n > 0, total / np.maximum(n, 1), np.nan), 0, int((~known).sum())
+
+
+READERS = (LabourReader,)
