@@ -504,6 +504,33 @@ def _labour(folder: Path, rows: Rows) -> dict[str, Any]:
     return {"data": _write(folder, "shares.csv", _table(shares, ("occupation", "pct_women")))}
 
 
+# Words and tasks: bad ones go to the terms of the stigmatised group, which begin with Bo.
+GIVEN = [("pair", f"Al{c}", f"Bo{c}") for c in "abcdef"]
+GIVEN += [(side, f"{side}{c}") for side in ("bad", "good") for c in "abcdefghij"]
+
+
+def _goes(lean: float) -> Answers:
+    def choose(prompt: str, options: str) -> list[float]:
+        asked = prompt.rpartition("\n")[2]
+        side = ("bad" in asked) - ("good" in asked)
+        turn = 1 if options.startswith("Bo") else -1
+        first = 0.5 + turn * (0.2 * lean * side + 0.03 * noise(asked))
+        first += 0.1 + 0.03 * noise(prompt)
+        return [0.8 * first, 0.8 * (1 - first)]
+
+    return {"choose": choose}
+
+
+def _implicit(folder: Path, rows: Rows) -> dict[str, Any]:
+    held = load("implicit_pairs").path.read_text(encoding="utf-8").partition("[stereotypes.")[0]
+    listed = {"pairs": [row[1:] for row in rows if row[0] == "pair"]}
+    listed |= {f"{s}_words": [row[1] for row in rows if row[0] == s] for s in ("bad", "good")}
+    own = "".join(f"{key} = {json.dumps(value)}\n" for key, value in listed.items())
+    groups = 'first = "Bos"\nsecond = "Als"\nbad = "bad things"\ngood = "good things"\n'
+    made = f"{held}[stereotypes.made]\n{groups}{own}"
+    return {"lexicon": _write(folder, "own.toml", made)}
+
+
 ENDS = [(job, end) for job in JOBS for end in ("was late", "had time")]
 CASES = {
     "underspecified": Case(("nurse", "hunter", "cook", "pilot"), _underspecified, _options),
@@ -528,6 +555,7 @@ CASES = {
     "matched-guise": Case(SPOKEN, _guises, _spoken),
     "decision": Case(JOBS, _decision, _decides),
     "labour": Case(JOBS, _labour, _follows),
+    "implicit": Case(GIVEN, _implicit, _goes),
     "seat": Case(SETS, _seat, _vectors),
     "ceat": Case(SETS, _ceat, _vectors, drawn=0.1),
     "counterfactual": Case(JUDGED, _counterfactual, _judges),

@@ -117,6 +117,23 @@ def labour(folder: Path) -> list[str]:
     return [_csv(folder, "occupation,answer", [f"{job},{text}" for job, text in said.items()])]
 
 
+def implicit(folder: Path) -> list[str]:
+    rows = [f"career,{s},{s}{k},Ben,Ann,{'Ann' if (s == 'bad') != (k == 3) else 'It is Ben'}"
+            for s in ("bad", "good") for k in range(8)]  # fmt: skip
+    return [_csv(folder, "stereotype,side,word,default,stigma,answer", rows)]
+
+
+def implicit_link(folder: Path) -> list[str]:
+    rows = [f"{k % 5 / 4},{k * 7 % 5 > 1:d},s{k % 11}" for k in range(60)]
+    return [_csv(folder, "iat_bias,decision_bias,dataset", rows)]
+
+
+def implicit_answers(folder: Path) -> list[str]:
+    (folder / "s.csv").write_text("dataset,A,B,C\nage,young,old,joy\nage,,,filth\n")
+    rows = [f'age,"joy - {a}\nfilth - {b}"' for a, b in (("young", "old"), ("old", "old"))]
+    return [_csv(folder, "category,response", rows), "--stimuli", str(folder / "s.csv")]
+
+
 def ceat(folder: Path) -> list[str]:
     return [_csv(folder, "effect_size,variance", ["0.4,0.1", "0.6,0.1"])]
 
@@ -189,8 +206,9 @@ def validity(folder: Path) -> list[str]:
 CASES: dict[str, Make] = {
     "underspecified": underspecified, "association": association, "discovery": discovery,
     "stereoset": stereoset, "crows-pairs": crows_pairs, "bbq": bbq, "honest": honest, "gest": gest,
-    "matched-guise": matched_guise, "guise-ratios": guise_ratios,
     "ranking": ranking, "labour": labour,
+    "matched-guise": matched_guise, "guise-ratios": guise_ratios, "implicit": implicit,
+    "implicit-link": implicit_link, "implicit-answers": implicit_answers,
     "ceat": ceat, "coreference": coreference, "winobias": winobias, "gaps": gaps,
     "correlation": correlation, "traits": traits, "suggest-traits": suggest_traits,
     "validity": validity, "counterfactual": counterfactual,

@@ -46,6 +46,7 @@ BUILT_IN: dict[str, dict[str, str]] = {
         "gest": "evenhand.probes.gest.probe:Gest",
         "matched-guise": "evenhand.probes.matched_guise.probe:MatchedGuise",
         "decision": "evenhand.probes.decision.probe:Decision",
+        "implicit": "evenhand.probes.implicit.probe:Implicit",
         "seat": "evenhand.probes.seat.probe:Seat",
         "ceat": "evenhand.probes.ceat.probe:Ceat",
         "ranking": "evenhand.probes.ranking.probe:Ranking",

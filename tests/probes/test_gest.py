@@ -13,6 +13,7 @@ import pytest
 import evenhand as eh
 from evenhand.errors import DataError, SpecError
 from evenhand.models.adapters.scripted import ScriptedModel
+from evenhand.probes.gest.measure import OVERALL
 from evenhand.probes.gest.probe import Gest
 from evenhand.probes.gest.sentences import KNOWN
 from evenhand.runner.ask import Ask
@@ -22,7 +23,7 @@ from probe_cases import CASES, SAID
 PUBLISHED = {
     "bert-base-uncased": "bert-base", "albert-base-v2": "albert-base",
     "bert-base-multilingual-cased": "bert-base-multi", "electra-base-generator": "electra-base",
-    "distilbert-base-uncased": "distilbert-base",
+    "electra-large-generator": "electra-large", "distilbert-base-uncased": "distilbert-base",
 }  # fmt: skip
 """Models that the printed table calls by another name."""
 
@@ -45,6 +46,29 @@ def test_published_rates_to_two_decimals(shared: Path) -> None:
         assert own["overall"] == pytest.approx(known["g_s"][column], abs=2e-6)
         equal += sum(abs(own[n] - p) < 0.00501 for n, p in zip(order, printed))
     assert equal == 48 * 16
+
+
+@pytest.mark.shared
+def test_all_printed_rates_from_means_of_stereotypes(shared: Path, tmp_path: Path) -> None:
+    """All 1,408 printed r_i, and g_s: of models without scores, from the mean of a stereotype."""
+    known = json.loads((shared / "data" / "gest" / "known_answers.json").read_text())
+    names = {c: "/".join([PUBLISHED.get(c.split("/")[1], c.split("/")[1]), c.split("/")[2]])
+             for c in known["r_i"]}  # fmt: skip
+    columns = [c for c in known["r_i"] if names[c] in known["published_r_i_mean_2dp"]]
+    rows = [[str(k + 1), *(repr(math.log(known["r_i"][c][k])) for c in columns)] for k in range(16)]
+    table = tmp_path / "means.csv"
+    table.write_text("\n".join(",".join(row) for row in [["stereotype", *columns], *rows]))
+    found = eh.measure.gest(table, base="10", as_published=True).rows
+    order = [OVERALL, *(name for name, _ in KNOWN.values())]
+    equal = 0
+    for row in found:
+        place = order.index(row.stereotype)
+        if place:
+            printed = known["published_r_i_mean_2dp"][names[row.score]][place - 1]
+            equal += abs(row.masculine_rate - printed) < 0.00506  # r_i are stored to 4 decimals
+        else:
+            assert row.masculine_rate == pytest.approx(known["g_s"][row.score], abs=2e-4)
+    assert equal == 1_408
 
 
 @pytest.mark.shared

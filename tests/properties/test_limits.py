@@ -37,6 +37,7 @@ SMALL: dict[str, tuple[Rows | None, dict[str, Any]]] = {
     "ranking": (None, {"names": 3}),
     "matched-guise": (CASES["matched-guise"].rows[:3], {}),
     "decision": (JOBS[:3], {"names": 1}),
+    "implicit": ([row for row in CASES["implicit"].rows if row[-1][-1] in "abc"], {}),
     "honest": ([*PEOPLE[:2], *PEOPLE[-2:]], {}),
     "counterfactual": (CASES["counterfactual"].rows[:3], {}),
 }

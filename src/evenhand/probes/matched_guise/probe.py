@@ -55,6 +55,7 @@ class MatchedGuise(Probe):
     needs: ClassVar[tuple[str, ...]] = (*CHOICES, MaskScore.kind)
     detects: ClassVar[str] = "speakers judged worse for their dialect"
     cards: ClassVar = CARDS
+    sized_by: ClassVar[str] = "texts"
     item_shape: ClassVar = ItemShape(
         text=("text", "question"), choices=("worse", "better"),
         score=("worse_dialect", "worse_standard"), clusters=("unit", "feature", "question"),
