@@ -19,6 +19,7 @@ from evenhand.evidence.bundling import _write
 from evenhand.evidence.canonical import canonical
 from evenhand.evidence.signing import sign
 from evenhand.runs.record import Run
+from in_process import evenhand
 
 Made = tuple[Run, eh.ScriptedModel]
 
@@ -233,6 +234,48 @@ def test_another_key_or_none_is_told(signed: Path, bbq: Made, tmp_path: Path) ->
     plain = eh.bundle(bbq[0], tmp_path / "plain.tar")
     assert eh.verify(plain).signature == "none"
     assert not eh.verify(plain, key=tmp_path / "id.pub").ok
+
+
+def test_ssh_signatures_of_ed25519_need_no_ssh(
+    bbq: Made, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Others do: an ECDSA key is checked by ssh-keygen."""
+    for kind in ("ed25519", "ecdsa"):
+        words = ["ssh-keygen", "-q", "-t", kind, "-N", "", "-f", str(tmp_path / kind)]
+        subprocess.run(words, check=True)
+        file = eh.bundle(bbq[0], tmp_path / f"{kind}.tar", sign=tmp_path / kind)
+        assert checker.check(file, tmp_path / f"{kind}.pub")["signature"] == "valid"
+    monkeypatch.setenv("PATH", "")
+    assert checker.check(tmp_path / "ed25519.tar")["signature"] == "valid"
+    told = checker.check(tmp_path / "ecdsa.tar")
+    assert told["signature"] == "invalid"
+    assert "ssh-keygen (OpenSSH) is needed" in told["reason"]
+    raw = (tmp_path / "ed25519.tar").read_bytes()
+    start = raw.index(b"-----BEGIN SSH")
+    draw = random.Random(0)
+    for place in [start + draw.randrange(290) for _ in range(100)]:
+        other = raw[:place] + bytes([raw[place] ^ (1 << draw.randrange(8))]) + raw[place + 1 :]
+        (tmp_path / "flipped.tar").write_bytes(other)
+        assert checker.check(tmp_path / "flipped.tar")["signature"] != "valid"
+
+
+def test_the_commands_say_what_holds_and_exit_by_it(bbq: Made, tmp_path: Path) -> None:
+    run = str(bbq[0].folder)
+    made = evenhand("bundle", run, "--out", "e.tar", "--json", "-", cwd=tmp_path)
+    assert json.loads(made.stdout) == {
+        "file": "e.tar", "bytes": (tmp_path / "e.tar").stat().st_size, "signed": False,
+    }  # fmt: skip
+    told = evenhand("verify", "e.tar", cwd=tmp_path)
+    assert told.returncode == 0
+    assert "Findings   equal" in told.stdout
+    assert "Signature  none" in told.stdout
+    raw = (tmp_path / "e.tar").read_bytes()
+    (tmp_path / "e.tar").write_bytes(raw[:-2_000] + b"x" + raw[-1_999:])
+    told = evenhand("verify", "e.tar", cwd=tmp_path)
+    assert told.returncode == 1
+    assert "Holds      NO" in told.stdout
+    assert evenhand("verify", "nothing.tar", cwd=tmp_path).returncode == 2
+    assert evenhand("verify", "e.tar", "--rescore", "2", cwd=tmp_path).returncode == 2
 
 
 @pytest.mark.parametrize("text", ["", "no key", "-----BEGIN PRIVATE KEY-----\nAAAA\n"])

@@ -28,7 +28,7 @@ LARGEST = 1 << 26
 """Bytes of a manifest or a signature that are read at once."""
 MOST = 8**11 - 1
 """Bytes of a file that the header has room for."""
-NAMESPACE = "evenhand"
+NAMESPACE, SSHSIG, ED25519 = "evenhand", b"SSHSIG", b"ssh-ed25519"
 ARMOUR = ("-----BEGIN SSH SIGNATURE-----\n", "-----END SSH SIGNATURE-----\n")
 
 
@@ -199,7 +199,7 @@ def _signer(raw: bytes, message: bytes) -> str:
         raise Refused("it is not as it was written")
     if not ed25519_holds(public, message, signature):
         raise Refused("it does not fit manifest.json")
-    return fingerprint(_wire(b"ssh-ed25519", public))
+    return fingerprint(_wire(ED25519, public))
 
 
 def signature_file(public: bytes, signature: bytes) -> bytes:
@@ -215,8 +215,12 @@ def _ssh_signer(raw: bytes, message: bytes) -> str:
         magic, key = inner[:10], _read(inner, 10)
     except ValueError:
         raise Refused("it cannot be read") from None
-    if raw != armoured(inner) or magic != b"SSHSIG\0\0\0\1":
+    if raw != armoured(inner) or magic != SSHSIG + b"\0\0\0\1":
         raise Refused("it is not as it was written")
+    if key.startswith(_wire(ED25519)):
+        if not _ssh_ed25519_holds(inner, key, message):
+            raise Refused("it does not fit manifest.json")
+        return fingerprint(key)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / SIGNATURE
         path.write_bytes(raw)
@@ -228,6 +232,24 @@ def _ssh_signer(raw: bytes, message: bytes) -> str:
     if done.returncode:
         raise Refused("it does not fit manifest.json")
     return fingerprint(key)
+
+
+def _ssh_ed25519_holds(inner: bytes, key: bytes, message: bytes) -> bool:
+    """Whether an SSH signature by an Ed25519 key fits (PROTOCOL.sshsig of OpenSSH)."""
+    parts, at = [], 10
+    try:
+        for _ in range(5):  # key, namespace, reserved, hash, signature
+            parts.append(_read(inner, at))
+            at += 4 + len(parts[-1])
+        _, namespace, reserved, hashed, signature = parts
+        digest = {b"sha512": hashlib.sha512, b"sha256": hashlib.sha256}[hashed](message).digest()
+        held = _read(signature, 4 + len(ED25519))
+        public = _read(key, 4 + len(ED25519))
+    except (ValueError, KeyError):
+        return False
+    whole = at == len(inner) and signature == _wire(ED25519, held) and key == _wire(ED25519, public)
+    signed = SSHSIG + _wire(namespace, reserved, hashed, digest)
+    return whole and namespace == NAMESPACE.encode() and ed25519_holds(public, signed, held)
 
 
 def armoured(inner: bytes) -> bytes:
@@ -244,7 +266,7 @@ def public_key(raw: bytes) -> bytes:
         if text.startswith("-----BEGIN PUBLIC KEY-----"):
             der = base64.b64decode("".join(text.splitlines()[1:-1]), validate=True)
             if der[:12].hex() == "302a300506032b6570032100" and len(der) == 44:
-                return _wire(b"ssh-ed25519", der[12:])
+                return _wire(ED25519, der[12:])
         else:
             return base64.b64decode(text.split()[1], validate=True)
     except (ValueError, IndexError):
