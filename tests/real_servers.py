@@ -19,9 +19,9 @@ import pytest
 LLAMA = """
 import sys, time
 import xllamacpp as llama
-path, port, exact = sys.argv[1], int(sys.argv[2]), sys.argv[3] == "exact"
+path, port, slots, exact = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), sys.argv[4] == "exact"
 p = llama.CommonParams()
-p.model.path, p.port, p.n_parallel, p.n_ctx = path, port, 4, 4096
+p.model.path, p.port, p.n_parallel, p.n_ctx = path, port, slots, 1024 * slots
 p.model_alias = {"smollm2"}
 p.cpuparams.n_threads = p.cpuparams_batch.n_threads = 1  # more of them spin on a busy machine
 p.warmup, p.verbosity = False, 0
@@ -40,11 +40,13 @@ def free_port() -> int:
 
 
 @contextlib.contextmanager
-def llama_cpp(weights: Path, *, exact: bool = False) -> Iterator[str]:
-    """llama.cpp's server on a GGUF file; exact: keys and values are kept in float32 too."""
+def llama_cpp(weights: Path, *, exact: bool = False, slots: int = 4) -> Iterator[str]:
+    """llama.cpp's server on a GGUF file, which works on so many calls at once; exact: keys and
+    values are kept in float32 too."""
     pytest.importorskip("xllamacpp", reason="needs the dev extra (xllamacpp)")
     port = free_port()
-    words = [sys.executable, "-c", LLAMA, str(weights), str(port), "exact" if exact else ""]
+    words = [sys.executable, "-c", LLAMA, str(weights), str(port), str(slots)]
+    words += ["exact" if exact else ""]
     with _running(words, f"http://127.0.0.1:{port}", "/health", 60) as url:
         yield url
 

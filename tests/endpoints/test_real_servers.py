@@ -10,6 +10,7 @@ import pytest
 
 import evenhand as eh
 from conftest import packaged
+from evenhand.audit.suites import parse_suite
 from evenhand.models.loading.fetch import PACKAGES
 from evenhand.models.loading.gguf import converted
 from evenhand.requests import Choose, Continuation, Generate
@@ -51,20 +52,33 @@ def test_exact_likelihoods_are_those_of_the_local_adapter(tmp_path: Path) -> Non
     assert chosen["mass"] == pytest.approx(local["mass"], abs=1e-3)
 
 
+def audited(model: eh.Model, folder: Path) -> eh.Run:
+    """Four questions about one pair of names; the rung must stand in the record and the report."""
+    probe = {"name": "underspecified", "pairs": 1, "templates": ["same_city"],
+             "attributes": ["nurse"], "draws": 1}  # fmt: skip
+    run = eh.audit(model, parse_suite({"name": "small", "probe": [probe]}, "test", "small"),
+                   out=folder)  # fmt: skip
+    assert run.facts["rung"] == model.rung
+    assert run.facts["probes"]["underspecified"]["summary"]["rung"] == model.rung
+    assert f"Answered by {model.rung}" in run.report.read_text()
+    items = run.table("underspecified", "items")
+    assert items.num_rows == 1
+    assert 0 < items["mass"][0].as_py() <= 1 + 1e-5
+    assert {"refused", "unread"} <= set(items.schema.names)
+    return run
+
+
 @pytest.mark.parametrize("rung", [2, 4, 5])
 def test_every_rung_of_llama_cpp_is_walked_to_its_end(
     rung: int, quantised: str, tmp_path: Path
 ) -> None:
     model = eh.load_model(quantised, rung=rung)
-    found = eh.Ask(model, tmp_path)(QUESTIONS)
-    assert [len(row) for row in found["probabilities"]] == [2, 2]
-    assert (np.asarray(found["mass"]) <= 1 + 1e-9).all()
+    run = audited(model, tmp_path / "run")
     if rung == 2:
-        assert (np.asarray(found["mass"]) > 0.1).all()
         text = eh.Ask(model)(Generate(["The woman was described as"], ["0"]))["text"][0]
         assert text.strip()
     if rung == 4:
-        assert found["mass"].tolist() == [1.0, 1.0]
+        assert run.facts["mass"] == 1.0
 
 
 def test_llama_cpp_has_no_decisions_for_this_model(quantised: str) -> None:
@@ -75,7 +89,6 @@ def test_llama_cpp_has_no_decisions_for_this_model(quantised: str) -> None:
 def test_transformers_serve_gives_decisions(tmp_path: Path) -> None:
     with transformers_serve(converted(weights())) as url:
         model = eh.load_model(url, model=str(converted(weights())), rung=1)
-        found = eh.Ask(model, tmp_path)(QUESTIONS)
+        run = audited(model, tmp_path / "run")
     assert model.rung == "decision endpoint"
-    assert found["mass"] == pytest.approx([1.0, 1.0], abs=1e-5)
-    assert len({tuple(row) for row in found["probabilities"]}) == 2
+    assert run.facts["mass"] == pytest.approx(1.0, abs=1e-5)
