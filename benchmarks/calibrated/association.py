@@ -44,7 +44,7 @@ def words(rng: np.random.Generator, sizes: Sizes, push: float = 0.0) -> dict[str
 @cache
 def pushes(sizes: Sizes, of: Callable[..., dict[str, Floats]] = words) -> Floats:
     """Effect sizes that pushes of `STEPS` have on average."""
-    rng = np.random.default_rng(1)
+    rng, share = np.random.default_rng(1), sizes[0] / (sizes[0] + sizes[1])
     out = []
     for push in STEPS:
         theta, within = [], []
@@ -52,9 +52,9 @@ def pushes(sizes: Sizes, of: Callable[..., dict[str, Floats]] = words) -> Floats
             made = of(rng, sizes, push)
             s = [associations(unit_rows(made[k]), made["a"], made["b"]) for k in ("x", "y")]
             theta.append(s[0].mean() - s[1].mean())
-            within.append((s[0].var() + s[1].var()) / 2)
+            within.append(share * s[0].var() + (1 - share) * s[1].var())
         mean = float(np.mean(theta))
-        out.append(mean / np.sqrt(np.mean(within) + mean**2 / 4))
+        out.append(mean / np.sqrt(np.mean(within) + share * (1 - share) * mean**2))
     return smooth(STEPS, np.asarray(out))
 
 

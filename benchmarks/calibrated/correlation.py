@@ -18,6 +18,7 @@ from benchmarks.calibrated import Outcome, Path, outcome, smooth
 
 from evenhand.corpora.tables import Table, from_columns
 from evenhand.stats.correlation import correlate_table
+from evenhand.stats.estimate import within
 from evenhand.stats.families import over_families
 from evenhand.study.claims import findings
 from evenhand.study.correlation import CorrelationReader
@@ -64,14 +65,20 @@ def pushes(points: tuple[int, ...], noise: float) -> Floats:
 
 
 def path(points: tuple[int, ...], noise: float = 0.7) -> Path:
+    n = np.asarray(points, float)
+    room = float(np.arctanh(1 - 6 / (n**3 - n)).mean())
+
     def draw(rng: np.random.Generator, effect: float) -> Outcome:
-        # Effects are Fisher's z, whose mean over runs is a mean of what they would detect.
-        push = float(np.interp(np.tanh(effect), pushes(points, noise), STEPS)) if effect else 0.0
+        # Effects are Fisher's z before its bounds squeeze it (`stats.estimate.within`), whose mean
+        # over runs is a mean of what they would detect.
+        rho = np.tanh(within(effect, room))
+        push = float(np.interp(rho, pushes(points, noise), STEPS)) if effect else 0.0
         found = findings(measured(table(rng, points, push, noise)).read().rows, [])
         truth = np.zeros(len(found))
-        truth[0] = np.tanh(effect) if effect else 0.0
+        truth[0] = rho
         made = outcome(found, truth, np.asarray([f.q for f in found]))
-        return replace(made, detectable=float(np.arctanh(made.detectable)))
+        seen = np.arctanh(made.detectable)
+        return replace(made, detectable=float(seen / np.sqrt(1 - (seen / room) ** 2)))
 
     sizes = f"{min(points)} to {max(points)}" if min(points) < max(points) else f"{points[0]}"
     near = ", correlations near 1 or -1" if noise < 0.5 else ""
