@@ -12,17 +12,19 @@ from evenhand.runs.record import Run
 from probe_cases import CASES
 
 
-def audited(folder: Path, *names: str, store: str | None = None) -> tuple[Run, eh.ScriptedModel]:
+def audited(
+    folder: Path, *names: str, lean: float = 0.5, store: str | None = None, out: str = "run"
+) -> tuple[Run, eh.ScriptedModel]:
     """Probes on the model of the first of them, whose lean is known."""
     case = CASES[names[0]]
-    model = case.model(0.5)
+    model = case.model(lean)
     rows = []
     for name in names:
         (folder / f"data-{name}").mkdir(parents=True, exist_ok=True)
         settings = CASES[name].settings(folder / f"data-{name}", CASES[name].rows)
         rows.append({"name": name, **settings})
     suite = parse_suite({"name": "short", "probe": rows}, "here", "short")
-    return eh.audit(model, suite, out=folder / "run", store=store), model
+    return eh.audit(model, suite, out=folder / out, store=store), model
 
 
 @pytest.fixture(scope="session")

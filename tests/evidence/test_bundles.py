@@ -183,7 +183,26 @@ def test_a_policy_and_what_a_person_states_are_part_of_it(bbq: Made, tmp_path: P
     )
     found = eh.verify(packed(folder, tmp_path / "forged.tar"))
     assert not found.findings_equal
-    assert "baseline" in found.reason
+    assert "'/etc' is no part of it" in found.reason
+
+
+def test_a_baseline_becomes_part_of_it_and_is_checked_too(tmp_path: Path) -> None:
+    from evidence.conftest import audited
+
+    one, two = (
+        audited(tmp_path, "crows-pairs", lean=lean, out=out)[0]
+        for out, lean in (("before", 0), ("after", 1))
+    )
+    file = eh.bundle(two, tmp_path / "worse.tar", baseline=one)
+    found = eh.verify(file)
+    assert found.ok, found.reason
+    assert found.about["verdict"] == eh.gate(two, baseline=one).outcome == "failed"
+    folder = unpacked(file, tmp_path / "u")
+    next((folder / "baseline" / "scores").iterdir()).unlink()
+    assert not eh.verify(packed(folder, tmp_path / "less.tar")).findings_equal
+    (tmp_path / "policy.toml").write_text('baseline = "before"\n')
+    named = eh.bundle(two, tmp_path / "named.tar", policy=tmp_path / "policy.toml")
+    assert named.read_bytes() == file.read_bytes()
 
 
 @pytest.mark.parametrize(

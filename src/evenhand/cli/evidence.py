@@ -31,6 +31,10 @@ def bundle(
         Path | None,
         typer.Option(help="TOML: what you state of findings (hazard, mitigation, review)."),
     ] = None,
+    baseline: Annotated[
+        Path | None,
+        typer.Option(metavar="RUN", help="Earlier run, bundled too: did it become worse?"),
+    ] = None,
     json: Json = None,
 ) -> None:
     """Write a run as one file of evidence, which anybody can check without the model.
@@ -43,7 +47,7 @@ def bundle(
     from evenhand.evidence.bundling import bundle as make
 
     with understood(run):
-        path = make(run, out, sign=sign, policy=policy, scenarios=scenarios)
+        path = make(run, out, sign=sign, policy=policy, scenarios=scenarios, baseline=baseline)
     told = {"file": str(path), "bytes": path.stat().st_size, "signed": sign is not None}
     if not output.write_json(told, json):
         screen = output.console()

@@ -14,7 +14,7 @@ from evenhand.errors import RunError
 from evenhand.evidence import checker
 from evenhand.evidence.canonical import canonical
 from evenhand.evidence.comparing import difference
-from evenhand.evidence.documents import Terms, about, documents
+from evenhand.evidence.documents import BASELINE, RUN, Terms, documents
 from evenhand.evidence.signing import sign as signed
 from evenhand.runner.files import output_errors, replacing
 from evenhand.runs.kinds import Again, kind_of
@@ -30,6 +30,7 @@ def bundle(
     sign: str | Path | None = None,
     policy: str | Path | None = None,
     scenarios: str | Path | None = None,
+    baseline: Run | str | Path | None = None,
 ) -> Path:
     """Write a finished run as one file that anybody can check without the model.
 
@@ -42,6 +43,8 @@ def bundle(
         sign: an Ed25519 private key in PEM, or a private key of OpenSSH.
         policy: a policy file, as for `gate`; the default policy if not given.
         scenarios: a TOML file of what you state about findings (hazard, mitigation, review).
+        baseline: an earlier run of the same suite, which becomes part of the file: the verdict is
+            then about what became worse since.
 
     Raises:
         RunError: the run is not finished, keeps no scores, or its findings do not follow from
@@ -53,27 +56,34 @@ def bundle(
             f"{opened.folder}: the run is {opened.status!r}, and only a finished run is evidence. "
             f"Finish it with: evenhand resume {shlex.quote(str(opened.folder))}"
         )
-    terms = Terms.read(policy, scenarios)
+    terms = Terms.read(policy, scenarios, baseline)
     folder = opened.folder.resolve()
     target = Path(out) if out else folder.with_name(f"{folder.name}.evidence.tar")
+    parts = {RUN: opened, **({BASELINE: terms.baseline} if terms.baseline else {})}
     with tempfile.TemporaryDirectory(prefix="evenhand-bundle-") as scratch:
-        made = kind_of(opened.facts).again(opened, Path(scratch))
-        wrong = difference(opened, made.run)
-        if wrong:
-            kind, place = kind_of(opened.facts), shlex.quote(str(opened.folder))
-            again = f"evenhand resume {place}" if kind.resumes else kind.command(opened.facts)[0]
-            raise RunError(
-                f"{opened.folder}: {wrong} does not follow from the stored scores, so the run is "
-                f"no evidence. It was changed, or computed by another version than evenhand "
-                f"{__version__}. Compute it again with: {again}"
-            )
-        files = evidence_of(opened, made)
-        names = {f"run/{name}": content for name, content in files.items()}
-        names |= documents(opened, terms) | {"verify.py": Path(checker.__file__)}
+        names: dict[str, Content] = {"verify.py": Path(checker.__file__)}
+        for place, part in parts.items():
+            files = evidence_of(part, _again(part, Path(scratch) / place))
+            names |= {f"{place}/{name}": content for name, content in files.items()}
+        written, told = documents(opened, terms)
         with output_errors(target), replacing(target) as file:
-            told = about(opened, terms)
-            _write(file, names, told, Path(sign) if sign else None)
+            _write(file, {**names, **written}, told, Path(sign) if sign else None)
     return target
+
+
+def _again(run: Run, scratch: Path) -> Again:
+    """A run once more from its scores; refused where it comes out otherwise."""
+    kind, place = kind_of(run.facts), shlex.quote(str(run.folder))
+    made = kind.again(run, scratch)
+    wrong = difference(run, made.run)
+    if wrong:
+        again = f"evenhand resume {place}" if kind.resumes else kind.command(run.facts)[0]
+        raise RunError(
+            f"{run.folder}: {wrong} does not follow from the stored scores, so the run is no "
+            f"evidence. It was changed, or computed by another version than evenhand "
+            f"{__version__}. Compute it again with: {again}"
+        )
+    return made
 
 
 def evidence_of(run: Run, again: Again) -> dict[str, Content]:

@@ -16,12 +16,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from evenhand.audit.gate import Check, Gate, gate
+from evenhand.audit.gate import Check, Gate, finished, gate
 from evenhand.audit.marking import harm_of
 from evenhand.audit.policy import Policy, read_policy
 from evenhand.errors import SpecError, unknown
 from evenhand.evidence.canonical import canonical, canonical_hash
-from evenhand.opening import read_toml, understood
+from evenhand.opening import read_object, read_toml, understood
 from evenhand.runs.card import MetricCard
 from evenhand.runs.counting import counted
 from evenhand.runs.finding import Finding
@@ -32,6 +32,8 @@ from evenhand.runs.unmeasured import not_measured
 from evenhand.settings import Asked
 
 VERDICT, SCENARIOS, STATEMENT = "verdict.json", "scenarios.json", "statement.json"
+RUN, BASELINE = "run", "baseline"
+"""Folders of a bundle."""
 FIELDS = ("finding", "hazard", "mitigation", "review_trigger")
 NO_HARM = "a measured difference; who is worse off by it is not said by its sign"
 RESULTS = {"passed": "PASSED", "failed": "FAILED", "undecided": "WARNED", "undefined": "WARNED"}
@@ -54,29 +56,36 @@ class Stated(Asked):
 
 @dataclass(frozen=True)
 class Terms:
-    """What is held against a run: a policy, and what a person states about its findings."""
+    """What is held against a run: a policy, what a person states about its findings, and an
+    earlier run where the question is what became worse since.
+    """
 
     policy: Policy = field(default_factory=Policy)
     stated: tuple[Stated, ...] = ()
+    baseline: Run | None = None
 
     @classmethod
-    def read(cls, policy: str | Path | None, stated: str | Path | None) -> Terms:
-        """From TOML files; the default policy and nothing stated without them."""
+    def read(
+        cls, policy: str | Path | None, stated: str | Path | None, baseline: Run | str | Path | None
+    ) -> Terms:
+        """From TOML files and a run; a baseline may be named in the policy, too."""
         rules = read_policy(policy)
-        if rules.baseline is not None:
-            raise SpecError(
-                f"{policy}: names a baseline, which is another run. Bundle both runs with a policy "
-                f"without one, and set them side by side with: evenhand gate RUN --baseline RUN"
-            )
-        return cls(rules, _stated(Path(stated)) if stated else ())
+        named = baseline if baseline is not None else rules.baseline
+        before = None if named is None else finished(named)
+        return cls(_without(rules), _stated(Path(stated)) if stated else (), before)
 
     @classmethod
-    def of(cls, verdict: Mapping[str, Any], scenarios: Mapping[str, Any]) -> Terms:
-        """Those under which these documents were written."""
-        rules = read_policy(verdict["policy"]).with_changes()
-        if rules.baseline is not None:
-            raise SpecError("verdict.json: its policy names a baseline, which is no file of ours.")
-        return cls(rules, tuple(Stated(**row) for row in scenarios["stated"]))
+    def of(cls, folder: Path) -> Terms:
+        """Those under which the documents of an unpacked bundle were written."""
+        rules = read_policy(read_object(folder / VERDICT)["policy"])
+        if rules.baseline not in (None, BASELINE):
+            raise SpecError(f"{VERDICT}: its baseline {rules.baseline!r:.80} is no part of it.")
+        stated = tuple(Stated(**row) for row in read_object(folder / SCENARIOS)["stated"])
+        return cls(_without(rules), stated, Run.open(folder / BASELINE) if rules.baseline else None)
+
+
+def _without(policy: Policy) -> Policy:
+    return Policy(**{**policy.model_dump(), "baseline": None})
 
 
 def _stated(path: Path) -> tuple[Stated, ...]:
@@ -87,20 +96,26 @@ def _stated(path: Path) -> tuple[Stated, ...]:
         return tuple(Stated(**row) for row in rows)
 
 
-def documents(run: Run, terms: Terms) -> dict[str, bytes]:
-    """Every document by its name, in canonical JSON."""
-    decided = gate(run, policy=terms.policy)
+def documents(run: Run, terms: Terms) -> tuple[dict[str, bytes], dict[str, Any]]:
+    """Every document by its name, in canonical JSON; and what manifest.json says of the run."""
+    before = terms.baseline
+    decided = gate(run, policy=terms.policy, baseline=before)
+    verdict = decided.as_dict()
+    told = _about(run, decided)
+    if before is not None:
+        verdict["policy"] = {**verdict["policy"], "baseline": BASELINE}
+        work = before.facts["work"]
+        told[BASELINE] = {"typed": work["model"], **before.facts["models"].get(work["model"], {})}
     return {
-        VERDICT: canonical(decided.as_dict()),
+        VERDICT: canonical(verdict),
         SCENARIOS: canonical(scenarios(run, decided, terms.stated)),
         STATEMENT: canonical(statement(run, decided)),
-    }
+    }, told
 
 
-def about(run: Run, terms: Terms) -> dict[str, Any]:
-    """What manifest.json says beside the hashes."""
+def _about(run: Run, verdict: Gate) -> dict[str, Any]:
     facts, work = run.facts, run.facts["work"]
-    found, verdict = run.findings, gate(run, policy=terms.policy)
+    found = run.findings
     return {
         "kind": kind_of(facts).name,
         "model": {"typed": work["model"], **facts["models"].get(work["model"], {})},

@@ -18,9 +18,9 @@ from evenhand.errors import EvenhandError, RunError, SpecError
 from evenhand.evidence import checker
 from evenhand.evidence.canonical import canonical
 from evenhand.evidence.comparing import difference, elsewhere, near
-from evenhand.evidence.documents import SCENARIOS, VERDICT, Terms, about, documents
+from evenhand.evidence.documents import RUN, Terms, documents
 from evenhand.models.protocol import Model
-from evenhand.opening import read_object, understood
+from evenhand.opening import understood
 from evenhand.runs.kinds import Again, kind_of
 from evenhand.runs.record import Run
 
@@ -154,25 +154,35 @@ def _again(place: Path, manifest: Mapping[str, Any]) -> tuple[str, Again | None,
     """What of the bundle does not follow from its scores; the run computed from them; and what is
     other here, where that made a difference in last digits.
     """
-    held, other = place / "bundle", ""
+    held = place / "bundle"
     try:
         with understood("the run in the bundle"):
-            run = Run.open(held / "run")
-            made = kind_of(run.facts).again(run, place / "again")
-            wrong = difference(run, made.run)
-            if wrong and (other := elsewhere(run)):
-                wrong = difference(run, made.run, near)
+            terms, run = Terms.of(held), Run.open(held / RUN)
+            wrong, made, other = _part(run, place / "again")
+            if not wrong and terms.baseline is not None:
+                wrong, _, more = _part(terms.baseline, place / "before")
+                wrong, other = wrong and f"the baseline's {wrong}", other or more
             if wrong:
-                here = f" (computed here with {other})" if other else ""
-                return f"{wrong} does not follow from the scores{here}", made, ""
-            terms = Terms.of(*(read_object(held / name) for name in (VERDICT, SCENARIOS)))
-            found = {**documents(run, terms), "manifest.json": canonical(about(run, terms))}
+                return wrong, made, ""
+            found, told = documents(run, terms)
     except (EvenhandError, KeyError, TypeError, AttributeError) as error:
         return f"the findings cannot be computed again: {error}", None, ""
     known = {name: _bytes(held / name) for name in found}
-    known["manifest.json"] = canonical(manifest.get("about"))
+    found["manifest.json"], known["manifest.json"] = map(canonical, (told, manifest.get("about")))
     changed = next((name for name, raw in found.items() if raw != known[name]), "")
     return f"{changed} does not follow from the findings" if changed else "", made, other
+
+
+def _part(run: Run, scratch: Path) -> tuple[str, Again, str]:
+    """The same of one run of the bundle."""
+    made, other = kind_of(run.facts).again(run, scratch), ""
+    wrong = difference(run, made.run)
+    if wrong and (other := elsewhere(run)):
+        wrong = difference(run, made.run, near)
+    if not wrong:
+        return "", made, other
+    here = f" (computed here with {other})" if other else ""
+    return f"{wrong} does not follow from the scores{here}", made, ""
 
 
 def _bytes(path: Path) -> bytes:
@@ -185,7 +195,7 @@ def _rescored(
     """Shards of the audited model taken away, so that it is asked for them."""
     from evenhand.models.adapters.stored import Asked
 
-    run = Run.open(place / "bundle" / "run")
+    run = Run.open(place / "bundle" / RUN)
     facts, spec = run.facts, str(run.facts["work"]["model"])
     names = made.shards.get(spec, ())
     if not names:
