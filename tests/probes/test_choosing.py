@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -19,16 +20,22 @@ from evenhand.requests import Choose
 from evenhand.runner.ask import Ask
 
 CHOOSING = [n for n in probe_names() if n in CASES and Choose.kind in probe_class(n).needs]
+TOGETHER = {"ranking", "implicit"}
+"""Every question is about all groups at once: nothing to compare refusals by."""
 RUNGS = ("continuation", "chat continuation", "choice head", "letters", "free text")
 
 
 def chooser(name: str, lean: float, rung: str, first: float = 0.0) -> ScriptedModel:
     """The case's model as one that chooses; it likes the place named first by so many nats."""
-    logit = CASES[name].answers(lean)["option"]
+    answers = CASES[name].answers(lean)
 
     def choose(prompt: str, options: str) -> dict[str, Any]:
-        text = prompt.replace("\n", " ")
-        each = [math.exp(logit(text, o)) for o in options.split("\t")]
+        if "option" in answers:
+            text = prompt.replace("\n", " ")
+            each = [math.exp(answers["option"](text, o)) for o in options.split("\t")]
+        else:
+            each = list(answers["choose"](prompt, options))
+            each *= len(options.split("\t")) // len(each)  # spellings of the same answers
         if rung in ("letters", "free text"):  # where the list is seen
             each[0] *= math.exp(first)
         total = sum(each) / 0.8
@@ -95,21 +102,30 @@ def test_mass_refusals_and_unread_answers_reach_items_and_record(
     for column, value in wanted.items():
         assert told[column] == (None if value is None else pytest.approx(value)), column
         expected = math.nan if value is None else value
-        assert np.allclose(items[column].to_numpy(), expected, equal_nan=True), column
+        there = [c for c in items.schema.names if c == column or c.startswith(f"{column}_")]
+        assert there, column  # one, or one for each group
+        for each in there:
+            assert np.allclose(items[each].to_numpy(), expected, equal_nan=True), each
     gaps = [f for f in measured.findings if f.metric == refusals.METRIC]
-    assert bool(gaps) == sampled  # declined, and alike for all
+    compared = any(card.metric == refusals.METRIC for card in probe_class(name).cards)
+    assert compared or name in TOGETHER
+    assert bool(gaps) == (sampled and compared)  # declined, and alike for all
     assert all(f.value == pytest.approx(0.0) and f.p == pytest.approx(1.0) for f in gaps)
 
 
-@pytest.mark.parametrize("name", CHOOSING)
-def test_refusals_about_one_group_are_found(tmp_path: Path, name: str) -> None:
+ABOUT = {
+    "underspecified": lambda prompt: prompt.split()[0] in WOMEN,
+    "discovery": lambda prompt: prompt.split()[0] in SECOND,
+    # the text tells, and the answer goes with the stereotype
+    "bbq": lambda prompt: "The old one had forgotten" in prompt,
+}
+
+
+@pytest.mark.parametrize(("name", "about"), ABOUT.items())
+def test_refusals_about_one_group_are_found(
+    tmp_path: Path, name: str, about: Callable[[str], bool]
+) -> None:
     """A model that declines half of the questions about one group and a tenth of the others."""
-
-    def about(prompt: str) -> bool:
-        if name == "bbq":  # the text tells, and the answer goes with the stereotype
-            return "The old one had forgotten" in prompt
-        return prompt.split()[0] in (WOMEN if name == "underspecified" else SECOND)
-
     plain = chooser(name, 0.0, "free text")
 
     def choose(prompt: str, options: str) -> dict[str, Any]:
