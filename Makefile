@@ -63,6 +63,7 @@ format: $(VENV)/.dev
 bench: $(VENV)/.dev
 	$(BIN)/python -m benchmarks
 	$(BIN)/python -m benchmarks.calibration
+	$(BIN)/python -m benchmarks.gates
 
 # Thousands of fair models through every path that yields a verdict; writes the table of docs/statistics.md.
 calibration: $(VENV)/.dev

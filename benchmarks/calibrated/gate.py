@@ -8,6 +8,7 @@ that judges real runs.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path as Folder
@@ -91,10 +92,7 @@ class Made(Run):
 
 @dataclass(frozen=True)
 class World:
-    """Models of one kind: how much names are liked, and answers vary.
-
-    `lean` is the contrast of the first attribute (the others move along, so that it is a contrast).
-    """
+    """Models of one kind: how much names are liked, and answers vary."""
 
     name: float = NAME
     about: float = ABOUT
@@ -108,13 +106,23 @@ class World:
         return np.asarray(sides[0] - sides[1])
 
     def run(
-        self, rng: np.random.Generator, liked: Floats, lean: float = 0.0, noise: float = 0.0
+        self,
+        rng: np.random.Generator,
+        liked: Floats,
+        lean: float | Sequence[float] = 0.0,
+        noise: float = 0.0,
     ) -> Made:
-        """A model with this liking; `noise` adds an effect of each name of its own."""
+        """A model with this liking; `noise` adds an effect of each name of its own.
+
+        `lean` is the contrast of the first attribute (the average one moves along), or of each.
+        """
         found = liked + rng.normal(0, self.rest, liked.shape)
         if noise:
             found = found + replace(self, name=noise, about=noise).liked(rng, len(liked))
-        found[:, 0] += lean * len(JOBS) / (len(JOBS) - 1)
+        if isinstance(lean, int | float):
+            found[:, 0] += lean * len(JOBS) / (len(JOBS) - 1)
+        else:
+            found += np.asarray(lean)
         return Made(Folder(f"made-{id(found)}"), found)
 
 
