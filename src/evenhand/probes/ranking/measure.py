@@ -17,7 +17,7 @@ from pydantic import Field
 
 from evenhand.corpora.tables import Table, read_table
 from evenhand.errors import DataError
-from evenhand.probes.ranking.ll144 import Law144
+from evenhand.probes.ranking.ll144 import AXES, Law144
 from evenhand.probes.ranking.ll144 import table as law_table
 from evenhand.probes.ranking.rankings import (
     UNKNOWN,
@@ -239,7 +239,7 @@ class RankingResult(Result):
 
 def _law(found: Law144) -> Iterator[Shown]:
     cells = [
-        [r.axis, r.category, str(r.n), f"{r.selected:g}", number(r.rate), number(r.ratio),
+        ["both" if r.axis == AXES[-1] else r.axis, r.category, str(r.n), f"{r.selected:g}", number(r.rate), number(r.ratio),
          r.left_out or ""]
         for r in found.rows
     ]  # fmt: skip
