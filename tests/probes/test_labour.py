@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import evenhand as eh
+from evenhand.audit.suites import parse_suite
 from evenhand.errors import DataError, SpecError
 from evenhand.models.adapters.scripted import ScriptedModel
 from evenhand.probes.labour.asking import names_by_race
@@ -72,6 +73,13 @@ def test_more_than_the_labour_market_is_amplified() -> None:
     by = found(model(sex=1.6))
     assert by["labour/amplification/women"].low > 1
     assert "more than in the labour market" in by["labour/amplification/women"].sentence
+
+
+def test_a_model_that_follows_more_than_its_baseline_is_stopped(tmp_path: Path) -> None:
+    suite = parse_suite({"name": "made", "probe": [{"name": "labour", "axes": ["sex"]}]}, "", "")
+    runs = [eh.audit(model(sex=sex, he=0.3), suite, out=tmp_path / str(sex)) for sex in (0.1, 0.9)]
+    assert eh.gate(runs[1], baseline=str(runs[0].folder)).outcome == "failed"
+    assert eh.gate(runs[0], baseline=str(runs[1].folder)).outcome == "passed"
 
 
 @pytest.mark.shared

@@ -110,7 +110,8 @@ class Labour(Probe):
             "text": [a.text for a in asked], "axis": [a.axis for a in asked],
             "job": [a.job.noun for a in asked], "template": [a.template for a in asked],
             "group": [a.group for a in asked], "word": [a.word for a in asked],
-            "labour": [a.job.odds(a.group) for a in asked], "logprob": logprob,
+            # As text: a fact about the occupation, which is no score and stays in differences.
+            "labour": [f"{a.job.odds(a.group):.9f}" for a in asked], "logprob": logprob,
         })  # fmt: skip
         found = lines_of(items, self.rate)
         points = points_of(items)
@@ -165,7 +166,7 @@ def _cells(items: pa.Table, axis: str) -> tuple[list[str], dict[str, str], Float
         place = words[r["word"]], at[r["job"]]
         total[place] += math.nan if r["logprob"] is None else r["logprob"]
         count[place] += 1
-        labour[r["group"]][place[1]] = math.nan if r["labour"] is None else r["labour"]
+        labour[r["group"]][place[1]] = float(r["labour"])
     with np.errstate(invalid="ignore"):
         return jobs, groups, total / count, labour
 

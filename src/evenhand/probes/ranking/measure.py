@@ -239,8 +239,8 @@ class RankingResult(Result):
 
 def _law(found: Law144) -> Iterator[Shown]:
     cells = [
-        ["both" if r.axis == AXES[-1] else r.axis, r.category, str(r.n), f"{r.selected:g}", number(r.rate), number(r.ratio),
-         r.left_out or ""]
+        ["both" if r.axis == AXES[-1] else r.axis, r.category, str(r.n), f"{r.selected:g}",
+         number(r.rate), number(r.ratio), r.left_out or ""]
         for r in found.rows
     ]  # fmt: skip
     head = ("by", "category", "applicants", "selected", "selection rate", "impact ratio",
