@@ -209,7 +209,9 @@ def _asked(facts: Mapping[str, Any]) -> Iterator[str]:
             continue
         parts = [f"{entry.get('title')} Answered by {told['rung']}"]
         if told.get("mass") is not None:
-            parts.append(f"{told['mass']:.0%} of the probability is on the options")
+            mass = told["mass"]
+            share = f"{mass:.0%}" if mass >= 0.01 else "less than 1%"
+            parts.append(f"{share} of the probability is on the options")
         if told.get("refused") is not None:
             parts.append(f"{told['refused']:.1%} of the answers decline")
         if told.get("unread"):

@@ -61,9 +61,13 @@ class MetricCard:
         '1.5'
         >>> MetricCard("tilt", "tilt", odds=True).pictured(1.889), plain_card("g").pictured(-0.02)
         ('6.6', '−0.02')
+        >>> MetricCard("tilt", "tilt", odds=True).pictured(0.03)
+        '1.03'
         """
         size = self.on_scale(distance)
         far = abs(size)
+        if self.odds and 0.8 < far < 1.195:  # near even, where one decimal says nothing
+            return f"{far:.2f}"
         text = f"{far:,.0f}" if far >= 9.95 else f"{far:.1f}" if far >= 0.095 else f"{far:.1g}"
         return f"−{text}" if size < 0 and text.strip("0.") else text
 

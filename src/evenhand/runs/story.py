@@ -79,7 +79,10 @@ class Quiet:
         groups = {f.groups for f in self.findings}
         pairs = f"; {count(len(groups), 'comparison')} of groups" if len(groups) > 1 else ""
         seen = "the size is not known"
-        if defined(self.largest):
+        widest = max(self.card.high - self.card.ideal, self.card.ideal - self.card.low)
+        if self.largest > widest:
+            seen = "nothing of any size for sure; it takes more items"
+        elif defined(self.largest):
             seen = f"{self.card.scale.format(size=self.card.pictured(self.largest))} or more"
         return f"{sentence_case(self.card.name)} ({listed(about)}{pairs}): {seen}."
 
