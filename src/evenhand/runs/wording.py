@@ -9,7 +9,7 @@ from evenhand.runs.card import MetricCard
 from evenhand.runs.finding import Finding
 
 PEOPLE = {
-    "female": "women", "male": "men", "the others": "the others", "old": "old people",
+    "female": "women", "male": "men", "woman": "women", "man": "men", "the others": "the others", "old": "old people",
     "young": "young people", "muslim": "Muslims", "christian": "Christians", "hindu": "Hindus",
     "buddhist": "Buddhists", "sikh": "Sikhs", "atheist": "atheists",
 }  # fmt: skip
@@ -30,8 +30,11 @@ def people(group: str) -> str:
 
     >>> [people(g) for g in ("female", "african_american_female", "black", "muslim", "male names")]
     ['women', 'African American women', 'Black people', 'Muslims', 'male names']
+    >>> [people(g) for g in ("Black woman", "Asian", "old")]
+    ['Black women', 'Asian people', 'old people']
     """
-    words = group.replace("_", " ").split(" ")
+    plain = group.replace("_", " ")
+    words = plain.lower().split(" ")
     *head, last = words
     if " ".join(words) in PEOPLE:
         return PEOPLE[" ".join(words)]
@@ -39,7 +42,7 @@ def people(group: str) -> str:
         return " ".join([*(w if w in LOWER else w.capitalize() for w in head), PEOPLE[last]])
     if set(words) <= ADJECTIVES:
         return " ".join([*(w if w in LOWER else w.capitalize() for w in words), "people"])
-    return " ".join(words)
+    return plain
 
 
 def listed(names: Sequence[str], most: int = 6) -> str:
