@@ -9,9 +9,9 @@ from evenhand.runs.card import MetricCard
 from evenhand.runs.finding import Finding
 
 PEOPLE = {
-    "female": "women", "male": "men", "woman": "women", "man": "men", "the others": "the others", "old": "old people",
-    "young": "young people", "muslim": "Muslims", "christian": "Christians", "hindu": "Hindus",
-    "buddhist": "Buddhists", "sikh": "Sikhs", "atheist": "atheists",
+    "female": "women", "male": "men", "woman": "women", "man": "men", "the others": "the others",
+    "old": "old people", "young": "young people", "muslim": "Muslims", "christian": "Christians",
+    "hindu": "Hindus", "buddhist": "Buddhists", "sikh": "Sikhs", "atheist": "atheists",
 }  # fmt: skip
 """Groups of the packaged lexicons that are not called "X people"."""
 ADJECTIVES = frozenset(
@@ -20,7 +20,7 @@ ADJECTIVES = frozenset(
     "native middle eastern".split()
 )
 LOWER = frozenset(
-    "nonbinary gay lesbian bisexual heterosexual transgender cisgender disabled able-bodied "
+    "white nonbinary gay lesbian bisexual heterosexual transgender cisgender disabled able-bodied "
     "indigenous".split()
 )
 
