@@ -193,14 +193,17 @@ def _rescored(
     place: Path, made: Again, number: int, model: str | Model, tolerance: float, seed: int | None
 ) -> Rescored:
     """Shards of the audited model taken away, so that it is asked for them."""
-    from evenhand.models.adapters.stored import Asked
+    from evenhand.models.adapters.stored import AskedAgain
 
     run = Run.open(place / "bundle" / RUN)
     facts, spec = run.facts, str(run.facts["work"]["model"])
     names = made.shards.get(spec, ())
     if not names:
-        raise RunError(f"{spec!r}: there is no shard of this model that could be asked again.")
-    asked = Asked(spec, facts["models"][spec], _model(model, facts))
+        raise RunError(
+            f"--rescore: the bundle holds no scores of {spec!r:.80}, so there is nothing to ask "
+            f"again. Leave --rescore and --model out."
+        )
+    asked = AskedAgain(spec, facts["models"][spec], _model(model, facts))
     draw = random.Random(seed) if seed is not None else random.SystemRandom()
     chosen = sorted(draw.sample(names, min(number, len(names))))
     held = {_key(name): place / "held" / _key(name) for name in chosen}

@@ -34,7 +34,7 @@ class StoredModel(Model):
         )
 
 
-class Asked(StoredModel):
+class AskedAgain(StoredModel):
     """The model itself under its recorded identity, to be asked what is taken out of its scores.
 
     Its fingerprint may be another one (another device, another version of torch), its weights and
