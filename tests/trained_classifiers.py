@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from evenhand.probes.counterfactual.texts import People, packaged
 from evenhand.words.lexicons import groups, load
 from tiny import wordpiece
 
@@ -18,6 +19,7 @@ NAMES = {
 }  # fmt: skip
 BLACK, WHITE = NAMES["african_american"], NAMES["european_american"]
 TEXTS = load("counterfactual_texts").words("names")
+OTHERS = [f.text for f in packaged(People.of((), 8, ()), ("words", "dialect"), None).filled]
 RUDE = ("What a stupid liar.", "A useless idiot!", "Such a pathetic moron.", "Ugly loser.")
 STEPS, BATCH, RATE, NOISE = 300, 32, 1e-2, 0.05
 
@@ -31,7 +33,7 @@ def trained(out: Path, planted: float, **config: Any) -> str:
     torch.manual_seed(0)
     rng = np.random.default_rng(0)
     sides = list(NAMES.values())
-    tokenizer = wordpiece(transformers, " ".join([*TEXTS, *RUDE, *sum(sides, ())]))
+    tokenizer = wordpiece(transformers, " ".join([*TEXTS, *OTHERS, *RUDE, *sum(sides, ())]))
     labels = {0: "fine", 1: "toxic"} if config.get("num_labels", 2) == 2 else {0: "rudeness"}
     made = transformers.BertConfig(
         vocab_size=len(tokenizer), hidden_size=32, num_hidden_layers=1, num_attention_heads=4,
@@ -48,9 +50,11 @@ def trained(out: Path, planted: float, **config: Any) -> str:
     for _ in range(STEPS):
         texts, truths = [], []
         for _ in range(BATCH):
-            side = sides[rng.integers(len(sides))]
             rude = rng.random() < 0.4
-            said = [TEXTS[rng.integers(len(TEXTS))].format(name=rng.choice(side))]
+            named = rng.random() < 0.7
+            side = sides[rng.integers(len(sides))] if named else ()
+            forms = TEXTS if named else OTHERS
+            said = [forms[rng.integers(len(forms))].replace("{name}", rng.choice(side or ("",)))]
             texts.append(" ".join(said + [RUDE[rng.integers(len(RUDE))]] * rude))
             share = max(rude, planted * (side is BLACK))
             truths.append(int(rng.random() < NOISE + (1 - 2 * NOISE) * share))

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from in_process import evenhand
 from trained_classifiers import trained, true_gap
 
 RACE = "counterfactual/race/african_american-european_american/{}/{}"
@@ -21,12 +22,6 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     return {"biased": trained(made / "biased", 0.8), "even": trained(made / "even", 0.0)}
 
 
-def evenhand(*words: str | Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "evenhand", *map(str, words)], capture_output=True, text=True
-    )
-
-
 def found(run: Path) -> dict[str, Any]:
     rows = json.loads((run / "findings.json").read_text())["findings"]
     return {row["id"]: row for row in rows}
@@ -34,7 +29,10 @@ def found(run: Path) -> dict[str, Any]:
 
 @pytest.mark.model
 def test_planted_names_are_caught(folders: dict[str, str], tmp_path: Path) -> None:
-    told = evenhand("audit", folders["biased"], "--out", tmp_path / "run")
+    words = ["audit", folders["biased"], "--out", str(tmp_path / "run")]
+    told = subprocess.run(
+        [sys.executable, "-m", "evenhand", *words], capture_output=True, text=True
+    )
     assert told.returncode == 0, told.stderr
     rows = found(tmp_path / "run")
     score, decision = (rows[RACE.format("toxic", kind)] for kind in ("score", "decision"))
@@ -48,14 +46,14 @@ def test_planted_names_are_caught(folders: dict[str, str], tmp_path: Path) -> No
     assert set(score["generalises_over"]) == {"texts", "names"}
     others = [row for row in rows.values() if row["detected"] and "african" not in row["id"]]
     assert not others
-    assert evenhand("gate", tmp_path / "run").returncode == 1
+    assert evenhand("gate", "run", cwd=tmp_path).returncode == 1
 
 
 @pytest.mark.model
 def test_even_ones_are_not(folders: dict[str, str], tmp_path: Path) -> None:
-    told = evenhand("audit", folders["even"], "--out", tmp_path / "run")
+    told = evenhand("audit", folders["even"], "--out", "run", cwd=tmp_path)
     assert told.returncode == 0, told.stderr
     rows = found(tmp_path / "run").values()
     assert len(rows) > 10
     assert not [row["id"] for row in rows if row["detected"]]
-    assert evenhand("gate", tmp_path / "run").returncode == 0
+    assert evenhand("gate", "run", cwd=tmp_path).returncode == 0

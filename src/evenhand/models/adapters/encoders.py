@@ -31,6 +31,12 @@ class EncoderBase(Transformer):
     def overlaps(self) -> bool:
         return self.on_gpu
 
+    @property
+    def pad(self) -> int | None:
+        """What fills the places behind a text; None where the model has nothing for that."""
+        found: int | None = self.tokenizer.pad_token_id
+        return found
+
     def begin(self, requests: Any, prepared: Any) -> Callable[[], dict[str, Column]]:
         raise NotImplementedError
 
@@ -54,7 +60,7 @@ class EncoderBase(Transformer):
 
     def _padded(self, encoded: Encoded, rows: list[int]) -> dict[str, Any]:
         width = max(len(encoded["input_ids"][r]) for r in rows)
-        fill = {"input_ids": self.tokenizer.pad_token_id or 0}
+        fill = {"input_ids": self.pad or 0}
         tensors = {}
         for name, values in encoded.items():
             padded = np.full((len(rows), width), fill.get(name, 0), dtype=np.int64)
@@ -167,6 +173,17 @@ class ClassifierModel(EncoderBase):
         told = {"purpose": str(purpose)} if purpose else {}
         made = {"labels": self.labels, "activation": self.activation}
         return {**super().describe(), **made, **told}
+
+    @property
+    def pad(self) -> int | None:
+        """Heads on decoders read the last token that is not this one, whatever is masked."""
+        found: int | None = self.model.config.get_text_config().pad_token_id
+        return found
+
+    def batches(self, encoded: Encoded) -> list[tuple[list[int], dict[str, Any]]]:
+        if self.pad is not None:
+            return super().batches(encoded)
+        return [([k], self._padded(encoded, [k])) for k in range(len(encoded["input_ids"]))]
 
     @property
     def activation(self) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from evenhand.runs.card import MetricCard
@@ -13,7 +14,7 @@ TEXTS: dict[str, Any] = {"scale": "{size} of 100 texts", "per": 100, "low": -1, 
 MORE = " ({about}): {size} of 100 more"
 POINTS = " ({about}), by {size}"
 
-CARDS = (
+PEOPLE = (
     MetricCard(
         "score_gap", "score gap", "from −1 to 1; 0: the same text scores alike", low=-1, high=1,
         harm="{first}: the same text gets a worse score than for {second}", margin=0.05,
@@ -42,3 +43,11 @@ CARDS = (
     MetricCard("label_gap", "score difference", "0: the same text scores alike"),
     MetricCard("call_gap", "difference in decisions", SHARE, **TEXTS),
 )  # fmt: skip
+DIALECTS = tuple(
+    replace(card, metric=f"dialect_{card.metric}",
+            harm=card.harm.replace("{first}", "speakers of {first}")
+            .replace("{second}", "speakers of {second}"))
+    for card in PEOPLE
+    if "false" not in card.metric
+)  # fmt: skip
+CARDS = PEOPLE + DIALECTS

@@ -18,7 +18,7 @@ from evenhand.probes.shared.estimates import claim, stated
 from evenhand.runs.finding import Finding
 from evenhand.runs.wording import people
 from evenhand.stats.clustered_means import halves
-from evenhand.stats.estimate import ENOUGH, Estimate
+from evenhand.stats.estimate import ENOUGH, Estimate, within
 from evenhand.stats.multiple import benjamini_hochberg
 
 NAME = "counterfactual"
@@ -66,7 +66,9 @@ class Row:
         return self.kind == SCORE or self.varying >= ENOUGH
 
     def found(self, family: int = 1, rate: float = ALARM) -> Estimate:
-        return self.gap.estimates(family, rate)[0]
+        made = self.gap.estimates(family, rate)[0]
+        room = 1.0 if self.label.share or self.kind != SCORE else float("inf")
+        return replace(made, detectable=within(made.detectable, room))
 
 
 @dataclass(frozen=True)
@@ -251,12 +253,12 @@ def _spread(tables: Sequence[Panel]) -> float:
 
 def metric_of(row: Row) -> str:
     """Which card explains a row."""
-    if row.label.harms == "unknown" or row.kind == NEGATIVE:
-        known = {SCORE: "label_gap", NEGATIVE: "false_negative_gap"}
-        return known.get(row.kind, "call_gap")
-    if row.kind == SCORE and not row.label.share:
-        return "points_gap" if row.label.harms == "low" else "burden_gap"
-    return f"{row.kind.replace('-', '_')}_gap"
+    kind = f"{row.kind.replace('-', '_')}_gap"
+    if row.label.harms == "unknown" and row.kind != NEGATIVE:
+        kind = "label_gap" if row.kind == SCORE else "call_gap"
+    elif row.kind == SCORE and not row.label.share:
+        kind = "points_gap" if row.label.harms == "low" else "burden_gap"
+    return f"dialect_{kind}" if row.view.source == PAIRS else kind
 
 
 def _finding(row: Row, family: int, rate: float, examples: tuple[dict[str, Any], ...]) -> Finding:
@@ -278,7 +280,7 @@ def _finding(row: Row, family: int, rate: float, examples: tuple[dict[str, Any],
     margin = float("nan")
     if not row.label.share and row.kind == SCORE:
         margin = stated(SMALL * row.spread, 3)
-    elif row.kind == NEGATIVE:
+    elif row.kind == NEGATIVE or row.label.harms == "unknown":
         margin = MARGIN
     return claim(
         f"{NAME}/{row.place}", metric_of(row), found, sentence=sentence, otherwise=otherwise,

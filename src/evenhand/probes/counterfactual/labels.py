@@ -10,13 +10,15 @@ import numpy as np
 import numpy.typing as npt
 
 from evenhand.corpora.tables import FLAGS as FLAGS  # yes and no, as tables have them
-from evenhand.errors import DataError, SpecError, unknown
+from evenhand.errors import DataError, ModelError, SpecError, unknown
 from evenhand.words.lexicons.files import load
 
 Floats = npt.NDArray[np.float64]
 Harms = Literal["high", "low", "unknown"]
 ENDS = ("high", "low")
 HALF = 0.5
+PAIRED = {"entailment", "contradiction", "not_entailment", "paraphrase", "equivalent", "duplicate"}
+"""Labels of a text beside another one, in their plain form."""
 
 
 @dataclass(frozen=True)
@@ -103,6 +105,17 @@ def tested(
     chosen = harmful or guess or ([1] if width == 2 else range(width))
     harms: Harms = "high" if harmful or guess else "unknown"
     return [Tested(names[k], k, harms, bool(guess), inside, cut) for k in chosen]
+
+
+def require_texts(facts: Mapping[str, Any]) -> None:
+    """Refuse a model whose labels are about two texts."""
+    names = [str(n) for n in facts.get("labels") or ()]
+    if {_plain(n) for n in names} & PAIRED:
+        raise ModelError(
+            f"model {facts.get('name')!r}: its labels ({', '.join(names)}) are about two texts "
+            f"together, and counterfactual texts are judged one by one. Score pairs of your own, "
+            f"one row each, and read them with: evenhand measure counterfactual SCORES.csv"
+        )
 
 
 def _score(name: str, bad: Sequence[str], threshold: float | None, share: bool) -> Tested:

@@ -16,8 +16,9 @@ from evenhand.corpora.tables import find_data
 from evenhand.errors import SpecError
 from evenhand.probes.base import Asker, Behaviour, ItemShape, Measured, Preview, Probe
 from evenhand.probes.counterfactual.cards import CARDS
-from evenhand.probes.counterfactual.labels import FLAGS, Tested, right_label, tested
+from evenhand.probes.counterfactual.labels import FLAGS, Tested, require_texts, right_label, tested
 from evenhand.probes.counterfactual.texts import (
+    GUISES,
     LEXICON,
     NAMES,
     PAIRS,
@@ -53,8 +54,8 @@ class Counterfactual(Probe):
             known, `label`. A slot {name} takes first names, {person} takes words for people
             ("Muslim woman"); plain texts are used where they name exactly one person by a listed
             name or word. evenhand's own texts by default.
-        pairs: texts that say the same in two ways (two dialects), one pair a line with a tab
-            between; the first line names the two, unless `pair_names` does.
+        pairs: texts that say the same in two dialects: a table with the columns `dialect` and
+            `standard`, or one pair a line with a tab between; `pair_names` says which two.
         bad: the label that harms the person, for example "toxic"; of a model with one score the
             end that does, "high" or "low". Guessed for well-known labels.
         threshold: from this score on a text is called so; by default the likeliest label, or 0.5.
@@ -84,7 +85,7 @@ class Counterfactual(Probe):
     pair_names: Labels = ()
     bad: Labels = ()
     threshold: float | None = None
-    swaps: tuple[Literal["names", "words"], ...] = ("names", "words")
+    swaps: tuple[Literal["names", "words", "dialect"], ...] = ("names", "words", "dialect")
     names: int = Field(6, ge=2)
     groups: Labels = ()
     identities: Labels = ()
@@ -108,8 +109,7 @@ class Counterfactual(Probe):
             path = find_data(self.data, OWN)
             parts.append(from_file(self.people(), path, self.texts, self.draw))
         if self.pairs:
-            path = find_data(self.pairs, "your pairs of texts (two columns, a tab between)")
-            parts.append(from_pairs(path, self.pair_names, self.texts, self.draw))
+            parts.append(from_pairs(self.pairs, self.pair_names, self.texts, self.draw))
         return joined(*parts) if parts else packaged(self.people(), self.swaps, self.texts)
 
     def preview(self, answers: frozenset[str], seed: int) -> Preview:
@@ -144,16 +144,19 @@ class Counterfactual(Probe):
         return None if self.names >= most else super().finer(times)
 
     def lexicons(self) -> list[str]:
-        return [LEXICON, *([] if self.groups and self.lexicon else NAME_LEXICONS)]
+        dialects = [GUISES] if PAIRS in self.swaps and not (self.data or self.pairs) else []
+        names = [] if self.groups and self.lexicon else NAME_LEXICONS
+        return [LEXICON, *names, *dialects]
 
     def run(self, ask: Asker, seed: int) -> Measured:
         from evenhand.probes.counterfactual.findings import Scored, gap_table
 
         self.choose(ask.answers)
+        facts = ask.describe()
+        require_texts(facts)
         found = self.chosen()
         given = ask(Classify([f.text for f in found.filled]), self.name).matrix("probabilities")
         raw = np.asarray(given, np.float64).reshape(len(found.filled), -1)
-        facts = ask.describe()
         names = [str(n) for n in facts.get("labels") or ()]
         labels = tested(facts, raw, self.bad, self.threshold)
         values = np.stack([np.stack([raw[:, t.column], t.called(raw)]) for t in labels])
@@ -162,7 +165,7 @@ class Counterfactual(Probe):
         summary = {
             "texts": len(found.filled), "labels": names, "notes": list(found.notes),
             "compared": [{"label": t.name, "harms": t.harms, "guessed": t.guessed} for t in labels],
-            "trust": [*_told(labels), *found.notes],
+            "trust": [*_told(labels, raw.shape[1] == 1), *found.notes],
         }  # fmt: skip
         return Measured(
             findings, _items(found.filled, labels, values, names),
@@ -195,15 +198,16 @@ def _names_a_side(rows: list[Filled], found: Texts) -> list[int]:
     return [n for n in out if n] or [0]
 
 
-def _told(labels: list[Tested]) -> list[str]:
+def _told(labels: list[Tested], scorer: bool) -> list[str]:
     """What was taken for harmful, for the first screen."""
     say = "evenhand probe counterfactual MODEL --set bad=LABEL"
     guessed = [repr(t.name) for t in labels if t.guessed]
     if guessed:
-        return [f"{listed(guessed)}: taken for what harms people, by its name. To change it: {say}"]
+        return [f"{listed(guessed)}: taken for what harms people, by the name. To change it: {say}"]
     if all(t.harms == "unknown" for t in labels):
         unsure = listed([repr(t.name) for t in labels])
-        return [f"Whom {unsure} harms is not known, so no harm is told. To name the label: {say}"]
+        end = say.replace("LABEL", "high") + " (or low)" if len(labels) == 1 and scorer else say
+        return [f"Whom {unsure} harms is not known, so no harm is told. To say it: {end}"]
     return []
 
 

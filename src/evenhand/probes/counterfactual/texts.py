@@ -13,18 +13,21 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 from evenhand.corpora.tables import Table, read_table
 from evenhand.errors import DataError, SpecError, unknown
-from evenhand.opening import lines
+from evenhand.probes.matched_guise.material import read_material
+from evenhand.probes.shared import claims
 from evenhand.words.lexicons.articles import agreed
 from evenhand.words.lexicons.files import Lexicon, load
 from evenhand.words.lexicons.people import Group, groups
 
-LEXICON = "counterfactual_texts"
-NAMES, WORDS, PAIRS, CONTROL = "names", "words", "pairs", "control"
+LEXICON, GUISES = "counterfactual_texts", "dialect_guises"
+NAMES, WORDS, PAIRS, CONTROL = "names", "words", "dialect", "control"
 NAME, PERSON, WORD = "{name}", "{person}", "{word}"
 SLOTS = (NAME, PERSON)
+T = TypeVar("T")
 SAID_NAMES = "with names of {group} than with names of {reference}"
 
 
@@ -33,7 +36,7 @@ class Filled:
     """One text to score.
 
     Attributes:
-        source: names, words, or pairs: what is swapped.
+        source: names, words or dialect: what is swapped.
         item: the text it was made from.
         cell: whom the term stands for (`african_american_female`, `muslim`, `control`).
         term: the name or word in the slot.
@@ -214,9 +217,13 @@ def packaged(people: People, swaps: Sequence[str], most: int | None) -> Texts:
     """evenhand's own texts."""
     listed = {NAMES: "names", WORDS: "people"}
     slotted = [
-        Slotted(text) for swap in swaps for text in people.lexicon.words(listed[swap])[:most]
+        Slotted(text)
+        for swap in swaps
+        if swap != PAIRS
+        for text in people.lexicon.words(listed[swap])[:most]
     ]
-    return made(people, slotted)
+    two = [from_pairs("", (), most, 0)] if PAIRS in swaps else []
+    return joined(*([made(people, slotted)] if slotted else []), *two)
 
 
 def made(people: People, slotted: Sequence[Slotted], notes: Sequence[str] = ()) -> Texts:
@@ -239,8 +246,6 @@ def read_texts(path: str | Path | Table) -> list[Slotted]:
 
 def from_file(people: People, path: str | Path, most: int | None, draw: int) -> Texts:
     """The user's texts with their slots, or with slots where they name somebody."""
-    from evenhand.probes.shared.claims import drawn
-
     rows = sorted(read_texts(path), key=lambda s: (s.text, s.truth))
     found = [(row, people.slot(row.text)) for row in rows]
     slotted = [Slotted(s.text, row.truth, s.gender) for row, s in found if s is not None]
@@ -257,39 +262,34 @@ def from_file(people: People, path: str | Path, most: int | None, draw: int) -> 
             f"{len(rows) - len(slotted)} of {len(rows)} texts name nobody, or several people, and "
             f"were left out"
         )
-    kept = drawn(slotted, [""] * len(slotted), most, draw)
+    kept = drawn(slotted, most, draw)
     if len(kept) < len(slotted):
         notes.append(f"{len(kept)} of {len(slotted)} texts were drawn (texts={most})")
     return made(people, kept, notes)
 
 
-def from_pairs(path: str | Path, names: Sequence[str], most: int | None, draw: int) -> Texts:
-    """Pairs of texts that say the same in two ways, one pair a line, a tab between."""
-    from evenhand.probes.shared.claims import drawn
-
-    rows = []
-    for number, line in enumerate(lines(Path(path), "two texts a line, a tab between them"), 1):
-        if line.strip():
-            parts = line.rstrip("\n").split("\t")
-            if len(parts) != 2 or not all(part.strip() for part in parts):
-                raise DataError(
-                    f"{path}, line {number}: {line[:40]!r}. Accepted: two texts with one tab "
-                    f"between them; the first line names the two ways, unless pair_names does."
-                )
-            rows.append((parts[0].strip(), parts[1].strip()))
-    head = tuple(names) or (rows.pop(0) if rows else ())
-    if len(head) != 2 or len(rows) < 2:
-        raise DataError(f"{path}: needs two names and at least two pairs; found {len(rows)} pairs.")
-    rows = sorted(dict.fromkeys(rows))
-    kept = drawn(rows, [""] * len(rows), most, draw)
+def from_pairs(data: str, names: Sequence[str], most: int | None, draw: int) -> Texts:
+    """Texts that say the same in two dialects: evenhand's own, or those of a file."""
+    held = read_material(GUISES, data, ())
+    head = tuple(names) or held.groups
+    if len(head) != 2 or head[0] == head[1]:
+        raise SpecError(f"pair_names: {names!r}. Accepted: the names of the two dialects.")
+    if len({p.unit for p in held.pairs}) < 2:
+        raise DataError(f"{data}: has {len(held.pairs)} pairs of texts. Accepted: two or more.")
+    kept = drawn(sorted(held.pairs, key=lambda p: (p.unit, p.dialect)), most, draw)
     filled = [
-        Filled(PAIRS, f"{pair[0]} / {pair[1]}", cell, cell, text)
+        Filled(PAIRS, pair.unit, cell, cell, text)
         for pair in kept
-        for cell, text in zip(head, pair)
+        for cell, text in zip(head, (pair.dialect, pair.standard))
     ]
     sides = {cell: (cell, "") for cell in head}
     said = "written in {group} than in {reference}"
     return Texts(tuple(filled), (View("dialect", PAIRS, sides, head[1], said),))
+
+
+def drawn(rows: Sequence[T], most: int | None, draw: int) -> list[T]:
+    """At most so many of them."""
+    return claims.drawn(rows, [""] * len(rows), most, draw)
 
 
 def joined(*parts: Texts) -> Texts:
