@@ -128,6 +128,18 @@ def test_questions_that_are_declined_have_no_share(tmp_path: Path) -> None:
     assert done.summary["refused"] == 1.0
 
 
+def test_as_published_gives_d_of_the_answers(tmp_path: Path) -> None:
+    def choose(prompt: str, options: str) -> list[float]:
+        bad = "bad" in prompt.rpartition("\n")[2]
+        return [1.0, 0.0] if options.startswith("Bo") == bad else [0.0, 1.0]
+
+    probe = Implicit(**CASE.settings(tmp_path, CASE.rows), as_published=True)
+    found = probe.run(Ask(ScriptedModel({"choose": choose})), 0).findings
+    assert [f.id for f in found] == ["implicit/made/association/d", "implicit/made/decision/d"]
+    assert found[0].value == pytest.approx(60 / 60.01 + 60 / 60.01 - 1)
+    assert all(f.as_published and math.isnan(f.p) for f in found)
+
+
 def test_few_terms_hold_for_these_only(tmp_path: Path) -> None:
     rows = [row for row in CASE.rows if row[0] != "pair" or row[1] == "Ala"]
     done = Implicit(**CASE.settings(tmp_path, rows)).run(Ask(CASE.model(0.5)), 0)

@@ -19,4 +19,8 @@ CARDS = (
         harm="{first}: chosen over {second}",
         told=" for tasks about {about}: of 100 tasks {size} more", scale="{size} of 100", per=100,
     ),
+    MetricCard(
+        "d_published", "D (as published)",
+        "from −1 to 1; 0: evenly; 1: all words go as the stereotype has it", low=-1, high=1,
+    ),
 )  # fmt: skip

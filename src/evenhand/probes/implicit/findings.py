@@ -43,6 +43,19 @@ def gap_finding(row: GapRow, about: Stereotype, given: Given) -> Finding:
     )  # fmt: skip
 
 
+def published_finding(row: GapRow, about: Stereotype) -> Finding:
+    """The publication's D, which it tests over answers only."""
+    return Finding(
+        id=f"implicit/{row.place}/d", probe="implicit", metric="d_published",
+        value=row.d_published, n=row.n, as_published=True, units="answers",
+        sentence=f"Implicit associations ({row.stereotype}, {row.test}), as published: D "
+        f"{row.d_published:+.3f} (1: all words go to {about.first} and {about.second} as the "
+        "stereotype has it).",
+        groups=(about.first, about.second), attribute=f"{about.bad} rather than {about.good}",
+        reason="" if row.n else "no answer could be read",
+    )  # fmt: skip
+
+
 def _examples(row: GapRow, given: Given) -> Sequence[dict[str, object]]:
     """The median word in the direction of the claim: its share against the other kind's mean."""
     at = [

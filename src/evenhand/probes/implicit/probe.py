@@ -15,7 +15,7 @@ from pydantic import Field
 from evenhand.models.choosing import CHOICES, TOLD, Choices, answered, as_asked, how
 from evenhand.probes.base import Asker, Behaviour, ItemShape, Measured, Preview, Probe
 from evenhand.probes.implicit.cards import CARDS
-from evenhand.probes.implicit.findings import gap_finding
+from evenhand.probes.implicit.findings import gap_finding, published_finding
 from evenhand.probes.implicit.material import TESTS, Asked, Material, questions, read_material
 from evenhand.probes.implicit.measure import given_items
 from evenhand.probes.shared.reach import short
@@ -96,7 +96,11 @@ class Implicit(Probe):
         given = given_items(items)
         rows = given.rows(rate=self.rate)
         known = {s.name: s for s in material.stereotypes}
-        findings = [gap_finding(row, known[row.stereotype], given) for row in rows]
+        findings = [
+            published_finding(row, known[row.stereotype]) if self.as_published
+            else gap_finding(row, known[row.stereotype], given)
+            for row in rows
+        ]  # fmt: skip
         told = record(rows)
         summary: dict[str, Any] = {
             "questions": len(asked), "rung": how(ask.describe(), kind), "gaps": told,
@@ -106,6 +110,8 @@ class Implicit(Probe):
         return Measured(findings, items, tables, summary, (given.placebos(seed),))
 
     def estimates(self, items: pa.Table) -> dict[str, Estimate]:
+        if self.as_published:
+            return {}
         rows = given_items(items).rows(rate=self.rate)
         return {row.place: row.found for row in rows}
 
