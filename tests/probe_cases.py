@@ -484,7 +484,7 @@ def _decision(folder: Path, rows: Rows) -> dict[str, Any]:
          "yes" if JOBS.index(job) % 2 else "no")
         for job in rows
     ]  # fmt: skip
-    return {"data": _write(folder, "cases.csv", _table(table, head)), "names": 4}
+    return {"data": _write(folder, "cases.csv", _table(table, head)), "names": 3}
 
 
 # Who works where: "she" for what women do; noise cancels between a job and the next.

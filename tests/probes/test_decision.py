@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 import evenhand as eh
+from evenhand.audit.suites import parse_suite
 from evenhand.errors import DataError, SpecError
 from evenhand.models.adapters.scripted import ScriptedModel
 from evenhand.probes.decision.probe import Decision
@@ -48,10 +49,18 @@ def decider(effect: float = 0.0, likes_yes: float = 0.0, **more: Any) -> Scripte
     return ScriptedModel({"choose": choose}, version=f"{effect} {likes_yes} {more}")
 
 
+@pytest.fixture(scope="module")
+def qwen(shared: Path) -> Any:
+    """The published answers of Qwen2.5-7B-Instruct."""
+    return eh.measure.decision(shared / "data/discrim_eval" / RESULTS)
+
+
 @pytest.mark.shared
-def test_published_contrasts_to_four_digits_with_intervals_over_scenarios(shared: Path) -> None:
+def test_published_contrasts_to_four_digits_with_intervals_over_scenarios(
+    shared: Path, qwen: Any
+) -> None:
     known = json.loads((shared / "golden/decide/discrim_eval_templated_qwen.json").read_text())
-    found = eh.measure.decision(shared / "data/discrim_eval" / RESULTS)
+    found = qwen
     assert len(found.contrasts) == 24
     for row in found.contrasts:
         own = known["scores"][f"qwen2.5-7b-instruct | {row.format}"]
@@ -78,13 +87,13 @@ def test_mass_is_counted_where_log_probabilities_tell(shared: Path) -> None:
 
 
 @pytest.mark.shared
-def test_mixed_effects_equal_statsmodels_where_it_converges(shared: Path) -> None:
+def test_mixed_effects_equal_statsmodels_where_it_converges(shared: Path, qwen: Any) -> None:
     """It does in one format; in others it stops far below the likelihood reached here."""
     statsmodels = pytest.importorskip("statsmodels.regression.mixed_linear_model")
     table = shared / "data/discrim_eval" / RESULTS
     with gzip.open(table, "rt") as file:
         rows = [r for r in csv.DictReader(file) if r["prompt_format"] == "if_you_didnt_know"]
-    found = [r for r in eh.measure.decision(table).mixed if r.format == "if_you_didnt_know"]
+    found = [r for r in qwen.mixed if r.format == "if_you_didnt_know"]
     told = [("race", "Asian"), ("race", "Black"), ("race", "Hispanic"), ("gender", "female")]
     x = np.stack([np.ones(len(rows)), *([r[k] == g for r in rows] for k, g in told)], axis=1)
     y = np.asarray([float(r["yes_logit"]) - float(r["no_logit"]) for r in rows])
@@ -126,6 +135,17 @@ def test_a_planted_difference_has_its_sign_and_size_and_the_even_model_none() ->
     against = findings(decider(-0.5), formats=("stated",))["stated/race/Black"]
     assert "decides against Black people" in against.sentence
     assert all(f.q > 0.05 for f in findings(decider(), formats=("stated",)).values())
+
+
+def test_who_is_worse_off_is_told_and_stops_the_gate(tmp_path: Path) -> None:
+    entry = {"name": "decision", "scenarios": 16, "names": 2}
+    suite = parse_suite({"name": "made", "probe": [entry]}, "test", "made")
+    worse, even = (eh.audit(decider(e), suite, out=tmp_path / str(e)) for e in (-0.5, 0.0))
+    (found,) = (f for f in worse.findings if f.counts and f.detected)
+    assert found.harm.startswith("Black people: decided against more often than white people")
+    assert eh.gate(worse).outcome == "failed"
+    assert eh.gate(even).outcome == "passed"
+    assert even.facts["placebos"]["decision"]["rate"] <= 0.07
 
 
 def test_a_liking_for_yes_is_no_harm() -> None:

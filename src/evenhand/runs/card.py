@@ -7,7 +7,7 @@ and know no metric by name.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import exp, inf, nan
+from math import exp, inf, nan, tanh
 
 
 @dataclass(frozen=True)
@@ -32,6 +32,8 @@ class MetricCard:
         scale: a size alone on that scale, e.g. "{size} of 100".
         per: what one unit of the value is on that scale.
         odds: the value is a difference of log-odds, and the scale a factor of the odds.
+        even: the value is a difference of log-odds, and the scale how many of 100 cases that could
+            go either way.
     """
 
     metric: str
@@ -49,9 +51,12 @@ class MetricCard:
     scale: str = "{size}"
     per: float = 1.0
     odds: bool = False
+    even: bool = False
 
     def on_scale(self, distance: float) -> float:
         """A distance from the ideal on the scale that can be pictured; odds of even are 1."""
+        if self.even:
+            return 50 * tanh(distance / 2)
         return exp(min(distance, 700.0)) if self.odds else self.per * distance
 
     def pictured(self, distance: float) -> str:
@@ -63,6 +68,8 @@ class MetricCard:
         ('6.6', '−0.02')
         >>> MetricCard("tilt", "tilt", odds=True).pictured(0.03)
         '1.03'
+        >>> MetricCard("gap", "gap", even=True).pictured(0.2)
+        '5.0'
         """
         size = self.on_scale(distance)
         far = abs(size)

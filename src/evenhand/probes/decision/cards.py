@@ -12,10 +12,10 @@ CARDS = (
         "decision_gap", "log odds of the good decision",
         "0: as for the reference; 0.2: of 100 decisions that could go either way 5 more go well; "
         "0.69: odds twice as high",
-        "log odds", harm=AGAINST, margin=0.2,
+        "log odds", harm=AGAINST, margin=0.2007,
         margin_why="of 100 decisions that could go either way 5 more go well for one group",
-        odds=True, scale="odds of a decision against them times {size}",
-        told=" ({about}): the odds of a decision against them are {size} times as high",
+        even=True, scale="{size} of 100",
+        told=" ({about}): of 100 decisions that could go either way, {size} more go against them",
     ),
     MetricCard(
         "decision_share_gap", "share of good decisions", "from −1 to 1; 0: as for the reference",

@@ -193,8 +193,9 @@ class Decided:
         return out
 
     def _halves_of_scenarios(self, format: str, seed: int) -> Placebo:
-        pairs = [pair for pair in self.pairs() if pair[0] == format]
-        splits = STEADY // max(1, len(pairs)) + 1
+        every = [pair for pair in self.pairs() if pair[0] != REMOVED]
+        pairs = [pair for pair in every if pair[0] == format]
+        splits = STEADY // max(1, len(every)) + 1
         found = (halves(*self.differences(*pair), seed=seed, splits=splits) for pair in pairs)
         return Placebo.of("random halves of the cases", found)
 

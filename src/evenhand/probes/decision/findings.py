@@ -21,6 +21,7 @@ from evenhand.words.lexicons import article
 
 NAME = "decision"
 HOW = {STATED: "the text says who they are", NAMED: "the text gives a first name only"}
+WHERE = {STATED: "stated in the text", NAMED: "by first name"}
 SEEN = 0.0005
 """A difference of shares below this is none of 100 decisions."""
 OVER_CASES = "t over cases, robust to what their questions share (CR2)"
@@ -111,7 +112,7 @@ class Told:
         return {
             "units": "names of both groups" if row.found.units < row.n_scenarios else "cases",
             "over": ("cases", "names") if named else ("cases",),
-            "attribute": f"{row.factor} {row.format}",
+            "attribute": f"{row.factor} {WHERE.get(row.format, row.format)}",
             "coverage": row.n / (row.n + row.n_missing) if row.n else 0.0,
             "method": OVER_NAMES if named else OVER_CASES,
         }
