@@ -118,8 +118,9 @@ class Labour(Probe):
         tests = [e for line in found for e in _tested(line).values()]
         q = iter(benjamini_hochberg([e.p for e in tests]))
         findings = [f for line in found for f in _findings(line, q)]
+        known = {f.id: f.q for f in findings}
         told = [{"group": line.group, "beside": line.beside, "value": e.value, "low": e.low,
-                 "high": e.high, "p": e.p, "n": line.n}
+                 "high": e.high, "p": e.p, "q": known[f"labour/slope/{line.group}"], "n": line.n}
                 for line in found for e in [line.slope]]  # fmt: skip
         mass = np.exp(logprob)[np.asarray([a.axis == "sex" for a in asked], bool)]
         summary: dict[str, Any] = {

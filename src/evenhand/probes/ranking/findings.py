@@ -24,7 +24,7 @@ Floats = npt.NDArray[np.float64]
 NAME = "ranking"
 ALL = "all jobs"
 OTHERS = "the others"
-METHOD = "rate over chance; t over names (CR2), with what rivals' names add"
+METHOD = "rate over chance; t over runs (CR2) and names"
 
 
 @dataclass(frozen=True)
@@ -150,7 +150,7 @@ def _selection(
     return claim(
         f"{NAME}/{side.place}", "selection", e, sentence=sentence, otherwise=otherwise,
         units="names", over=("names",), q=q, groups=(first, second),
-        attribute=f"best applicant, {side.stratum}, by {side.axis}", method=METHOD,
+        attribute=f"best applicant for {side.stratum} by {side.axis}", method=METHOD,
         examples=(
             {"typical": "the first job that was asked about", **examples},
         ) if examples else (),

@@ -19,7 +19,15 @@ from evenhand.models.choosing import CHOICES, Choices, answered, as_asked, how
 from evenhand.probes.base import Asker, Behaviour, ItemShape, Measured, Preview, Probe
 from evenhand.probes.ranking.asking import Ranked, make_runs, questions
 from evenhand.probes.ranking.cards import CARDS
-from evenhand.probes.ranking.findings import estimates, measured, selections, settled, sides, whole
+from evenhand.probes.ranking.findings import (
+    estimates,
+    measured,
+    said,
+    selections,
+    settled,
+    sides,
+    whole,
+)
 from evenhand.probes.ranking.jobs import PACKAGED, read_jobs
 from evenhand.probes.ranking.rankings import Rankings
 from evenhand.probes.ranking.rates import placebos, position_rows, rate_rows
@@ -144,9 +152,10 @@ class Ranking(Probe):
         told = [{"ratio_low" if k == "low" else "ratio_high" if k == "high" else k: v
                  for k, v in r.items() if k not in ("value", "value_low", "value_high", "p", "q")}
                 for r in record(rates)]  # fmt: skip
-        listed = [{"stratum": s.stratum, "axis": s.axis, "group": s.first, "beside": s.second,
-                   "value": e.value, "low": e.low, "high": e.high, "p": e.p, "n": e.units}
-                  for s, e in found]  # fmt: skip
+        listed = [{"stratum": s.stratum, "axis": s.axis, "group": said(s.first),
+                   "beside": said(s.second),
+                   "value": e.value, "low": e.low, "high": e.high, "p": e.p, "q": f.q, "n": e.units}
+                  for (s, e), f in zip(found, claims)]  # fmt: skip
         tables = {
             "selections": pa.Table.from_pylist(listed), "rates": pa.Table.from_pylist(told),
             "positions": pa.Table.from_pylist(record(positions)),
