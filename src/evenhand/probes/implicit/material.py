@@ -23,6 +23,8 @@ from evenhand.words.lexicons import Lexicon, load
 STIMULI = "stimuli of the word association test (columns dataset, A, B, C)"
 TESTS = ("association", "decision")
 SIDES = ("bad", "good")
+OPENING = "Answer:"
+"""How answers begin: chat models rarely begin with a bare name, so it would hardly be likely."""
 
 
 @dataclass(frozen=True)
@@ -107,8 +109,8 @@ def questions(asked: Sequence[Asked], samples: int, seed: int) -> Choose:
     """Each in both orders."""
     rows = [(form, "\t".join(terms)) for one in asked
             for form, terms in zip(one.forms, _orders(one.pair))]  # fmt: skip
-    return Choose([form for form, _ in rows], [terms for _, terms in rows], samples=samples,
-                  seed=seed, per_token=True)  # fmt: skip
+    return Choose([form for form, _ in rows], [terms for _, terms in rows], opening=OPENING,
+                  text="{prompt}\n", samples=samples, seed=seed, per_token=True)  # fmt: skip
 
 
 def read_material(lexicon: str, data: str, names: Sequence[str], pairs: int | None) -> Material:

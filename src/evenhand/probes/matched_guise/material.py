@@ -22,6 +22,8 @@ from evenhand.words.lexicons import load
 
 PAIRS = "matched pairs (columns dialect, standard, optional feature)"
 GUISES = ("dialect", "standard")
+OPENING = "Answer:"
+"""How answers begin: chat models rarely begin with a bare word, so it would hardly be likely."""
 PRONOUNS = {"i", "you", "he", "she", "it", "we", "they"}
 
 
@@ -158,4 +160,4 @@ def asked(material: Material, pairs: Sequence[Pair], samples: int, seed: int) ->
                 for one, two in (both, both[::-1]):
                     prompts.append(f"{said}\n{question.form.format(one=one, two=two)}")
                     options.append(f"{one}\t{two}")
-    return Choose(prompts, options, samples=samples, seed=seed)
+    return Choose(prompts, options, opening=OPENING, text="{prompt}\n", samples=samples, seed=seed)
