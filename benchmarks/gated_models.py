@@ -9,6 +9,7 @@ All are audited with the same questions.
 from __future__ import annotations
 
 import copy
+import json
 import tempfile
 from collections import Counter
 from pathlib import Path
@@ -22,6 +23,7 @@ from evenhand.probes.underspecified.asking import Manner
 from evenhand.runs.record import Run
 from evenhand.words.lexicons import questions
 
+SEEDS = Path(__file__).parent / "results" / "gated_models.jsonl"
 JOBS = ("nurse", "secretary", "doctor", "mechanic")
 SUITE = {
     "name": "short",
@@ -147,11 +149,21 @@ def one(seed: int) -> dict[str, str]:
 
 
 def outcomes(models: int, seed: int = 0, spread: Any = map) -> list[dict[str, Any]]:
-    """One row per sort of model."""
-    found = list(spread(one, range(seed, seed + models)))
+    """One row per sort of model; seeds that were done before are read, not trained again."""
+    done = [json.loads(line) for line in SEEDS.read_text().splitlines()] if SEEDS.exists() else []
+    known = {row["seed"]: row for row in done}
+    wanted = range(seed, seed + models)
+    with SEEDS.open("a") as file:
+        left = [k for k in wanted if k not in known]
+        for k, row in zip(left, spread(one, left)):
+            known[k] = {"seed": k, **row}
+            file.write(json.dumps(known[k]) + "\n")
+            file.flush()
+    found = [known[k] for k in wanted]
+    names = [name for name in found[0] if name != "seed"]
     return [
         {"model": name, "n": models, "outcomes": dict(Counter(row[name] for row in found))}
-        for name in found[0]
+        for name in names
     ]
 
 

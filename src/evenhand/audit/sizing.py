@@ -19,6 +19,7 @@ import numpy as np
 import pyarrow as pa
 
 from evenhand.audit.auditing import Audit, plan_audit
+from evenhand.audit.comparison.items import FEWEST
 from evenhand.audit.estimates import estimated
 from evenhand.audit.gate import finished
 from evenhand.audit.planning import fit_to_budget, seconds
@@ -199,6 +200,7 @@ class _Shape:
     cost: float | None
     levels: Mapping[str, int]
     varies: Mapping[str, float]
+    most: int | None
 
     @classmethod
     def of(cls, run: Run, label: str, probe: Probe) -> _Shape:
@@ -206,6 +208,7 @@ class _Shape:
         names = [c for c in (probe.item_shape.clusters if probe.item_shape else ())
                  if c in table.column_names]  # fmt: skip
         levels = {c: len(set(table.column(c).to_pylist())) for c in names}
+        levels = {c: n for c, n in levels.items() if n >= FEWEST}  # fewer are no sample
         taken = run.facts["timings"]
         about = run.facts["models"].get(run.facts["work"]["model"], {})
         paid = (about.get("usage") or {}).get("cost")
@@ -213,7 +216,9 @@ class _Shape:
         share = taken.get(label, 0.0) / whole
         cost = None if paid is None else float(paid) * share
         varies = _shares(table, probe, names)
-        return cls(table.num_rows, float(taken.get(label, 0.0)), cost, levels, varies)
+        return cls(
+            table.num_rows, float(taken.get(label, 0.0)), cost, levels, varies, probe.most_units()
+        )
 
 
 def _shares(table: pa.Table, probe: Probe, names: Sequence[str]) -> dict[str, float]:
@@ -274,6 +279,9 @@ def _planned(
     if needed is None:
         return replace(row, reason="the pilot gives no variance")
     times = needed / pilot.units
+    if shape.most is not None and needed > shape.most:
+        why = f"there are {shape.most:,} {row.units} to draw: needs more names, or a larger margin"
+        row = replace(row, reason=why)
     return replace(
         row, needed=needed, items=math.ceil(shape.items * times),
         seconds=round(shape.seconds * times, 1),

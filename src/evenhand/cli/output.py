@@ -172,9 +172,11 @@ def print_plan(plan: Plan) -> None:
             "items": f"{r.items:,}" if r.items else "-",
             "time": "-" if r.seconds is None else f"{r.seconds:,.0f} s",
             **({"cost": "-" if r.cost is None else f"{r.cost:.2f}"} if plan.cost else {}),
-            "levels": over or r.reason or "-", "varies by": varies or "-",
+            "levels": over or "-", "varies by": varies or "-",
         })  # fmt: skip
     print_table(rows, f"For {plan.power:.0%} power at an error rate of {plan.error:.0%}")
+    for r in (r for r in plan.rows if r.reason):
+        console().print(clean(f"{r.probe}, {r.metric}: {r.reason}."), markup=False)
     paid = f", cost {plan.cost:.2f}" if plan.cost is not None else ""
     told = f"All together about {plan.seconds:,.0f} s{paid}, by the pilot {plan.pilot}."
     console().print(clean(told), markup=False)

@@ -298,6 +298,10 @@ class Probe(BaseModel):
         now = getattr(self, self.sized_by) if self.sized_by else None
         return self.model_copy(update={self.sized_by: math.ceil(now * times)}) if now else None
 
+    def most_units(self) -> int | None:
+        """How many units there are to draw, however much is asked; None where that is open."""
+        return None
+
     def within(self, share: float) -> Probe:
         """The same probe on about this share of its items (for `--budget`)."""
         return self

@@ -171,7 +171,9 @@ class Change:
     @property
     def headline(self) -> str:
         """The verdict with its counts, and whether the model still does what it is asked."""
-        counts = ", ".join(f"{len(self.of(v))} {v}" for v in ORDER)
+        if not self.decisions:
+            return "Cannot tell: no finding could be paired."
+        counts = ", ".join(f"{len(own)} {v}" for v in ORDER if (own := self.of(v)))
         told = f"{self.verdict.capitalize()}: of {len(self.decisions)} findings {counts}."
         broken = [str(row["what"]) for row in self.stands if row["verdict"] == "broken"]
         if broken:

@@ -18,12 +18,12 @@ import contextlib
 import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from evenhand.audit.comparison.items import matched, shared_labels
 from evenhand.audit.comparison.paired import Paired, paired
 from evenhand.audit.comparison.standing import Standing, standings
-from evenhand.audit.marking import harm_of, one_way
+from evenhand.audit.marking import one_way
 from evenhand.audit.policy import Policy
 from evenhand.errors import RunError
 from evenhand.probes.registry import make_probe, probe_of
@@ -101,8 +101,8 @@ def decisions(
             p_within=little,
             detectable=detectable(t.change.error, t.change.freedom, alike[t.new.probe], rate),
             n=t.change.units, units=t.new.units, needed=needed,
-            whom=_whom(t, card, verdict), sentence=_sentence(t, card, margin, verdict, needed),
-            reason=t.change.reason,
+            whom=_harm(t, verdict).partition(":")[0], reason=t.change.reason,
+            sentence=_sentence(t, card, margin, verdict, needed),
         )  # fmt: skip
 
 
@@ -113,30 +113,25 @@ def _needed(t: Paired, margin: float, policy: Policy, tests: int) -> int | None:
     return units_to_settle(t.change, margin, policy.error, policy.power)
 
 
-def _harm(t: Paired, card: MetricCard, verdict: str) -> str:
-    """Who is worse off by what grew or fell; in the later run unless harm fell."""
-    shown = t.before if verdict == BETTER else t.after
-    return harm_of(card, replace(t.new, value=t.new.ideal + shown.value, detected=True))
-
-
-def _whom(t: Paired, card: MetricCard, verdict: str) -> str:
-    """The group that is worse or better off; empty where the card does not say."""
-    if verdict not in (WORSE, BETTER):
-        return ""
-    return _harm(t, card, verdict).partition(":")[0]
+def _harm(t: Paired, verdict: str) -> str:
+    """Who is worse off by what grew (in the later run) or fell (in the first)."""
+    found = t.old if verdict == BETTER else t.new
+    return found.harm if verdict in (WORSE, BETTER) else ""
 
 
 def _sentence(t: Paired, card: MetricCard, margin: float, verdict: str, needed: int | None) -> str:
-    harm = _harm(t, card, verdict) if verdict in (WORSE, BETTER) else ""
-    what = subject(t.new, card)
-    size = (
-        f"{card.name} {number(t.before.value, sign=True)} before, "
-        f"{number(t.after.value, sign=True)} after (change {number(t.change.value, sign=True)}"
-    )
+    """The verdict, for whom, and how much on the scale that can be pictured and in numbers."""
+    harm = _harm(t, verdict)
+    shown = t.before if verdict == BETTER else t.after
+    way = math.copysign(1.0, shown.value)  # sizes as seen from the side that is worse off
+    seen = [card.scale.format(size=card.pictured(way * e.value)) for e in (t.before, t.after)]
+    size = f"{card.name} {number(t.before.value, sign=True)} to {number(t.after.value, sign=True)}"
     if math.isfinite(t.change.low):
-        size += f", 95 % interval {number(t.change.low)} to {number(t.change.high)}"
-    size += f"; margin {number(margin)})" if margin == margin else ")"
-    told = f"{verdict.capitalize()}{f' for {harm}' if harm else ''}. {what}: {size}."
+        ends = f"{number(t.change.low)} to {number(t.change.high)}"
+        size += f", change {number(t.change.value, sign=True)}, 95 % interval {ends}"
+    size += f"; margin {number(margin)}" if margin == margin else ""
+    head = f"{verdict.capitalize()}{f' for {harm}' if harm else ''}"
+    told = f"{head}. {subject(t.new, card)}: {seen[0]} before, {seen[1]} after ({size})."
     if needed and needed > t.change.units:
         told += f" About {needed:,} {t.new.units or 'units'} would tell."
     return told

@@ -171,6 +171,10 @@ class Underspecified(Probe):
         pairs = pairs if self.pairs is None else min(self.pairs, pairs)
         return self.model_copy(update={"pairs": min(pairs, max(6, int(pairs * share)))})
 
+    def most_units(self) -> int:
+        subjects = self._drawn(self.lists("qa"), 0).subjects
+        return min(Counter(s.group if self.across else "" for s in subjects).values())
+
     def estimates(self, items: pa.Table) -> dict[str, Estimate]:
         from evenhand.probes.underspecified.pairing import estimates
 
