@@ -49,6 +49,12 @@ def discovery(folder: Path) -> list[str]:
     return [_csv(folder, head, rows), *pair]
 
 
+def plain_table(folder: Path) -> list[str]:
+    rows = [f"{name},{group},{said}" for group, names in (("A", "ab"), ("B", "cd")) for name in names
+            for said in ("approve", "I would not approve it.", "reject")]  # fmt: skip
+    return [_csv(folder, "name,group,decision", rows)]
+
+
 def stereoset(folder: Path) -> list[str]:
     rows = [{"id": f"{n}{k}", "score": 0.1 * i} for n in "xy" for i, k in enumerate("sau")]
     path = folder / "p.json"
@@ -211,6 +217,6 @@ CASES: dict[str, Make] = {
     "implicit-link": implicit_link, "implicit-answers": implicit_answers,
     "ceat": ceat, "coreference": coreference, "winobias": winobias, "gaps": gaps,
     "correlation": correlation, "traits": traits, "suggest-traits": suggest_traits,
-    "validity": validity, "counterfactual": counterfactual,
+    "validity": validity, "table": plain_table, "counterfactual": counterfactual,
     "decision": decision,
 }  # fmt: skip

@@ -14,7 +14,7 @@ TEXT = NUMBERS | {"words", "corpora"}
 RUNS = TEXT | {"charts", "runs", "runner", "models"}
 PAGES = RUNS | {"probes", "report"}
 WORK = PAGES | {"audit", "train"}
-ABOVE = WORK | {"mitigations", "study"}
+ABOVE = WORK | {"mitigations", "study", "measured"}
 
 ALLOWED = {
     "errors": set(),
@@ -38,6 +38,7 @@ ALLOWED = {
     "train": RUNS | {"probes"},
     "mitigations": WORK,
     "study": WORK | {"mitigations"},
+    "measured": WORK,
     "compat": RUNS,
     "exports": ABOVE,
     "evidence": ABOVE,

@@ -38,6 +38,7 @@ _HOMES = {
     "Policy": "evenhand.audit.policy",
     "plan": "evenhand.audit.sizing",
     "mitigate": "evenhand.mitigations.running",
+    "as_run": "evenhand.measured.writing",
     "EvenhandError": "evenhand.errors",
 }
 _RENAMED = {"load_model": "resolve"}
@@ -54,6 +55,7 @@ __all__ = [
     "Run",
     "ScriptedModel",
     "__version__",
+    "as_run",
     "audit",
     "bundle",
     "check",
@@ -81,6 +83,7 @@ if TYPE_CHECKING:
     from evenhand.errors import EvenhandError
     from evenhand.evidence.bundling import bundle
     from evenhand.evidence.verifying import verify
+    from evenhand.measured.writing import as_run
     from evenhand.mitigations.running import mitigate
     from evenhand.models.adapters.scripted import ScriptedModel
     from evenhand.models.loading.resolver import resolve as load_model

@@ -76,11 +76,13 @@ BUILT_IN: dict[str, dict[str, str]] = {
         "audit": "evenhand.audit.kind:AuditKind",
         "study": "evenhand.study.kind:StudyKind",
         "mitigation": "evenhand.mitigations.kind:MitigationKind",
+        "measure": "evenhand.measured.kind:MeasuredKind",
     },
     READERS: {
         "winobias": "evenhand.train.winobias:WinoBiasReader",
         "gaps": "evenhand.train.gaps:GapsReader",
         "correlation": "evenhand.study.correlation:CorrelationReader",
+        "table": "evenhand.measured.table:TableReader",
     },
     TASKS: {
         "erase": "evenhand.mitigations.erasing.task:Erase",

@@ -33,6 +33,13 @@ Json = Annotated[
         callback=_writable,
     ),
 ]
+RunOut = Annotated[
+    Path | None,
+    typer.Option("--out", metavar="DIR", help="Write a run folder with sentences and a report."),
+]
+Html = Annotated[
+    Path | None, typer.Option("--html", metavar="FILE", help="Write the report to FILE.")
+]
 Dtype = Annotated[str | None, typer.Option(help="float32, bfloat16, float16.")]
 Device = Annotated[str | None, typer.Option(help="cpu, cuda, cuda:1.")]
 Chat = Annotated[

@@ -4,30 +4,36 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
 
 from evenhand.cli import output
 from evenhand.cli.from_settings import function, lazy_group, option, options
-from evenhand.cli.options import Json
+from evenhand.cli.options import Html, Json, RunOut
 from evenhand.opening import understood
 
 if TYPE_CHECKING:
     from typer.core import TyperGroup
 
-    from evenhand.probes.reading import Shown, Task
+    from evenhand.probes.reading import Result, Shown, Task
 
 
 def command(task: type[Task], what: str) -> Callable[..., None]:
     """The command of a task; `what` it is called in messages."""
+    from evenhand.probes.reading import Reader
     from evenhand.settings import filled
 
-    def work(json: str | None = None, **given: Any) -> None:
+    def work(
+        json: str | None = None, out: Path | None = None, html: Path | None = None, **given: Any
+    ) -> None:
         with output.notes():
             chosen = filled(task, given, what, spelled)
             with understood(what):
                 result = chosen.work(say)
+            if out or html:
+                _as_run(result, out, html)
         if not output.write_json(result.as_dict(), json):
             for part in result.shown():
                 show(part)
@@ -35,7 +41,25 @@ def command(task: type[Task], what: str) -> Callable[..., None]:
             typer.echo(f"Written: {json}", err=True)
 
     parameters = [*options(task, task.positional), option("json", Json, None)]
+    if issubclass(task, Reader):
+        parameters += [option("out", RunOut, None), option("html", Html, None)]
     return function(work, parameters, task.help)
+
+
+def _as_run(result: Result, out: Path | None, html: Path | None) -> None:
+    """The result as a run folder, or as a page alone."""
+    from tempfile import TemporaryDirectory
+
+    from evenhand.measured import as_run
+
+    if out:
+        run = as_run(result, out, html)
+        typer.echo(f"Report: {run.report}", err=True)
+    else:
+        with TemporaryDirectory() as folder:
+            as_run(result, folder, html)
+    if html:
+        typer.echo(f"Page: {html}", err=True)
 
 
 def commands(places: Mapping[str, str], group: str) -> type[TyperGroup]:

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeVar
 
 from pydantic import BeforeValidator, Field, InstanceOf
 
@@ -20,6 +20,13 @@ from evenhand.corpora.tables import Table
 from evenhand.errors import SpecError
 from evenhand.settings import Settings
 from evenhand.strict import record
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from evenhand.probes.base import Placebo
+    from evenhand.runs.card import MetricCard
+    from evenhand.runs.finding import Finding
 
 
 def _split(value: Any) -> Any:
@@ -49,10 +56,37 @@ class Shown:
     rows: Sequence[Sequence[str]] = ()
 
 
+@dataclass(frozen=True, kw_only=True)
+class Claims:
+    """What a result says about groups: all that a run folder with a report is made of.
+
+    Attributes:
+        name, title: of the measure.
+        source: whose scores they are, e.g. the name of a file.
+        findings: without verdicts; those follow from all of them together.
+        tables: items and what charts are drawn from.
+        placebos: comparisons that must find nothing.
+        settings, summary: for the record.
+    """
+
+    name: str
+    title: str
+    source: str
+    findings: Sequence[Finding]
+    tables: Mapping[str, pa.Table] = field(default_factory=dict)
+    placebos: Sequence[Placebo] = ()
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    summary: Mapping[str, Any] = field(default_factory=dict)
+
+
 class Result:
     """What a reader gives: a frozen dataclass that can be printed and written as JSON."""
 
     measure: ClassVar[str] = ""
+
+    def claims(self) -> Claims | None:
+        """What a report can be made of; None where there are numbers only."""
+        return None
 
     def as_dict(self) -> dict[str, Any]:
         """The JSON contract; undefined numbers are NaN here and null in the file."""
@@ -102,7 +136,13 @@ class Task(Settings):
 
 
 class Reader(Task):
-    """Base of all readers: what `evenhand measure NAME` reads from files."""
+    """Base of all readers: what `evenhand measure NAME` reads from files.
+
+    Class attributes:
+        cards: of metrics that no probe has.
+    """
+
+    cards: ClassVar[tuple[MetricCard, ...]] = ()
 
     def work(self, say: Callable[[str], None]) -> Result:
         return self.read()
