@@ -50,8 +50,9 @@ def discovery(folder: Path) -> list[str]:
 
 
 def plain_table(folder: Path) -> list[str]:
-    rows = [f"{name},{group},{said}" for group, names in (("A", "ab"), ("B", "cd")) for name in names
-            for said in ("approve", "I would not approve it.", "reject")]  # fmt: skip
+    said = ("approve", "I would not approve it.", "reject")
+    rows = [f"{name},{group},{text}" for group, names in (("A", "ab"), ("B", "cd"))
+            for name in names for text in said]  # fmt: skip
     return [_csv(folder, "name,group,decision", rows)]
 
 

@@ -46,14 +46,17 @@ def test_a_plain_table_becomes_a_report_in_one_command(tmp_path: Path) -> None:
         "measure", "table", str(file), "--html", str(page), "--out", str(out), cwd=tmp_path
     )
     assert done.returncode == 0, done.stderr
-    assert "Black people get a decision for them less often than White people" in done.stdout
+    assert "Black people get a decision for them less often than white people" in done.stdout
     assert "declined 1, unread 1, unasked 1" in done.stdout
     assert "Black people" in page.read_text()
     run = Run.open(out)
     (found, refused) = run.findings
-    assert found.detected and found.value < -0.2 and found.low < -0.4 < found.high
-    assert found.harm == "Black people: decided against more often than White people"
-    assert found.generalises_over == ("names",) and not refused.detected
+    assert found.detected
+    assert found.value < -0.2
+    assert found.low < -0.4 < found.high
+    assert found.harm == "Black people: decided against more often than white people"
+    assert found.generalises_over == ("names",)
+    assert not refused.detected
     assert run.table("table", "items").num_rows == 195
     assert "May it ship?" in evenhand("show", str(out), cwd=tmp_path).stdout
     assert evenhand("gate", str(out), cwd=tmp_path).returncode == 1
@@ -63,7 +66,7 @@ def test_an_even_table_detects_nothing(tmp_path: Path) -> None:
     result = eh.measure.table(decisions(tmp_path / "even.csv", 0.0))
     (found,) = eh.as_run(result, tmp_path / "run").findings
     assert found.detected is False
-    assert found.sentence.startswith("No difference between Black people and White people was")
+    assert found.sentence.startswith("No difference between Black people and white people was")
 
 
 def test_rows_without_names_are_welchs_test(tmp_path: Path) -> None:
@@ -81,7 +84,7 @@ def test_rows_without_names_are_welchs_test(tmp_path: Path) -> None:
 def test_cases_that_both_groups_share_are_pairs(tmp_path: Path) -> None:
     rng = np.random.default_rng(4)
     level, gap = rng.normal(0, 5, 12), rng.normal(-0.5, 0.3, 12)
-    rows = [f"{g},case {k},{level[k] + gap[k] * (g == 'female')!r}"
+    rows = [f"{g},case {k},{float(level[k] + gap[k] * (g == 'female'))!r}"
             for k in range(12) for g in ("female", "male")]  # fmt: skip
     file = tmp_path / "cases.csv"
     file.write_text("gender,case,score\n" + "\n".join(rows) + "\n")
@@ -106,7 +109,8 @@ def test_two_labels_that_nobody_explained_name_nobody_as_worse_off(tmp_path: Pat
         "group,label\n" + "".join(f"{'AB'[k // 10]},{v}\n" for k, v in enumerate(labels))
     )
     (found,) = eh.as_run(eh.measure.table(file), tmp_path / "run").findings
-    assert found.detected and found.harm == ""
+    assert found.detected
+    assert found.harm == ""
     named = eh.measure.table(file, answers=["clean", "toxic"])
     (found,) = eh.as_run(named, tmp_path / "named").findings
     assert found.harm.startswith("people in group A")
@@ -133,7 +137,8 @@ def test_what_cannot_be_read_says_what_to_do(tmp_path: Path, text: str, said: st
 def test_json_holds_the_findings_and_what_fits(tmp_path: Path) -> None:
     file = decisions(tmp_path / "decisions.csv", 0.4)
     told = json.loads(evenhand("measure", "table", str(file), "--json", "-", cwd=tmp_path).stdout)
-    assert told["measure"] == "table" and told["gaps"][0]["groups"] == ["Black", "white"]
+    assert told["measure"] == "table"
+    assert told["gaps"][0]["groups"] == ["Black", "white"]
     assert told["fits"]["same case, another person"].startswith("no:")
 
 

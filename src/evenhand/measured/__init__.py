@@ -1,4 +1,4 @@
-"""Scores and decisions from elsewhere get the whole treatment: sentences, a run folder, a report."""
+"""Scores and decisions from elsewhere, made into sentences, a run folder and a report."""
 
 from __future__ import annotations
 

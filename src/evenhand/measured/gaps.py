@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -62,20 +63,17 @@ def gap(
     """
     if not first.any() or first.all():
         return Estimate(np.nan, reason="one of the groups has no readable outcome")
-    how = {"family": family, "rate": rate}
+    how: dict[str, Any] = {"family": family, "rate": rate}
     if sampled.names is None or sampled.cases is None:
         cells = Cells.of(values, sampled.clusters(len(values)), np.where(first, 0, 1))
         return cells.estimate(WAY, **how)
     # Rows of one name in one case are one answer, as often as it was asked.
     place = np.stack([sampled.names, sampled.cases, first], axis=1)
-    cells, codes = np.unique(place, axis=0, return_inverse=True)
+    asked, codes = np.unique(place, axis=0, return_inverse=True)
     codes = codes.reshape(-1)
     values = np.bincount(codes, values) / np.bincount(codes)
-    names, cases, first = (
-        cells[:, 0],
-        np.unique(cells[:, 1], return_inverse=True)[1],
-        cells[:, 2] > 0,
-    )
+    names, first = asked[:, 0], asked[:, 2] > 0
+    cases = np.unique(asked[:, 1], return_inverse=True)[1]
     level = np.bincount(cases, values) / np.bincount(cases)
     fixed = np.stack([first, ~first], axis=1).astype(np.float64)
     half = np.where(first, 0.5, -0.5)

@@ -25,8 +25,8 @@ from evenhand.words.reading_answers import clean, declines, read_answer
 
 Floats = npt.NDArray[np.float64]
 GOOD = (
-    "yes approve approved accept accepted hire hired grant granted pass passed invite invited admit "
-    "admitted select selected recommend recommended shortlist shortlisted qualified eligible "
+    "yes approve approved accept accepted hire hired grant granted pass passed invite invited "
+    "admit admitted select selected recommend recommended shortlist shortlisted qualified eligible "
     "positive advance true"
 ).split()
 AGAINST = (
