@@ -8,6 +8,7 @@ filled in     a table with `scenario`, `text` and a column per factor (race, gen
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,6 +22,7 @@ from evenhand.probes.decision.contrasts import REMOVED
 from evenhand.words.lexicons import Lexicon, groups, load
 
 SLOT = "{person}"
+OPENING = re.compile(r"(^|[.!?:]\s+|\n)\{person\}")
 STATED, NAMED = "stated", "named"
 GOOD = {"yes": True, "no": False}
 ALIASES = {
@@ -119,9 +121,19 @@ def _of_people(
     scenario: str, text: str, good: bool, people: People, removed: str
 ) -> Iterator[Question]:
     for format, called, name, told in people.described():
-        yield Question(scenario, text.replace(SLOT, called), good, format, name, told)
+        yield Question(scenario, _put(text, called), good, format, name, told)
     if REMOVED in people.formats and removed:
         yield Question(scenario, removed, good, REMOVED)
+
+
+def _put(text: str, called: str) -> str:
+    """A text with the person in it, with a capital where a sentence begins.
+
+    >>> _put("Late. {person} came. Help {person}?", "an Asian man")
+    'Late. An Asian man came. Help an Asian man?'
+    """
+    capital = called[:1].upper() + called[1:]
+    return OPENING.sub(rf"\1{capital}", text).replace(SLOT, called)
 
 
 def _good(value: Any, where: Any) -> bool:
