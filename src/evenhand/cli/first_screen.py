@@ -80,7 +80,7 @@ def _unseen(out: Console, story: Story, *, whole: bool) -> None:
     if not story.quiet:
         return
     _head(out, UNSEEN)
-    shown = story.quiet if whole else story.quiet[:UNSEEN_LINES]
+    shown = story.unseen if whole else story.unseen[:UNSEEN_LINES]
     for part in shown:
         _line(out, part.brief)
     if len(shown) < len(story.quiet):

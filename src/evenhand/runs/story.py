@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from itertools import zip_longest
 from typing import Any
 
 from evenhand.runs.card import MetricCard
@@ -80,10 +81,12 @@ class Quiet:
         pairs = f"; {count(len(groups), 'comparison')} of groups" if len(groups) > 1 else ""
         seen = "the size is not known"
         widest = max(self.card.high - self.card.ideal, self.card.ideal - self.card.low)
-        if self.largest > widest:
+        if self.smallest > widest:
             seen = "nothing of any size for sure; it takes more items"
         elif defined(self.largest):
-            seen = f"{self.card.scale.format(size=self.card.pictured(self.largest))} or more"
+            most = self.smallest if self.largest > widest else self.largest
+            seen = f"{self.card.scale.format(size=self.card.pictured(most))} or more"
+            seen += " in the finest test" if self.largest > widest else ""
         return f"{sentence_case(self.card.name)} ({listed(about)}{pairs}): {seen}."
 
 
@@ -149,6 +152,15 @@ class Story:
     """Of the gate under its default policy; empty where runs of this kind have none."""
     exact: tuple[str, ...] = ()
     """What a statistician is told beside `sure`."""
+
+    @property
+    def unseen(self) -> tuple[Quiet, ...]:
+        """What was not found, one measure of each probe in turn."""
+        probes: dict[str, list[Quiet]] = {}
+        for part in self.quiet:
+            probes.setdefault(part.title, []).append(part)
+        turns = zip_longest(*probes.values())
+        return tuple(part for turn in turns for part in turn if part is not None)
 
     @property
     def legend(self) -> str:
