@@ -13,7 +13,8 @@ CAPTION = (
 
 
 def _named(row: Any) -> str:
-    return f"{row['axis']}: {row['group']} / {row['reference']} ({row['label']})"
+    both = f"{row['group']} / {row['reference']}".replace("_", " ")
+    return f"{both} ({row['output']}, {row['axis'].replace('_', ' ')})"
 
 
 def _of(kind: str, title: str, axis: str) -> Ranked:

@@ -67,8 +67,10 @@ class Row:
 
     def found(self, family: int = 1, rate: float = ALARM) -> Estimate:
         made = self.gap.estimates(family, rate)[0]
-        room = 1.0 if self.label.share or self.kind != SCORE else float("inf")
-        return replace(made, detectable=within(made.detectable, room))
+        if self.kind == SCORE and not self.label.share:
+            return made
+        seen = min(made.detectable, 1.0) if self.kind == SCORE else within(made.detectable, 1.0)
+        return replace(made, low=max(made.low, -1.0), high=min(made.high, 1.0), detectable=seen)
 
 
 @dataclass(frozen=True)
@@ -132,7 +134,7 @@ class Scored:
 
     def findings(self, rate: float) -> list[Finding]:
         """The claims, corrected together."""
-        rows = self.rows()
+        rows = [row for row in self.rows() if row.testable or row.varying]
         family = sum(row.testable for row in rows)
         told = [_finding(row, family, rate, self._example(row)) for row in rows]
         q = benjamini_hochberg([f.p for f in told])
@@ -339,14 +341,16 @@ def _count(value: float) -> str:
     return f"{value:.0f}" if value >= 10 else f"{value:.1f}" if value >= 1 else f"{value:.2g}"
 
 
+TOLD = {"axis": "axis", "label": "output", "kind": "kind", "flips": "flips"}
+
+
 def gap_table(findings: Sequence[Finding]) -> pa.Table:
     """What the charts draw, and what another tool may want."""
     names = ("value", "low", "high", "p", "q", "n")
     columns: dict[str, list[Any]] = {
-        "axis": [f.details["axis"] for f in findings],
+        **{to: [f.details[key] for f in findings] for key, to in TOLD.items()},
         "group": [f.groups[0] for f in findings],
         "reference": [f.groups[1] for f in findings],
-        **{key: [f.details[key] for f in findings] for key in ("label", "kind", "flips")},
         **{n: [getattr(f, n) for f in findings] for n in names},
     }
     return pa.table(columns)
