@@ -283,6 +283,20 @@ def test_good_answers_turn_the_direction(tmp_path: Path) -> None:
     assert (row.found.value, row.value_yes) == (0.0, 1.0)
 
 
+def test_columns_of_groups_are_found_among_others(tmp_path: Path) -> None:
+    rows = [f"s{k},{age},{g},{k},{0.5 * k},n{k % 4},q{k} {g}{age},{k % 2},0" for k in range(10)
+            for g in "mw" for age in (20, 60)]  # fmt: skip
+    table = tmp_path / "t.csv"
+    head = "scenario,age,gender,run,seconds,nickname,prompt,score_yes,score_no"
+    table.write_text("\n".join([head, *rows]))
+    found = eh.measure.decision(table)
+    assert found.settings["factors"] == ["age", "gender"]
+    assert [(r.factor, r.group, r.reference) for r in found.contrasts] == [
+        ("age", "20", "60"), ("gender", "w", "m"),
+    ]  # fmt: skip
+    assert eh.measure.decision(table, factors=("age",)).settings["factors"] == ["age"]
+
+
 @pytest.mark.parametrize(
     ("text", "options", "match"),
     [

@@ -32,6 +32,9 @@ ALIASES = {
 """DiscrimEval's names of columns, and ours."""
 ASIDE = {"scenario", "text", "removed_text", "good_answer", "format", "name", "flags", "question"}
 """Columns that are no factors."""
+COUNTERS = {"id", "index", "row", "run", "seed", "draw", "sample", "repetition", "model"}
+"""Columns that count, in tables made elsewhere."""
+FEW_ROWS = 4
 MOST = 30
 """Groups of a factor at most: a column with more values is something else."""
 
@@ -171,7 +174,7 @@ def from_table(path: Path, people: People, scenarios: int | None) -> Cases:
                 for q in _of_people(known[k], texts[k], good[k], people, removed[k])]  # fmt: skip
         return Cases(made, **people.facts())
     factors = factors_of(table)
-    told = {name: table.texts(name, "") for name in factors}
+    told = {n: [group_of(v) for v in table.columns[n].to_pylist()] for n in factors}
     names, formats = table.texts("name", ""), table.texts("format", STATED)
     made = [
         Question(known[k], texts[k], good[k], formats[k], names[k],
@@ -201,13 +204,17 @@ def factors_of(table: Table, apart: Sequence[str] = ()) -> tuple[str, ...]:
     scenarios = table.texts("scenario", "") if table.has("scenario") else [""] * table.n_rows
     found = []
     for name in table.columns:
-        if name in ASIDE or name in apart:
+        if name in ASIDE or name in apart or name.lower() in COUNTERS:
             continue
-        told = [str(v) for v in table.columns[name].to_pylist()]
+        values = table.columns[name].to_pylist()
+        told = [group_of(v) for v in values]
         varies: dict[str, set[str]] = {}
         for scenario, value in zip(scenarios, told):
             varies.setdefault(scenario, set()).add(value)
-        if 2 <= len(set(told)) <= MOST and max(map(len, varies.values())) > 1:
+        some = len({*told} - {""})
+        single = some == len(told) > FEW_ROWS  # a text or a number of its own in every row
+        measured = any(isinstance(v, float) and v % 1 for v in values)
+        if 2 <= some <= MOST and max(map(len, varies.values())) > 1 and not single | measured:
             found.append(name)
     if not found:
         raise DataError(
@@ -216,6 +223,17 @@ def factors_of(table: Table, apart: Sequence[str] = ()) -> tuple[str, ...]:
             f"with 2 to {MOST} groups, or a text that holds {SLOT}."
         )
     return tuple(found)
+
+
+def group_of(value: Any) -> str:
+    """A group as text: a whole number without decimals, "" where nothing is said.
+
+    >>> [group_of(v) for v in ("Black", 60.0, None, float("nan"))]
+    ['Black', '60', '', '']
+    """
+    if value is None or value != value:
+        return ""
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 
 
 def _drawn(scenarios: Sequence[str], good: Sequence[bool], most: int | None) -> set[str]:

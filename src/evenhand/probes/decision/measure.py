@@ -13,7 +13,7 @@ from pydantic import Field
 from evenhand.corpora.tables import Table, read_table
 from evenhand.errors import DataError, unknown
 from evenhand.probes.base import Placebo
-from evenhand.probes.decision.cases import GOOD, Cases, factors_of, renamed
+from evenhand.probes.decision.cases import GOOD, Cases, factors_of, group_of, renamed
 from evenhand.probes.decision.contrasts import REMOVED, ContrastRow, Decided, refusals
 from evenhand.probes.decision.findings import Told
 from evenhand.probes.decision.published import MixedRow, mixed_rows
@@ -146,7 +146,7 @@ class DecisionReader(Reader):
         )
         decided = Decided(
             value, share, table.texts("scenario", ""),
-            {name: [_told(v) for v in table.columns[name].to_pylist()] for name in factors}, good,
+            {n: [group_of(v) for v in table.columns[n].to_pylist()] for n in factors}, good,
             table.texts("name", "") if table.has("name") else [""] * table.n_rows,
             table.texts("format", ""), self._references(table, factors),
         )  # fmt: skip
@@ -181,8 +181,7 @@ class DecisionReader(Reader):
         if self.factors:
             table.require(self.factors)
             return self.factors
-        numbers = [n for n in table.columns if n.endswith(("_prob", "_logit")) or "_logit_" in n]
-        return factors_of(table, (*SCORED, "answer", "rating", *numbers))
+        return factors_of(table, (*SCORED, "answer", "rating"))
 
     def _references(self, table: Table, factors: Sequence[str]) -> dict[str, str]:
         told: dict[str, str] = {}
@@ -191,7 +190,7 @@ class DecisionReader(Reader):
             if factor not in factors or not sign:
                 near = unknown("factor", factor, factors)
                 raise DataError(f"--reference {part}: {near} Accepted: FACTOR=GROUP.")
-            known = {_told(v) for v in table.columns[factor].to_pylist()}
+            known = {group_of(v) for v in table.columns[factor].to_pylist()}
             if group not in known:
                 raise DataError(f"--reference {part}: {unknown('group', group, known)}")
             told[factor] = group
@@ -258,13 +257,6 @@ class _Numbers:
     mass: Floats | None = None
     refused: Floats | None = None
     counts: Mapping[str, int] = field(default_factory=dict)
-
-
-def _told(value: Any) -> str:
-    """A group as text; a whole number without its decimals."""
-    if value is None:
-        return ""
-    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 
 
 def _mass(mass: Floats | None, decided: Decided) -> MassRow:
