@@ -62,8 +62,10 @@ class Looking:
             found = outcome_of(list(self.decided.values()), self.policy)
             left = self.budget - (time.monotonic() - begun)
             wanted = self._larger(open_ - self.exhausted, look)
-            over = not open_ or found.outcome == "failed" or look == most or left <= 0
-            if over or not wanted.entries:
+            ended = self._ended(
+                open_, found.outcome, bool(wanted.entries), look < most and left > 0
+            )
+            if ended is not None:
                 break
             look += 1
             if self.tell is not None:
@@ -71,8 +73,17 @@ class Looking:
             runs = self._asked(wanted, look)
         checks = [meant(c, self.policy) for c in self.decided.values()]
         final = outcome_of(checks, self.policy)
-        told = f"{final.reason} {self._told(look, most, bool(wanted.entries))}"
+        told = f"{final.reason} ({look} of at most {most} looks share the error rate.){ended}"
         return replace(final, looks=look, run=str(runs[0].folder), reason=told)
+
+    @staticmethod
+    def _ended(open_: set[str], outcome: str, more: bool, allowed: bool) -> str | None:
+        """Why no further look is taken; None where one is."""
+        if not open_ or outcome == "failed":
+            return ""
+        if not more:
+            return " The probes that are undecided have no more material to ask."
+        return None if allowed else " The budget allows no more."
 
     def _look(self, runs: tuple[Run, Run | None], rules: Policy) -> set[str]:
         """Test what is open; gives the probes that still are."""
@@ -112,14 +123,6 @@ class Looking:
             )  # fmt: skip
         assert made[0] is not None
         return made[0], made[1]
-
-    def _told(self, look: int, most: int, more: bool) -> str:
-        looks = f"{look} of at most {most} looks"
-        undecided = any(c.outcome == "undecided" for c in self.decided.values())
-        if not undecided or more or look == most:
-            spent = " The budget allows no more." if undecided and look == most else ""
-            return f"({looks}; the error rate is shared between them.){spent}"
-        return f"({looks}.) The probes that are undecided have no more material to ask."
 
 
 def until_decided(
