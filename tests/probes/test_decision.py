@@ -179,6 +179,17 @@ def test_sampled_answers_are_read_and_counted() -> None:
     assert set(found.items.column("value").to_pylist()) == {0.0}
 
 
+def test_yes_in_either_case_is_yes_where_there_are_likelihoods() -> None:
+    said = {" Yes": -1.0, " yes": -2.0, " No": -1.5, " no": -3.0}
+    model = ScriptedModel({"continuation": lambda prompt, option: said[option]})
+    found = Decision(formats=("stated",), scenarios=4).run(Ask(model), 0)
+    pairs = ((" Yes", " yes"), (" No", " no"))
+    yes, no = (sum(math.exp(said[word]) for word in pair) for pair in pairs)
+    assert found.summary["mass"] == pytest.approx(yes + no)
+    assert set(np.round(np.abs(found.items.column("value")), 9)) == {round(math.log(yes / no), 9)}
+    assert max(found.items.column("share").to_pylist()) == pytest.approx(yes / (yes + no))
+
+
 def test_graded_answers_are_points() -> None:
     def choose(prompt: str, options: str) -> list[float]:
         assert options.split("\t") == ["1", "2", "3", "4", "5"]
