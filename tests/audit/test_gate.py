@@ -170,7 +170,7 @@ def test_junit_sarif_and_summary_say_what_the_terminal_says(tmp_path: Path) -> N
     hunter = replace(claim(0.06, 0.04), id="underspecified/gamma/hunter")
     chef = replace(claim(NAN, NAN), id="underspecified/gamma/chef", reason="no cell", detected=None)
     run = made(tmp_path / "r", nurse, hunter, chef)
-    files = ["--junit", "j.xml", "--sarif", "s.sarif", "--summary", "s.md"]
+    files = ["--junit", "j.xml", "--sarif", "s.sarif", "--summary", "job/page"]
     done = evenhand("gate", str(run.folder), "--require", "within-margin", *files, cwd=tmp_path)
     assert done.returncode == 1
     assert done.stdout.splitlines()[-2].startswith("failed  (0 of 3 checks passed)")
@@ -179,7 +179,7 @@ def test_junit_sarif_and_summary_say_what_the_terminal_says(tmp_path: Path) -> N
     assert len(list(root.iter("skipped"))) == 1
     results = json.loads((tmp_path / "s.sarif").read_text())["runs"][0]["results"]
     assert [r["kind"] for r in results] == ["fail", "open", "notApplicable"]
-    told = (tmp_path / "s.md").read_text()
+    told = (tmp_path / "job" / "page").read_text()
     assert told.startswith("## evenhand: failed")
     assert [line.split()[1] for line in told.splitlines() if line.startswith("| un")] == [
         "undecided", "undefined"

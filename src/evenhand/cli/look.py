@@ -125,9 +125,8 @@ def gate(
     is shared between the looks.
     """
     from evenhand.audit.gate import gate as decide
-    from evenhand.exports import write
     from evenhand.exports.checks import junit_files, sarif_files, summary_files
-    from evenhand.runner.files import output_errors
+    from evenhand.runner.files import output_errors, replace
     from evenhand.runs.record import Run
 
     with understood(run), output.RichProgress() as progress:
@@ -140,8 +139,10 @@ def gate(
     made = ((junit, junit_files), (sarif, sarif_files), (summary, summary_files))
     for path, files in made:
         if path is not None:
-            with output_errors(path):
-                write(files(Run.open(run), found), path)
+            (raw,) = files(Run.open(run), found).values()
+            with output_errors(path):  # whatever its name: that of a job's page has no ending
+                path.parent.mkdir(parents=True, exist_ok=True)
+                replace(path, raw)
     if not output.write_json(found.as_dict(), json):
         output.print_gate(found)
     if not found.passed:

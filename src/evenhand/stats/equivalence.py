@@ -65,7 +65,7 @@ def beyond(found: Estimate, margin: float = 0.0) -> float:
     (1.0, 0.027)
     """
     far = found if found.value >= found.ideal else mirrored(found)
-    return min(1.0, above(far, margin) + above(far, -margin))
+    return _probability(above(far, margin) + above(far, -margin))
 
 
 def inside(found: Estimate, margin: float) -> float:
@@ -113,7 +113,11 @@ def not_worse(
     sides = [[below(e, margin) for e in (after, change)]]
     if not one_sided:
         sides.append([above(e, -margin) for e in (after, change)])
-    return min(1.0, _larger(*(2 * -_larger(*(-p for p in side)) for side in sides)))
+    return _probability(_larger(*(2 * -_larger(*(-p for p in side)) for side in sides)))
+
+
+def _probability(value: float) -> float:
+    return min(value, 1.0)  # in this order: what is undefined stays so
 
 
 def _larger(*values: float) -> float:
