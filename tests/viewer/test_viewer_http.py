@@ -259,6 +259,10 @@ def test_progress_counts_stored_inputs_and_tells_a_killed_run(tmp_path: Path) ->
 
     folder = running(tmp_path / "run")
     progress, run = Progress(), Run.open(folder)
+    known = run.facts
+    RunWriter(folder).facts({**known, "models": {}})  # looked at before its model is loaded
+    assert progress.of(Run.open(folder))["planned"] is None
+    RunWriter(folder).facts(known)
     (folder / ".lock").touch()
     assert progress.of(run)["status"] == "stopped"  # nobody holds the lock
     with RunWriter(folder).held():

@@ -220,6 +220,7 @@ class Audit:
                 }  # fmt: skip
                 continue
             ask = self._ask(model, entry, facts)
+            writer.facts(facts)  # with the models, so that who watches knows how much is to come
             probe = entry.probe.at_rate(self.suite.false_discovery_rate).asked_of(model.rung)
             measured = probe.run(ask, self.seed)
             claims += [_labelled(f, entry, model.name) for f in measured.findings]

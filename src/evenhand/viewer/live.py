@@ -76,6 +76,8 @@ class Progress:
 
     def _planned(self, run: Run, facts: dict[str, Any]) -> int | None:
         """Inputs that the suite's probes would ask, where they can tell beforehand."""
+        if str(facts["work"]["model"]) not in facts.get("models", {}):
+            return None  # not loaded yet: ask again
         if run.folder not in self._plans:
             self._plans[run.folder] = None
             with contextlib.suppress(Exception):  # a hint; never in the way of the page
