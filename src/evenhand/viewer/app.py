@@ -101,7 +101,10 @@ class Viewer:
         findings = self.folders.findings(run)
         if not findings:
             progress = self.progress.of(run)
-            return self._page("progress.html.jinja", request, run=run, facts=facts, at=progress)
+            return self._page(
+                "progress.html.jinja", request, run=run, facts=facts, at=progress,
+                audited=audited_name(facts),
+            )  # fmt: skip
         wanted = chosen(request, ("search", "probe", "verdict", "sort"))
         order = wanted["sort"] if wanted["sort"] in SORTS else next(iter(SORTS))
         kept = [
