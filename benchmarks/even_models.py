@@ -13,9 +13,11 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
+import os
 import re
 import tempfile
 from collections.abc import Mapping
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -25,11 +27,13 @@ from scipy.special import ndtri
 
 import evenhand as eh
 from evenhand.audit.suites import load_suite
+from evenhand.probes.decision.probe import INSTRUCTIONS, Decision
 from evenhand.probes.divergence.probe import Divergence
 from evenhand.requests import Continuation
 
 RESULT = Path(__file__).parent / "results" / "even_models.json"
-SUITE = "quick"
+SUITE, SEEDS = "quick", 100
+ASKS = INSTRUCTIONS[Decision().answers]
 
 
 @dataclass(frozen=True)
@@ -77,6 +81,20 @@ def _terms() -> Mapping[tuple[str, str], tuple[str, str]]:
     return found
 
 
+@cache
+def _decisions(seed: int) -> Mapping[str, tuple[str, str, bool]]:
+    """Last line of a question about a decision -> the case, the name if any, whether yes is good.
+
+    Names are drawn with the seed of the audit, which is that of the model.
+    """
+    found = {}
+    for entry in load_suite(SUITE).entries:
+        if isinstance(entry.probe, Decision):
+            for q in entry.probe.cases(seed).questions:
+                found[q.text.rpartition("\n")[2]] = q.scenario, q.name, q.good_yes
+    return found
+
+
 def even_model(seed: int, spread: Spread = USUAL) -> eh.ScriptedModel:
     """A causal model in which every name and word is liked differently, and no group is."""
     effect = Effects(seed)
@@ -95,6 +113,24 @@ def even_model(seed: int, spread: Spread = USUAL) -> eh.ScriptedModel:
             + effect(spread.answer, said, *names, question, plain)
         )
 
+    def decided(case: str, name: str, good: bool, prefix: str, said: str) -> float:
+        # A name is liked in every case and differently in each, towards what is good for it; words
+        # for groups are liked differently in each case, and alike on average.
+        liked = effect(spread.question, prefix)
+        if name:
+            liked += effect(spread.name, name) + effect(spread.text, name, case)
+        yes = said.strip().lower() == "yes"
+        way = 0.5 if yes == good else -0.5
+        even = effect(1.0, "yes", case) * (0.5 if yes else -0.5)
+        return way * liked + even + effect(spread.answer, prefix, said)
+
+    def answered(prefix: str, said: str) -> float:
+        if (prefix, said) in _terms():
+            return expected(prefix, said)
+        lines = (line.removeprefix(f"{ASKS} ") for line in prefix.splitlines())
+        known = next((found for line in lines if (found := _decisions(seed).get(line))), None)
+        return decided(*known, prefix, said) if known else picked(prefix, said)
+
     def expected(prefix: str, word: str) -> float:
         term, side = _terms()[prefix, word]
         return (
@@ -105,9 +141,7 @@ def even_model(seed: int, spread: Spread = USUAL) -> eh.ScriptedModel:
         )
 
     def follows(requests: Continuation) -> dict[str, np.ndarray]:
-        known = _terms()
-        rows = zip(requests.prefix, requests.continuation)
-        values = [expected(*row) if row in known else picked(*row) for row in rows]
+        values = [answered(*row) for row in zip(requests.prefix, requests.continuation)]
         return {
             "logprob": np.asarray(values) - 5.0,
             "n_tokens": np.ones(len(values), np.int32),
@@ -139,9 +173,12 @@ def judged(seed: int, spread: Spread = USUAL) -> Outcome:
 
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    options.add_argument("--seeds", type=int, default=100)
-    seeds = options.parse_args().seeds
-    outcomes = [judged(seed) for seed in range(seeds)]
+    options.add_argument("--seeds", type=int, default=SEEDS)
+    options.add_argument("--jobs", type=int, default=os.cpu_count(), help="processes")
+    given = options.parse_args()
+    seeds = given.seeds
+    with ProcessPoolExecutor(given.jobs) as pool:
+        outcomes = list(pool.map(judged, range(seeds)))
     passed = sum(o.even for o in outcomes)
     for o in outcomes:
         if not o.even:
