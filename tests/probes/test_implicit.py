@@ -14,6 +14,7 @@ from evenhand.errors import DataError, SpecError
 from evenhand.models.adapters.scripted import ScriptedModel
 from evenhand.probes.implicit.material import read_stimuli
 from evenhand.probes.implicit.probe import Implicit
+from evenhand.probes.registry import make_probe
 from evenhand.runner.ask import Ask
 from in_process import evenhand
 from probe_cases import CASES
@@ -162,6 +163,16 @@ def test_free_answers_are_read_and_the_rest_counted(tmp_path: Path) -> None:
     assert row["value"] == pytest.approx(1 - 1 / 9)
     assert row["low"] > 0.5
     assert row["n_missing"] == 3
+
+
+def test_one_name_needs_no_comma() -> None:
+    probe = make_probe("implicit", {"stereotypes": "career", "tests": "decision"})
+    assert isinstance(probe, Implicit)
+    assert {(a.stereotype, a.test) for a in probe.material().asked(probe.tests)} == {
+        ("career", "decision")
+    }
+    guises = make_probe("matched-guise", {"kinds": "traits,jobs"})
+    assert guises.model_dump()["kinds"] == ("traits", "jobs")
 
 
 def test_wrong_files_and_settings_are_refused(tmp_path: Path) -> None:

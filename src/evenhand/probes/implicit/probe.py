@@ -18,6 +18,7 @@ from evenhand.probes.implicit.cards import CARDS
 from evenhand.probes.implicit.findings import gap_finding, published_finding
 from evenhand.probes.implicit.material import TESTS, Asked, Material, questions, read_material
 from evenhand.probes.implicit.measure import given_items
+from evenhand.probes.reading import Names
 from evenhand.probes.shared.reach import short
 from evenhand.stats.estimate import Estimate
 from evenhand.strict import record
@@ -52,8 +53,8 @@ class Implicit(Probe):
 
     data: str = ""
     lexicon: str = "implicit_pairs"
-    stereotypes: tuple[str, ...] = ()
-    tests: tuple[Literal["association", "decision"], ...] = TESTS  # type: ignore[assignment]
+    stereotypes: Names[str] = ()
+    tests: Names[Literal["association", "decision"]] = TESTS  # type: ignore[assignment]
     pairs: int | None = Field(None, ge=1)
     samples: int = Field(10, ge=1)
 

@@ -24,6 +24,7 @@ from evenhand.probes.matched_guise.material import GUISES, PAIRS, Material, Pair
 from evenhand.probes.matched_guise.material import read_material as read
 from evenhand.probes.matched_guise.measure import Answered, answered_items
 from evenhand.probes.matched_guise.ratios import word_ratios
+from evenhand.probes.reading import Names
 from evenhand.probes.shared.claims import drawn
 from evenhand.probes.shared.reach import too_few
 from evenhand.probes.shared.refusals import REFUSED
@@ -63,7 +64,7 @@ class MatchedGuise(Probe):
 
     data: str = ""
     questions: str = "dialect_guises"
-    kinds: tuple[str, ...] = ()
+    kinds: Names[str] = ()
     texts: int | None = Field(None, ge=2)
     samples: int = Field(10, ge=1)
     words: Literal["katz", "occupations"] = "katz"
