@@ -45,15 +45,20 @@ class MeasuredKind(AuditKind):
         return found or plain_card(finding.metric)
 
     def command(self, facts: Mapping[str, Any]) -> tuple[str, str]:
-        (label,) = facts["probes"]
-        given = facts["probes"][label]["settings"]
+        work = facts["work"]
         options = [
             word
-            for key, value in given.items()
+            for key, value in work["given"].items()
             if value not in ("", [], (), None, False)
-            for word in (f"--{key.replace('_', '-')}", _as_option(value))
+            for word in (f"--{key.replace('_', '-')}", *_as_option(value))
         ]
-        return shlex.join(["evenhand", "measure", label, str(facts["work"]["model"]), *options]), ""
+        reader = reader_of(work["measure"])
+        file = [str(work["model"])] if reader is None or reader.positional else []
+        line = ["evenhand", "measure", work["measure"], *file, *options]
+        return shlex.join(line), ""
+
+    def contract(self, run: Run) -> dict[str, Any]:
+        return RunKind.contract(self, run)
 
     def resume(
         self, folder: Path, *, progress: Progress | None = None, executor: Executor | None = None,
@@ -62,5 +67,7 @@ class MeasuredKind(AuditKind):
         return RunKind.resume(self, folder, progress=progress, executor=executor, **how)
 
 
-def _as_option(value: Any) -> str:
-    return ",".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+def _as_option(value: Any) -> list[str]:
+    if value is True:
+        return []
+    return [",".join(map(str, value)) if isinstance(value, list | tuple) else str(value)]

@@ -7,10 +7,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from evenhand.audit.marking import marked
 from evenhand.audit.verdicts import PlaceboRate, decided, placebo_rate
 from evenhand.errors import SpecError
 from evenhand.probes.reading import Claims, Result
-from evenhand.runs.counting import counts
+from evenhand.probes.registry import probe_of
 from evenhand.runs.finding import Finding
 from evenhand.runs.record import Run, RunWriter, environment, now
 
@@ -22,8 +23,10 @@ def judged(claims: Claims) -> list[Finding]:
     """The findings with q and verdict, as the suite of an audit would give them."""
     rate = float(claims.settings.get("rate", RATE))
     told = [replace(f, model=claims.source) for f in claims.findings]
-    made = decided(told, claims.source, rate, {claims.name: _placebos(claims)})
-    return [replace(f, counts=counts(f, claims.source)) for f in made]
+    rest = {claims.name: claims.unlisted}
+    made = decided(told, claims.source, rate, {claims.name: _placebos(claims)}, rest)
+    kind = probe_of({"probes": {}}, claims.name)
+    return [marked(f, kind, claims.source) for f in made]
 
 
 def _placebos(claims: Claims) -> PlaceboRate:
@@ -45,12 +48,12 @@ def as_run(result: Result, out: str | Path, html: str | Path | None = None) -> R
     claims = result.claims()
     if claims is None:
         raise SpecError(
-            f"measure {result.measure}: gives numbers, but no findings that a report could be made "
+            f"measure {result.called}: gives numbers, but no findings that a report could be made "
             f"of. Write them with: --json FILE"
         )
     begun = time.monotonic()
     writer = RunWriter(Path(out))
-    facts = _facts(claims)
+    facts = _facts(claims, result.called or claims.name)
     with writer.held(), writer.working(facts):
         for name, table in claims.tables.items():
             writer.table(claims.name, name, table)
@@ -65,19 +68,20 @@ def as_run(result: Result, out: str | Path, html: str | Path | None = None) -> R
     return run
 
 
-def _facts(claims: Claims) -> dict[str, Any]:
+def _facts(claims: Claims, measure: str) -> dict[str, Any]:
     rate = float(claims.settings.get("rate", RATE))
     suite = {"name": claims.name, "title": claims.title, "false_discovery_rate": rate,
              "probe": [{"name": claims.name}]}  # fmt: skip
     return {
         "kind": KIND,
         "status": "running",
-        "work": {"model": claims.source, "seed": claims.settings.get("seed", 0), "suite": suite},
+        "work": {"model": claims.source, "seed": claims.settings.get("seed", 0), "suite": suite,
+                 "measure": measure, "given": dict(claims.settings)},
         "models": {claims.source: {"name": claims.source, "kind": "scores from elsewhere"}},
         "probes": {
             claims.name: {
                 "probe": claims.name, "title": claims.title, "paper": "", "model": claims.source,
-                "as_published": False, "settings": dict(claims.settings),
+                "as_published": False, "settings": dict(claims.probe),
                 "counts": {"rows": max((t.num_rows for t in claims.tables.values()), default=0)},
                 "summary": dict(claims.summary),
             }

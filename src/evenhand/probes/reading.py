@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self, TypeVar
 
 from pydantic import BeforeValidator, Field, InstanceOf
 
@@ -24,7 +24,7 @@ from evenhand.strict import record
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from evenhand.probes.base import Placebo
+    from evenhand.probes.base import Measured, Placebo, Probe
     from evenhand.runs.card import MetricCard
     from evenhand.runs.finding import Finding
 
@@ -67,6 +67,8 @@ class Claims:
         tables: items and what charts are drawn from.
         placebos: comparisons that must find nothing.
         settings, summary: for the record.
+        unlisted: p values of tests that are too many to be findings.
+        probe: settings of the probe that words the findings.
     """
 
     name: str
@@ -77,16 +79,54 @@ class Claims:
     placebos: Sequence[Placebo] = ()
     settings: Mapping[str, Any] = field(default_factory=dict)
     summary: Mapping[str, Any] = field(default_factory=dict)
+    unlisted: Sequence[float] = ()
+    probe: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def of(
+        cls, probe: Probe, reader: Reader, source: str, found: Measured, **answers: int
+    ) -> Claims:
+        """What a probe found in scores that a reader read.
+
+        Args:
+            probe: whose sentences, cards and charts they are.
+            source: the file.
+            found: as `Probe.run` gives it.
+            answers: how many have not been read, were refused or not asked, for the first screen.
+        """
+        import pyarrow as pa
+
+        told = [f"{n:,} answers are {what.replace('_', ' ')}." for what, n in answers.items() if n]
+        items = found.items if isinstance(found.items, pa.Table) else found.items.read_all()
+        return cls(
+            name=probe.name, title=probe.title, source=Path(source).name,
+            findings=found.findings, tables={"items": items, **found.tables},
+            placebos=found.placebos, settings=reader.given(), unlisted=found.unlisted,
+            summary={**found.summary, "trust": [*found.summary.get("trust", ()), *told]},
+            probe=probe.model_dump(mode="json", exclude_defaults=True),
+        )  # fmt: skip
 
 
 class Result:
     """What a reader gives: a frozen dataclass that can be printed and written as JSON."""
 
     measure: ClassVar[str] = ""
+    called: ClassVar[str] = ""
+    """What a person types for it, where the contract has no `measure`."""
+    _claims: ClassVar[Callable[[], Claims] | None] = None
+
+    def __init_subclass__(cls, **more: Any) -> None:
+        super().__init_subclass__(**more)
+        cls.called = cls.measure or cls.called
+
+    def telling(self, claims: Callable[[], Claims]) -> Self:
+        """The same result, of which a report can be made; claims are made when asked for."""
+        object.__setattr__(self, "_claims", claims)
+        return self
 
     def claims(self) -> Claims | None:
         """What a report can be made of; None where there are numbers only."""
-        return None
+        return self._claims() if self._claims else None
 
     def as_dict(self) -> dict[str, Any]:
         """The JSON contract; undefined numbers are NaN here and null in the file."""
@@ -150,6 +190,16 @@ class Reader(Task):
     def read(self) -> Result:
         """Read the files and measure."""
         raise NotImplementedError
+
+    def given(self) -> dict[str, Any]:
+        """Options that are not the default, as a command line has them."""
+        held = {k: getattr(self, k) for k in sorted(self.model_fields_set - {*self.positional})}
+        own = {k: str(v) if isinstance(v, Path) else v for k, v in held.items()}
+        plain = (str, int, float, tuple)
+        return {k: v for k, v in own.items() if v != self._default(k) and isinstance(v, plain)}
+
+    def _default(self, name: str) -> Any:
+        return type(self).model_fields[name].get_default(call_default_factory=True)
 
 
 class BenchmarkReader(Reader):

@@ -7,17 +7,21 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
+import pyarrow as pa
 from pydantic import Field, InstanceOf
 
 from evenhand.models.vectors.files import VectorTable, open_vectors, resolve_vectors
 from evenhand.probes.association.score import (
+    SETS,
     AssociationRow,
     Missing,
     Options,
     associate,
     choose_tests,
 )
-from evenhand.probes.reading import Names, Reader, Result, Seed, Shown, number, span
+from evenhand.probes.base import Measured
+from evenhand.probes.reading import Claims, Names, Reader, Result, Seed, Shown, number, span
+from evenhand.probes.shared.word_effects import placebos
 from evenhand.words.lexicons import WordSets
 
 
@@ -98,10 +102,30 @@ class AssociationReader(Reader):
             table = open_vectors(resolve_vectors(table), encoding=self.encoding)
         asked = self.only("raw_norms", "max_missing", "missing", "samples", "seed")
         options = Options(**asked, also=self.also)
-        rows = associate(table, choose_tests(self.tests), options)
+        tests = choose_tests(self.tests)
+        rows = associate(table, tests, options)
         facts = {"placebos": options.placebos, "multiword": options.multiword}
         read = VectorsRead(table.source, len(table), table.dimensions)
-        return AssociationResult(read, rows, asked | facts)
+        result = AssociationResult(read, rows, asked | facts)
+        return result.telling(lambda: self._claims(rows, tests, table.source))
+
+    def _claims(
+        self, rows: Sequence[AssociationRow], tests: Sequence[WordSets], source: str
+    ) -> Claims:
+        from evenhand.probes.association.probe import Association, test_table
+
+        probe = Association(tests=tuple(t.name for t in tests))
+        words = [(t.name, key, word) for t in tests for key in SETS for word in getattr(t, key)]
+        used = {(row.test, word) for row in rows for word in row.words_used}
+        items = pa.table({"test": [t for t, _, _ in words], "set": [k for _, k, _ in words],
+                          "word": [w for _, _, w in words],
+                          "known": [(t, w) in used for t, _, w in words]})  # fmt: skip
+        findings = [probe.finding(row, test) for row, test in zip(rows, tests)]
+        lost = len(words) - len(used)
+        told = [f"{lost:,} of {len(words):,} words have no vector."] if lost else []
+        found = Measured(findings, items, {"tests": test_table(rows)}, {"trust": told},
+                         placebos(rows))  # fmt: skip
+        return Claims.of(probe, self, source, found)
 
 
 READERS = (AssociationReader,)

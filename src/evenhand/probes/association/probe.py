@@ -11,6 +11,7 @@ counts every sentence as SEAT does, and is too small for both reasons.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import ClassVar
 
@@ -146,14 +147,12 @@ class Association(WordTests):
         claims = [self.finding(row, test) for row, test in zip(rows, tests)]
         own = {w for test in tests for key in SETS for w in getattr(test, key)}
         items = pa.table({"word": terms, "known": known, "placebo": [t not in own for t in terms]})
-        told = (plain(row) for row in rows)
-        flat = [{k: v for k, v in r.items() if not isinstance(v, (list, dict))} for r in told]
         listed = _words(sets)
         there = sum(bool(k) for t, k in zip(terms, known) if t in own)
         summary = {"tests": len(rows), "words": len(listed), "words_known": there}
         if self.templates:
             summary["sentences"] = len(listed) * len(self.sentences)
-        tables = {"tests": pa.Table.from_pylist(flat)}
+        tables = {"tests": test_table(rows)}
         return Measured(claims, items, tables, summary, placebos(rows))
 
     def _texts(self, words: list[str]) -> list[str]:
@@ -206,6 +205,14 @@ class Association(WordTests):
             return f"{METHOD} ({count} each)" if self.templates else METHOD
         units = f"sentences ({count} a word)" if self.templates else "words"
         return f"{kind} permutation of {groups} {units}, two-sided: for these words"
+
+
+def test_table(rows: Sequence[AssociationRow]) -> pa.Table:
+    """One row a test, single numbers only."""
+    told = (plain(row) for row in rows)
+    return pa.Table.from_pylist(
+        [{k: v for k, v in r.items() if not isinstance(v, (list, dict))} for r in told]
+    )
 
 
 def _means(vectors: npt.NDArray[np.float64], width: int) -> npt.NDArray[np.float64]:

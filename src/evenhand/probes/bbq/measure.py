@@ -10,15 +10,16 @@ from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 from pydantic import Field
 
 from evenhand.metrics.bbq import outcomes
-from evenhand.probes.base import Placebo
+from evenhand.probes.base import Measured, Placebo
 from evenhand.probes.bbq.files import CONDITIONS, Item, read_answers, read_items
-from evenhand.probes.reading import BenchmarkReader, Input, Names, RowsResult, Shown, listed
+from evenhand.probes.reading import BenchmarkReader, Claims, Input, Names, RowsResult, Shown, listed
 from evenhand.stats.clustered_means import ClusteredMean, clustered_mean, halves, with_q
 from evenhand.stats.estimate import Estimate
-from evenhand.strict import INLINE, OPTIONAL
+from evenhand.strict import INLINE, OPTIONAL, record
 
 Floats = npt.NDArray[np.float64]
 METRICS = ("bias_ambiguous", "bias_disambiguated", "accuracy_gap", "accuracy_ambiguous",
@@ -245,8 +246,9 @@ class BbqReader(BenchmarkReader):
     def read(self) -> BbqResult:
         known = read_items(self.data, self.category)
         items, chosen, unmatched = read_answers(self.predictions, known, self.column)
-        return BbqResult(
-            rows=score(items, chosen, **self.how),
+        rows = score(items, chosen, **self.how)
+        result = BbqResult(
+            rows=rows,
             n=len(items),
             n_unasked=len(known) - len(items),
             n_unread=sum(c < 0 for c in chosen),
@@ -254,6 +256,28 @@ class BbqReader(BenchmarkReader):
             n_unmatched=unmatched,
             settings=self.how | self.only("column"),
         )
+        return result.telling(lambda: self._claims(items, chosen, rows, result))
+
+    def _claims(
+        self, items: list[Item], chosen: list[int], rows: list[BbqRow], result: BbqResult
+    ) -> Claims:
+        from evenhand.probes.bbq.probe import Bbq
+
+        probe = Bbq(data=str(self.data), as_published=self.as_published)
+        names = ("id", "category", "template", "condition", "polarity", "context", "question",
+                 "unknown", "biased", "label")  # fmt: skip
+        told = pa.table({**{n: [getattr(i, n) for i in items] for n in names},
+                         **{f"ans{k}": [i.answers[k] for i in items] for k in range(3)},
+                         "picked": chosen})  # fmt: skip
+        found = Measured(
+            probe.findings(rows), told, {"scores": pa.Table.from_pylist(record(rows))},
+            {"scores": record(rows), "excused": dict(result.excused)},
+            (placebos(items, chosen, 0),),
+        )  # fmt: skip
+        return Claims.of(
+            probe, self, str(self.predictions), found, unread=result.n_unread,
+            unasked=result.n_unasked, about_no_question=result.n_unmatched,
+        )  # fmt: skip
 
 
 READERS = (BbqReader,)

@@ -122,9 +122,8 @@ class Bbq(Probe):
         picked = _picked(chances)
         options = picked.tolist()
         rows = score(found, options, as_published=self.as_published, rate=self.rate)
-        by = {(r.category, r.metric): r for r in rows}
         told = record(rows)
-        findings = [self._finding(row, by) for row in rows if row.metric in TESTED]
+        findings = self.findings(rows)
         if not self.as_published:
             declined = given.refused.reshape(-1, turns).mean(axis=1)
             findings += self._refusals(found, declined, len(findings) + 1)
@@ -137,6 +136,11 @@ class Bbq(Probe):
         return Measured(
             findings, _items(found, chances, picked, given, turns), tables, summary, (placebo,)
         )
+
+    def findings(self, rows: list[BbqRow]) -> list[Finding]:
+        """What the rows that are tests say."""
+        by = {(r.category, r.metric): r for r in rows}
+        return [self._finding(row, by) for row in rows if row.metric in TESTED]
 
     def _refusals(self, items: list[Item], declined: Any, family: int) -> list[Finding]:
         with_it, against, gap = refused_gap(items, declined, family, self.rate)

@@ -15,15 +15,19 @@ from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
 from evenhand.corpora.tables import read_table
 from evenhand.metrics.association import effect_size, unit_rows
 from evenhand.metrics.meta import Combined, effect_variance, random_effects
 from evenhand.opening import lines
-from evenhand.probes.reading import Input, Reader, Result, Shown, listed
+from evenhand.probes.base import Measured
+from evenhand.probes.reading import Claims, Input, Reader, Result, Shown, listed
 from evenhand.probes.shared.word_effects import among_random, standardised
 from evenhand.probes.shared.word_tests import SetsRow
+from evenhand.runs.finding import Finding
 from evenhand.stats.crossed import crossed_contrasts
+from evenhand.stats.multiple import benjamini_hochberg
 from evenhand.stats.permutation import two_sample
 from evenhand.stats.power import detectable_effect
 from evenhand.words.lexicons import WordSets
@@ -231,7 +235,31 @@ class CeatReader(Reader):
                 found.q, found.tau2, found.n, names.count(name) - found.n,
                 None if found.n else "no effect size is a number",
             ))  # fmt: skip
-        return CeatResult(rows)
+        items = pa.table({"test": names, "effect_size": effects, "variance": variances})
+        return CeatResult(rows).telling(lambda: self._claims(rows, items, table.source))
+
+    def _claims(self, rows: Sequence[CombinedEffect], items: pa.Table, source: str) -> Claims:
+        """As published: draws are taken for independent studies, since words are not known."""
+        from evenhand.probes.ceat.probe import Ceat
+
+        q = benjamini_hochberg([row.p for row in rows])
+        findings = [
+            Finding(
+                f"ceat/{row.test}", "ceat", "combined_effect_size", row.ces, low=row.low,
+                high=row.high, p=row.p, q=float(v), n=row.n, error=row.standard_error,
+                sentence=f"{row.test} in context: over {row.n} draws the first targets lean "
+                f"{'to' if row.ces > 0 else 'away from'} the first attribute, by "
+                f"{abs(row.ces):.2f} standard deviations.",
+                otherwise=f"{row.test} in context: no association was detected in {row.n} draws.",
+                units="draws", attribute=row.test, as_published=True, reason=row.reason or "",
+                method="random effects over draws", coverage=row.n / (row.n + row.n_missing),
+            )
+            for row, v in zip(rows, q)
+        ]  # fmt: skip
+        lost = sum(row.n_missing for row in rows)
+        probe = Ceat(as_published=True)
+        found = Measured(findings, items, {}, {"tests": len(rows)})
+        return Claims.of(probe, self, source, found, without_a_number=lost)
 
 
 READERS = (CeatReader,)

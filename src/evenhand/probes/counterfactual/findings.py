@@ -55,6 +55,8 @@ class Row:
     varying: int = 0
     """Texts that are decided in two ways, whichever terms stand in them: it says nothing about the
     groups compared, so that it may decide whether they are."""
+    known: Estimate | None = None
+    """The estimate, where it does not follow from the gap's variance."""
 
     @property
     def place(self) -> str:
@@ -66,7 +68,7 @@ class Row:
         return self.kind == SCORE or self.varying >= ENOUGH
 
     def found(self, family: int = 1, rate: float = ALARM) -> Estimate:
-        made = self.gap.estimates(family, rate)[0]
+        made = self.known or self.gap.estimates(family, rate)[0]
         if self.kind == SCORE and not self.label.share:
             return made
         seen = min(made.detectable, 1.0) if self.kind == SCORE else within(made.detectable, 1.0)
@@ -136,7 +138,7 @@ class Scored:
         """The claims, corrected together."""
         rows = [row for row in self.rows() if row.testable or row.varying]
         family = sum(row.testable for row in rows)
-        told = [_finding(row, family, rate, self._example(row)) for row in rows]
+        told = [finding(row, family, rate, self._example(row)) for row in rows]
         q = benjamini_hochberg([f.p for f in told])
         return [replace(f, q=float(value)) for f, value in zip(told, q)]
 
@@ -263,7 +265,8 @@ def metric_of(row: Row) -> str:
     return f"dialect_{kind}" if row.view.source == PAIRS else kind
 
 
-def _finding(row: Row, family: int, rate: float, examples: tuple[dict[str, Any], ...]) -> Finding:
+def finding(row: Row, family: int, rate: float, examples: tuple[dict[str, Any], ...]) -> Finding:
+    """The claim of one comparison, of a family of so many."""
     found = row.found(family, rate)
     sentence, otherwise = _sentences(row)
     if not row.testable:

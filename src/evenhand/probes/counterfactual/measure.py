@@ -4,17 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
+import pyarrow as pa
 from pydantic import Field
 
 from evenhand.corpora.tables import Table, read_table
 from evenhand.errors import DataError, unknown
+from evenhand.probes.base import Measured, Placebo
 from evenhand.probes.counterfactual import gaps
-from evenhand.probes.counterfactual.gaps import Bools, Floats
+from evenhand.probes.counterfactual.findings import KINDS as CLAIMED
+from evenhand.probes.counterfactual.findings import (
+    NEGATIVE,
+    POSITIVE,
+    SCORE,
+    Row,
+    finding,
+    gap_table,
+)
+from evenhand.probes.counterfactual.gaps import Bools, Floats, Gap
+from evenhand.probes.counterfactual.labels import Tested
 from evenhand.probes.counterfactual.texts import NAMES, Filled, View
-from evenhand.probes.reading import Input, Reader, Result, Shown, listed
+from evenhand.probes.reading import Claims, Input, Reader, Result, Shown, listed
+from evenhand.runs.finding import Finding
+from evenhand.stats.clustered_means import halves
 from evenhand.stats.estimate import Estimate
 from evenhand.stats.mixed import Design, Factor
 from evenhand.stats.multiple import benjamini_hochberg
@@ -105,6 +119,10 @@ class CounterfactualReader(Reader):
         None, description="Decide at this score, where no column says; 0.5 for shares."
     )
 
+    bad: Literal["", "high", "low"] = Field(
+        "", description="Which end of the score is bad for the person, to say who is worse off."
+    )
+
     def read(self) -> CounterfactualResult:
         table = read_table(
             self.table, text=("item", "group", "term"), needed=("item", "group", "score")
@@ -134,7 +152,37 @@ class CounterfactualReader(Reader):
         return CounterfactualResult(
             told, [replace(row, q=float(v)) for row, v in zip(errors, q)], reference,
             len(set(items)), len(both ^ pairs), self.only("threshold"),
-        )  # fmt: skip
+        ).telling(lambda: self._claims(data, reference, others, cuts, table.source))  # fmt: skip
+
+    def _claims(
+        self, data: _Data, reference: str, others: list[str], cuts: Floats, source: str
+    ) -> Claims:
+        from evenhand.probes.counterfactual.probe import Counterfactual
+
+        share = bool(((data.scores >= 0) & (data.scores <= 1)).all())
+        name = "positive"
+        if self.bad == "low":
+            name, right = "negative", None if data.truth is None else ~data.truth
+            scores = 1 - data.scores if share else data.scores
+            data = replace(data, scores=scores, called=1 - data.called, truth=right)
+        cut = float(cuts[0]) if len(set(cuts.tolist())) == 1 else NAN
+        label = Tested(name, 0, self.bad or "unknown", share=share, cut=cut)
+        made = [r for g in others for k in CLAIMED for r in data.row(k, g, reference, label)]
+        known = [row for row in made if isinstance(row, Row)]
+        family = sum(row.testable for row in known)
+        findings = [
+            row if isinstance(row, Finding)
+            else _said(finding(row, family, 0.05, ()), named=data.terms is not data.groups)
+            for row in made
+        ]  # fmt: skip
+        tables = {"gaps": gap_table([f for f in findings if f.details])}
+        columns = {"item": data.items, "cell": data.groups, "term": data.terms,
+                   "text": data.items, "score": data.scores, "called": data.called}  # fmt: skip
+        placebo = Placebo.of(
+            "random halves of the items", (data.halves(g, reference) for g in others)
+        )
+        found = Measured(findings, pa.table(columns), tables, {}, (placebo,))
+        return Claims.of(Counterfactual(), self, source, found)
 
     def _cuts(self, table: Table, scores: Floats) -> Floats:
         if table.has("threshold"):
@@ -190,6 +238,49 @@ class _Data:
                 kind, group, reference, found.value, found.low, found.high, found.p, NAN,
                 found.units, found.reason,
             )  # fmt: skip
+
+    def row(self, kind: str, group: str, reference: str, label: Tested) -> Iterator[Row | Finding]:
+        """One comparison as the probe words it; what cannot be compared is said."""
+        wanted = {POSITIVE: False, NEGATIVE: True}.get(kind)
+        undecided = kind != SCORE and not np.isfinite(self.called).all()
+        if undecided or (wanted is not None and self.truth is None):
+            return
+        values = self.scores if kind == SCORE else 1 - self.called if wanted else self.called
+        kept = self._paired(group, reference, wanted)
+        found, means = self._estimate(kept, group, reference, values)
+        place = f"counterfactual/groups/{group}-{reference}/{label.name}/{kind}"
+        if found.error != found.error:
+            yield Finding(place, "counterfactual", f"{kind.replace('-', '_')}_gap", found.value,
+                          sentence=f"{group} and {reference} could not be compared ({kind}).",
+                          groups=(group, reference), reason=found.reason)  # fmt: skip
+            return
+        sides = [{self.terms[k] for k in kept if self.groups[k] == g} for g in (group, reference)]
+        items: dict[str, set[float]] = {}
+        for k in kept:
+            items.setdefault(self.items[k], set()).add(float(values[k]))
+        gap = Gap(
+            np.asarray([found.value]), np.asarray([found.error**2]), np.asarray([found.freedom]),
+            len(items), min(map(len, sides)), np.empty((1, 0)),
+            (np.asarray([means[0]]), np.asarray([means[1]])),
+        )  # fmt: skip
+        view = View("groups", NAMES, {g: (g, "") for g in (group, reference)}, reference,
+                    "for {group} than for {reference}")  # fmt: skip
+        flips = self._flips(kept, group) if label.decides else NAN
+        spread = float(np.std([np.mean([*v]) for v in items.values()], ddof=1))
+        varying = sum(len(v) > 1 for v in items.values())
+        yield Row(view, group, reference, label, kind, gap, flips, spread, varying,
+                  None if found.error else found)  # fmt: skip
+
+    def halves(self, group: str, reference: str) -> tuple[int, int]:
+        """Tests and alarms of halves of the items, by their gaps."""
+        kept = self._paired(group, reference, None)
+        sides: dict[str, list[list[float]]] = {}
+        for k in kept:
+            sides.setdefault(self.items[k], [[], []])[self.groups[k] == reference].append(
+                float(self.scores[k])
+            )
+        away = [float(np.mean(one) - np.mean(two)) for one, two in sides.values()]
+        return halves(away, range(len(away)))
 
     def _paired(self, group: str, reference: str, wanted: bool | None) -> list[int]:
         """Rows of both groups on items that have both."""
@@ -252,6 +343,14 @@ class _Data:
             shares.setdefault(self.items[k], [[], []])[side].append(float(self.called[k]))
         pairs = [(float(np.mean(one)), float(np.mean(two))) for one, two in shares.values()]
         return float(np.mean([a * (1 - b) + b * (1 - a) for a, b in pairs]))
+
+
+def _said(found: Finding, *, named: bool) -> Finding:
+    """Where no terms are known, items alone are what was sampled."""
+    if named:
+        return found
+    return replace(found, attribute=str(found.details["label"]), units="texts",
+                   generalises_over=("texts",), method="t over texts")  # fmt: skip
 
 
 READERS = (CounterfactualReader,)

@@ -11,12 +11,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
 from evenhand.corpora.tables import Table, read_table
 from evenhand.errors import DataError, SpecError, unknown
 from evenhand.metrics.crows_pairs import preferences, stereotype_score
-from evenhand.probes.base import Placebo
-from evenhand.probes.reading import BenchmarkReader, Input, RowsResult, Shown, listed
+from evenhand.probes.base import Measured, Placebo
+from evenhand.probes.reading import BenchmarkReader, Claims, Input, RowsResult, Shown, listed
 from evenhand.stats.clustered_means import (
     STEADY,
     ClusteredMean,
@@ -24,7 +25,7 @@ from evenhand.stats.clustered_means import (
     halves,
     with_q,
 )
-from evenhand.strict import INLINE
+from evenhand.strict import INLINE, record
 
 Floats = npt.NDArray[np.float64]
 Place = tuple[int, int]
@@ -251,7 +252,22 @@ class CrowsPairsReader(BenchmarkReader):
             n=rows[0].mean.n,
             n_missing=rows[0].n_missing,
             settings=self.how,
-        )
+        ).telling(lambda: self._claims(scored, rows, table))
+
+    def _claims(self, scored: Scored, rows: list[PairsRow], table: Table) -> Claims:
+        from evenhand.probes.crows_pairs.probe import CrowsPairs
+
+        probe = CrowsPairs(as_published=self.as_published)
+        columns = {"bias_type": scored.bias_type, "direction": scored.direction,
+                   "writer": scored.writer, "sent_more_score": scored.more,
+                   "sent_less_score": scored.less}  # fmt: skip
+        texts = {n: table.texts(n, "") for n in TEXTS[:2] if table.has(n)}
+        told = record(rows)
+        found = Measured(
+            probe.findings(rows, scored), pa.table({**texts, **columns}),
+            {"scores": pa.Table.from_pylist(told)}, {"scores": told}, (scored.placebos(0),),
+        )  # fmt: skip
+        return Claims.of(probe, self, table.source, found, without_a_score=rows[0].n_missing)
 
 
 READERS = (CrowsPairsReader,)

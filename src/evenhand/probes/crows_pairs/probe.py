@@ -8,6 +8,7 @@ its word makes rare words look likely. Causal models: the log-likelihood of the 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import numpy as np
@@ -120,11 +121,7 @@ class CrowsPairs(Probe):
         scored, beside = (_scored(found, v.reshape(-1, 2)) for v in (used, other))
         rows = scored.rows(rate=self.rate)
         twin = {(r.bias_type, r.direction): r for r in beside.rows()}
-        findings = [
-            self._finding(row, rows, twin, kind, scored.pooled(row.bias_type))
-            for row in rows
-            if row.direction == "both"
-        ]
+        findings = self.findings(rows, scored, twin, kind)
         values = used.reshape(-1, 2)
         items = pa.table(
             {
@@ -149,11 +146,21 @@ class CrowsPairs(Probe):
         tables = {"scores": pa.Table.from_pylist(told)}
         return Measured(findings, items, tables, summary, (scored.placebos(seed),))
 
+    def findings(
+        self, rows: list[PairsRow], scored: Scored, twin: Mapping[Any, PairsRow] | None = None,
+        kind: str = "",
+    ) -> list[Finding]:  # fmt: skip
+        """What the rows of both directions say; `twin` are those of the other way to score."""
+        both = [row for row in rows if row.direction == "both"]
+        return [
+            self._finding(row, rows, twin or {}, kind, scored.pooled(row.bias_type)) for row in both
+        ]
+
     def _divides(self, kind: str) -> bool:
         return self.per_token and kind == Continuation.kind
 
     def _finding(
-        self, row: PairsRow, rows: list[PairsRow], twin: dict[Any, PairsRow], kind: str,
+        self, row: PairsRow, rows: list[PairsRow], twin: Mapping[Any, PairsRow], kind: str,
         pooled: float,
     ) -> Finding:  # fmt: skip
         about = row.bias_type

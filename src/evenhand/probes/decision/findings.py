@@ -139,7 +139,8 @@ class Told:
 
 def place(row: ContrastRow) -> str:
     """The end of a finding's id."""
-    return f"{row.format}/{row.factor}/{row.group}".replace(" ", "-")
+    parts = (row.format, row.factor, row.group)
+    return "/".join(part for part in parts if part).replace(" ", "-")
 
 
 def published(rows: list[MixedRow]) -> list[Finding]:

@@ -8,18 +8,39 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 from pydantic import Field
 
 from evenhand.corpora.tables import Table, read_table
 from evenhand.errors import DataError, unknown
-from evenhand.probes.base import Placebo
-from evenhand.probes.decision.cases import GOOD, Cases, factors_of, group_of, renamed
+from evenhand.probes.base import Measured, Placebo
+from evenhand.probes.decision.cases import (
+    GOOD,
+    Cases,
+    Question,
+    factors_of,
+    group_of,
+    renamed,
+)
 from evenhand.probes.decision.contrasts import REMOVED, ContrastRow, Decided, refusals
 from evenhand.probes.decision.findings import Told
 from evenhand.probes.decision.published import MixedRow, mixed_rows
 from evenhand.probes.decision.scales import log_odds
-from evenhand.probes.reading import Input, Names, Reader, Result, Seed, Shown, listed, number, span
+from evenhand.probes.reading import (
+    Claims,
+    Input,
+    Names,
+    Reader,
+    Result,
+    Seed,
+    Shown,
+    listed,
+    number,
+    span,
+)
+from evenhand.probes.shared.refusals import METRIC
 from evenhand.stats.estimate import NAN
+from evenhand.strict import record
 from evenhand.words.reading_answers import read_answer
 
 Floats = npt.NDArray[np.float64]
@@ -151,10 +172,11 @@ class DecisionReader(Reader):
             table.texts("format", ""), self._references(table, factors),
         )  # fmt: skip
         rows = decided.contrasts(intersections=self.intersections)
-        declined: list[ContrastRow] = []
+        declined, refused = list[ContrastRow](), None
         if numbers.refused is not None and np.nansum(numbers.refused) > 0:
-            declined = refusals(decided, numbers.refused).contrasts()
-        told = Told(Cases([], factors), decided, METRICS[scale])
+            refused = refusals(decided, numbers.refused)
+            declined = refused.contrasts()
+        told = Told(_cases(table, decided), decided, METRICS[scale])
         said = [told.claimed(r) for r in rows if r.q <= RATE]
         return DecisionResult(
             scale=scale, sentences=said, contrasts=rows, refusals=declined,
@@ -162,7 +184,28 @@ class DecisionReader(Reader):
             placebo=_placebo(decided, rows, self.seed), answers=numbers.counts, n=table.n_rows,
             settings=self.only("scale", "intersections", "seed")
             | {"reference": dict(decided.reference), "factors": list(factors)},
-        )  # fmt: skip
+        ).telling(lambda: self._claims(told, rows, refused, declined, numbers, table))  # fmt: skip
+
+    def _claims(
+        self, told: Told, rows: Sequence[ContrastRow], refused: Decided | None,
+        declined: Sequence[ContrastRow], numbers: _Numbers, table: Table,
+    ) -> Claims:  # fmt: skip
+        from evenhand.probes.decision.probe import Decision, group_table
+
+        decided = told.decided
+        findings = [told.finding(row) for row in rows if row.format != REMOVED]
+        if refused is not None:
+            about = Told(told.cases, refused, METRIC)
+            findings += [f for r in declined if r.format != REMOVED for f in about.refused(r, RATE)]
+        items = {"scenario": decided.scenario, "format": decided.format, "name": decided.name,
+                 "text": [q.text for q in told.cases.questions],
+                 "good_answer": ["yes" if g else "no" for g in decided.good_yes], **decided.factors,
+                 "value": decided.value, "share": decided.share}  # fmt: skip
+        tables = {"contrasts": pa.Table.from_pylist(record(rows)), "groups": group_table(decided)}
+        lost = {k: v for k, v in numbers.counts.items() if k not in self.answers}
+        found = Measured(findings, pa.table(items), tables, {"contrasts": record(rows)},
+                         tuple(decided.placebos(self.seed)))  # fmt: skip
+        return Claims.of(Decision(), self, table.source, found, **lost)
 
     def _scale(self, table: Table) -> str:
         """What the rows hold: odds, shares (answers as text) or ratings."""
@@ -257,6 +300,16 @@ class _Numbers:
     mass: Floats | None = None
     refused: Floats | None = None
     counts: Mapping[str, int] = field(default_factory=dict)
+
+
+def _cases(table: Table, decided: Decided) -> Cases:
+    """The questions of a table, with their text where it has one."""
+    names = ("text", "filled_template", "prompt", "question")
+    column = next((n for n in names if table.has(n)), "scenario")
+    texts = [str(t) for t in table.columns[column].to_pylist()]
+    groups = [dict(zip(decided.factors, row)) for row in zip(*decided.factors.values())]
+    rows = zip(decided.scenario, texts, decided.good_yes, decided.format, decided.name, groups)
+    return Cases([Question(*row) for row in rows], tuple(decided.factors))
 
 
 def _mass(mass: Floats | None, decided: Decided) -> MassRow:

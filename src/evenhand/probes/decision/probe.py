@@ -196,7 +196,7 @@ class Decision(Probe):
             "below_0.99": below, "left_out": found.left_out, "mixed": record(fitted),
             "trust": _trust(given, below),
         }  # fmt: skip
-        tables = {"contrasts": pa.Table.from_pylist(listed), "groups": _groups(decided)}
+        tables = {"contrasts": pa.Table.from_pylist(listed), "groups": group_table(decided)}
         return Measured(findings, items, tables, summary, tuple(decided.placebos(seed)))
 
     def _refusals(self, found: Cases, decided: Decided, refused: Floats) -> list[Finding]:
@@ -267,7 +267,7 @@ def decided_items(items: pa.Table, found: Cases) -> Decided:
     )  # fmt: skip
 
 
-def _groups(decided: Decided) -> pa.Table:
+def group_table(decided: Decided) -> pa.Table:
     """Mean share of good decisions by format and group."""
     rows: list[dict[str, Any]] = []
     formats = np.asarray(decided.format)

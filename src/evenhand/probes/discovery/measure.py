@@ -10,7 +10,7 @@ from pydantic import Field
 from evenhand.corpora.tables import read_table
 from evenhand.errors import SpecError, unknown
 from evenhand.metrics.sodapop import COUNTS
-from evenhand.probes.discovery.counts import count_words
+from evenhand.probes.discovery.counts import WordCounts, count_words
 from evenhand.probes.discovery.inference import Clusters, Settings, WordRow, check_groups, compare
 from evenhand.probes.discovery.rows import (
     COLUMNS,
@@ -24,7 +24,7 @@ from evenhand.probes.discovery.trait_suggestions import SuggestTraitsReader
 from evenhand.probes.discovery.traits import TraitsReader
 from evenhand.probes.discovery.validity import ValidityReader
 from evenhand.probes.discovery.word_tests import Tested
-from evenhand.probes.reading import Input, Reader, Result, Seed, Shown, number, span
+from evenhand.probes.reading import Claims, Input, Reader, Result, Seed, Shown, number, span
 
 SHOWN = 15
 
@@ -153,7 +153,7 @@ class DiscoveryReader(Reader):
         )  # fmt: skip
         settings = Settings(self.samples, self.seed, self.as_published)
         found = compare(counts, *both, settings)
-        return DiscoveryResult(
+        result = DiscoveryResult(
             **vars(found),
             vocabulary=counts.words,
             names=counts.names,
@@ -166,6 +166,16 @@ class DiscoveryReader(Reader):
             count=how,
             **self.only("group_a", "group_b", "as_published", "seed"),
         )
+        return result.telling(lambda: self._claims(counts, settings, table.source))
+
+    def _claims(self, counts: WordCounts, settings: Settings, source: str) -> Claims:
+        from evenhand.probes.discovery.findings import Kept, measured
+        from evenhand.probes.discovery.probe import Discovery
+
+        probe = Discovery(as_published=self.as_published)
+        pair = (self.group_a, self.group_b)
+        found = measured(probe.name, counts, [pair], settings, Kept((), (), {}))
+        return Claims.of(probe, self, source, found)
 
 
 READERS = (DiscoveryReader, TraitsReader, SuggestTraitsReader, ValidityReader)

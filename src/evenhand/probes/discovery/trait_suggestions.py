@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 from pydantic import Field
@@ -121,6 +122,8 @@ def write_sheet(rows: Sequence[Suggestion], path: Path) -> int:
 @dataclass(frozen=True, kw_only=True)
 class SuggestionsResult(Result):
     """Suggestions, said to be suggestions."""
+
+    called: ClassVar[str] = "suggest-traits"
 
     verdict: bool = False
     vectors: str

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from pydantic import Field
 
@@ -176,6 +176,8 @@ def read_human(path: Path, group_a: str, group_b: str) -> dict[str, tuple[float,
 @dataclass(frozen=True)
 class TraitsResult(Result):
     """Discovered words of two groups, and how they order the groups on each trait."""
+
+    called: ClassVar[str] = "traits"
 
     words_a: Sequence[str]
     words_b: Sequence[str]

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -54,6 +55,8 @@ class Scale:
 class ValidityResult(Result):
     """Mean, standard deviation and 95 % interval of each scale."""
 
+    called: ClassVar[str] = "validity"
+
     rows: int
     grammar: Scale
     fluency: Scale
@@ -69,6 +72,8 @@ class ValidityResult(Result):
 @dataclass(frozen=True)
 class SheetWritten(Result):
     """A sheet that waits for people."""
+
+    called: ClassVar[str] = "validity"
 
     sheet: str
     distractors: int

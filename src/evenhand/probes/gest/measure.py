@@ -27,13 +27,13 @@ from pydantic import Field
 
 from evenhand.corpora.tables import Table, read_table
 from evenhand.errors import DataError
-from evenhand.probes.base import Placebo
+from evenhand.probes.base import Measured, Placebo
 from evenhand.probes.gest.sentences import SIDES, stereotypes_of
-from evenhand.probes.reading import BenchmarkReader, Input, Names, RowsResult, Shown, listed
+from evenhand.probes.reading import BenchmarkReader, Claims, Input, Names, RowsResult, Shown, listed
 from evenhand.stats.clustered_means import STEADY, Cells, halves, with_q
 from evenhand.stats.estimate import NAN, Estimate
 from evenhand.stats.mixed import Design, Factor
-from evenhand.strict import INLINE
+from evenhand.strict import INLINE, record
 
 Floats = npt.NDArray[np.float64]
 TEN = math.log(10)
@@ -199,12 +199,35 @@ class GestReader(BenchmarkReader):
         texts = table.texts("sentence", "")
         sentences = [t or str(k) for k, t in enumerate(texts)]
         rows: list[StereotypeRow] = []
+        columns: dict[str, Scored] = {}
         for name in self.score or self._columns(table):
             he = table.numbers(name) * BASES[self.base]
-            scored = Scored(he, sentences, [n for n, _ in told], [s for _, s in told])
-            rows += scored.rows(name, **self.how)
+            columns[name] = Scored(he, sentences, [n for n, _ in told], [s for _, s in told])
+            rows += columns[name].rows(name, **self.how)
         settings = self.how | self.only("base")
-        return GestResult(rows=rows, n=table.n_rows, settings=settings)
+        result = GestResult(rows=rows, n=table.n_rows, settings=settings)
+        return result.telling(lambda: self._claims(columns, rows, table.source))
+
+    def _claims(
+        self, columns: Mapping[str, Scored], rows: Sequence[StereotypeRow], source: str
+    ) -> Claims:
+        from evenhand.probes.gest.probe import Gest
+
+        probe = Gest()
+        several = len(columns) > 1
+        findings = [probe.finding(row, row.score if several else "") for row in rows]
+        one = next(iter(columns.values()))
+        items = {"text": one.sentence, "sentence": one.sentence, "stereotype": one.stereotype,
+                 "usual": one.usual, **{n: s.he for n, s in columns.items()}}  # fmt: skip
+        told = record(rows)
+        shown = [{**r, "stereotype": f"{r['score']}: {r['stereotype']}"} if several else r
+                 for r in told]  # fmt: skip
+        found = Measured(
+            findings, pa.table(items), {"scores": pa.Table.from_pylist(shown)}, {"scores": told},
+            tuple(s.placebos(0) for s in columns.values()),
+        )  # fmt: skip
+        lost = sum(r.n_missing for r in rows if r.stereotype == OVERALL)
+        return Claims.of(probe, self, source, found, without_a_score=lost)
 
     def _columns(self, table: Table) -> list[str]:
         found = [n for n in table.columns if n not in ("row", "sentence", "stereotype", "usual")]

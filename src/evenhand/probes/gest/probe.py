@@ -115,7 +115,7 @@ class Gest(Probe):
             made, findings = self._published(items, templates)
         else:
             made = scored.rows(rate=self.rate)
-            findings = [self._finding(row) for row in made]
+            findings = [self.finding(row) for row in made]
         told = [{k: v for k, v in row.items() if k != "score"} for row in record(made)]
         summary: dict[str, Any] = {
             "sentences": len(found), "by": kind, "templates": list(templates), "scores": told,
@@ -144,30 +144,33 @@ class Gest(Probe):
             ))  # fmt: skip
         return made, findings
 
-    def _finding(self, row: StereotypeRow) -> Finding:
+    def finding(self, row: StereotypeRow, column: str = "") -> Finding:
+        """What a stereotype, or all of them, says; `column` where there are scores of several."""
+        head = f"GEST ({column})" if column else "GEST"
         value = row.found.value
         times = math.exp(abs(value)) if value == value else math.nan
         more = "he" if not value < 0 else "she"
         odds = f'the odds of "{more}" are {times:.2f} times'
         over: tuple[str, ...]
         if row.stereotype == OVERALL:
-            sentence = f"GEST: after sentences of stereotypes about men {odds} those after "
+            sentence = f"{head}: after sentences of stereotypes about men {odds} those after "
             sentence += "sentences of stereotypes about women."
             otherwise = (
-                'GEST: no difference in the odds of "he" was detected between stereotypes about '
+                f'{head}: no difference in the odds of "he" was detected between stereotypes about '
                 "men and about women."
             )
             units, over, metric = "stereotypes", ("stereotypes", "sentences"), "stereotype_gap"
         else:
             who = f"people who say that they {row.stereotype}"
-            sentence = f"GEST: for {who}, {odds} those of the average stereotype."
+            sentence = f"{head}: for {who}, {odds} those of the average stereotype."
             otherwise = (
-                f'GEST: for {who}, no difference in the odds of "he" from those of the average '
+                f'{head}: for {who}, no difference in the odds of "he" from those of the average '
                 "stereotype was detected."
             )
             units, over, metric = "sentences", ("sentences",), "speaker_lean"
         return claim(
-            f"gest/{row.stereotype.replace(' ', '-')}", metric, row.found, sentence=sentence,
+            f"gest/{column + '/' if column else ''}{row.stereotype.replace(' ', '-')}", metric,
+            row.found, sentence=sentence,
             otherwise=otherwise, units=units, over=over, q=row.q,
             groups=("men", "women"), attribute=row.stereotype,
             coverage=row.n / (row.n + row.n_missing) if row.n else 0.0,

@@ -9,13 +9,14 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
+import pyarrow as pa
 from pydantic import Field
 
 from evenhand.corpora.tables import read_table
 from evenhand.errors import SpecError, unknown
 from evenhand.metrics.honest import folded, hurtful
-from evenhand.probes.base import Placebo
-from evenhand.probes.reading import BenchmarkReader, Input, Result, Shown, listed
+from evenhand.probes.base import Measured, Placebo
+from evenhand.probes.reading import BenchmarkReader, Claims, Input, Result, Shown, listed
 from evenhand.stats.clustered_means import (
     STEADY,
     ClusteredMean,
@@ -24,7 +25,7 @@ from evenhand.stats.clustered_means import (
     with_q,
 )
 from evenhand.stats.permutation import two_sample
-from evenhand.strict import INLINE
+from evenhand.strict import INLINE, record
 from evenhand.words.lexicons import load
 
 SLOT = "[M]"
@@ -215,7 +216,25 @@ class HonestReader(BenchmarkReader):
             n_empty=sum(not t.strip() for t in texts),
             n_terms=len(words),
             settings=self.only("lexicon", "language", "as_published"),
-        )
+        ).telling(lambda: self._claims((texts, identities, groups, words), categories, rows,
+                                       table.source))  # fmt: skip
+
+    def _claims(
+        self, given: tuple[list[str], list[str], list[str], dict[str, str]],
+        categories: list[str], rows: list[HonestRow], source: str,
+    ) -> Claims:  # fmt: skip
+        from evenhand.probes.honest.probe import Honest, score_table
+
+        texts, identities, _, words = given
+        probe = Honest(lexicon=self.lexicon, language=self.language, as_published=self.as_published)
+        kinds = [hurtful(t, words, as_published=self.as_published) or "" for t in texts]
+        items = pa.table({"template": texts, "identity": identities, "category": categories,
+                          "completion": texts, "hurtful": kinds})  # fmt: skip
+        found = Measured(
+            probe.findings(rows), items, {"scores": score_table(rows)}, {"scores": record(rows)},
+            (placebos(*given, seed=0),),
+        )  # fmt: skip
+        return Claims.of(probe, self, source, found, empty=sum(not t.strip() for t in texts))
 
 
 READERS = (HonestReader,)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import ClassVar
 
 import pyarrow as pa
@@ -120,10 +121,15 @@ class Honest(Probe):
             "templates": len(found), "completions": len(texts), "missing_completions": short,
             "no_words": parts, "terms": len(words), "lexicons": self.lexicons(),
         }  # fmt: skip
-        flat = [{k: v for k, v in r.items() if k != "categories"} for r in record(rows)]
-        claims = [self._finding(r, short, len(found) * self.top) for r in rows]
-        tables = {"scores": pa.Table.from_pylist(flat)}
+        claims = self.findings(rows, short, len(found) * self.top)
+        tables = {"scores": score_table(rows)}
         return Measured(claims, items, tables, summary, (placebos(*given, seed=seed),))
+
+    def findings(
+        self, rows: Sequence[HonestRow], short: int = 0, planned: int = 1
+    ) -> list[Finding]:
+        """What the rows say; `short` of the completions that were planned are missing."""
+        return [self._finding(row, short, planned) for row in rows]
 
     def _finding(self, row: HonestRow, short: int, planned: int) -> Finding:
         first, second = row.group, row.other
@@ -153,3 +159,9 @@ class Honest(Probe):
             over="identity terms",
             as_published=self.as_published,
         )
+
+
+def score_table(rows: Sequence[HonestRow]) -> pa.Table:
+    """The rows without the categories that were hit."""
+    flat = [{k: v for k, v in r.items() if k != "categories"} for r in record(rows)]
+    return pa.Table.from_pylist(flat)

@@ -22,15 +22,15 @@ import pyarrow as pa
 
 from evenhand.corpora.tables import Table, read_table
 from evenhand.errors import DataError
-from evenhand.probes.base import Placebo
+from evenhand.probes.base import Measured, Placebo
 from evenhand.probes.implicit.answers import AnswersReader, published_d
 from evenhand.probes.implicit.link import LinkReader
-from evenhand.probes.implicit.material import SIDES, TESTS
-from evenhand.probes.reading import Input, Reader, Result, Shown, listed
+from evenhand.probes.implicit.material import SIDES, TESTS, Stereotype, read_material
+from evenhand.probes.reading import Claims, Input, Reader, Result, Shown, listed
 from evenhand.stats.clustered_means import STEADY, halves, with_q
 from evenhand.stats.estimate import NAN, Estimate, within
 from evenhand.stats.mixed import Design, Factor
-from evenhand.strict import INLINE
+from evenhand.strict import INLINE, record
 from evenhand.words.reading_answers import read_answer
 
 Floats = npt.NDArray[np.float64]
@@ -226,8 +226,38 @@ class ImplicitReader(Reader):
             list(table.labels("topic")) if table.has("topic") else words,
             list(table.labels("pair")) if table.has("pair") else pair,
         )  # fmt: skip
-        return ImplicitResult(gaps=given.rows(), answers=told, placebo=given.placebos(0),
-                              n=table.n_rows)  # fmt: skip
+        result = ImplicitResult(gaps=given.rows(), answers=told, placebo=given.placebos(0),
+                                n=table.n_rows)  # fmt: skip
+        return result.telling(lambda: self._claims(given, result, table))
+
+    def _claims(self, given: Given, result: ImplicitResult, table: Table) -> Claims:
+        from evenhand.probes.implicit.findings import gap_finding
+        from evenhand.probes.implicit.probe import Implicit
+
+        probe = Implicit()
+        known = {s.name: s for s in read_material(probe.lexicon, "", (), None).stereotypes}
+        terms = table.texts("default", ""), table.texts("stigma", "")
+        findings = [
+            gap_finding(row, known.get(row.stereotype) or _own(row.stereotype, given, terms), given)
+            for row in result.gaps
+        ]
+        columns = ("stereotype", "test", "side", "word", "topic", "pair", "share")
+        items = {"question": given.word, **{n: getattr(given, n) for n in columns}}
+        told = record(result.gaps)
+        found = Measured(findings, pa.table(items), {"gaps": pa.Table.from_pylist(told)},
+                         {"gaps": told}, (result.placebo,))  # fmt: skip
+        lost = {k: n for k, n in result.answers.items() if k != "read"}
+        return Claims.of(probe, self, table.source, found, **lost)
+
+
+def _own(name: str, given: Given, terms: tuple[list[str], list[str]]) -> Stereotype:
+    """A stereotype of a table: its only terms are its groups."""
+    here = [k for k, s in enumerate(given.stereotype) if s == name]
+    default, stigma = ({side[k] for k in here} - {""} for side in terms)
+    first = min(stigma) if len(stigma) == 1 else "the stigmatised group"
+    second = min(default) if len(default) == 1 else "the default group"
+    return Stereotype(name, first, second, f"the bad side of {name}", f"the good side of {name}",
+                      (), ((), ()))  # fmt: skip
 
 
 def _scored(table: Table) -> tuple[Floats, dict[str, int]]:

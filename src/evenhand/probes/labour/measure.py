@@ -8,13 +8,15 @@ from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 from pydantic import Field
 
 from evenhand.corpora.tables import Table, read_table
 from evenhand.errors import DataError
-from evenhand.probes.labour.lines import Line, pronoun_line
+from evenhand.probes.base import Measured, Placebo
+from evenhand.probes.labour.lines import Line, placebo, pronoun_line
 from evenhand.probes.labour.market import LEAST, PACKAGED, Job, read_jobs
-from evenhand.probes.reading import Input, Reader, Result, Shown, listed
+from evenhand.probes.reading import Claims, Input, Reader, Result, Shown, listed
 from evenhand.stats.estimate import Estimate
 from evenhand.stats.multiple import benjamini_hochberg
 from evenhand.strict import INLINE
@@ -78,10 +80,29 @@ class LabourReader(Reader):
         x = self._figures(table, names, jobs)
         known = int((np.isfinite(x) & np.isfinite(y)).sum())
         line = pronoun_line(x, y, "women", "men", family=2)
-        return LabourResult(
+        result = LabourResult(
             rows=_rows(line), occupations=known, without_figures=int(np.isnan(x).sum()),
             refused=refused, unread=unread, settings=self.only("data"),
         )  # fmt: skip
+        return result.telling(lambda: self._claims(line, jobs, (x, y), result, table.source))
+
+    def _claims(
+        self, line: Line, jobs: list[str], points: tuple[Floats, Floats], result: LabourResult,
+        source: str,
+    ) -> Claims:  # fmt: skip
+        from evenhand.probes.labour.probe import HALVES, Labour, findings_of, line_rows
+
+        findings = findings_of([line])
+        told = line_rows([line], findings)
+        shown = pa.table({"job": jobs, "group": ["women"] * len(jobs), "labour": points[0],
+                          "model": points[1]})  # fmt: skip
+        found = Measured(
+            findings, shown, {"lines": pa.Table.from_pylist(told), "jobs": shown}, {"lines": told},
+            (Placebo.of(HALVES, [placebo(*points, 0)]),),
+        )  # fmt: skip
+        return Claims.of(Labour(), self, source, found, refused=result.refused,
+                         unread=result.unread,
+                         about_an_occupation_without_figures=result.without_figures)  # fmt: skip
 
     def _figures(self, table: Table, names: list[str], jobs: list[str]) -> Floats:
         if table.has("pct_women"):

@@ -7,6 +7,7 @@ are set beside the odds of meeting a woman, or a Black person, in that occupatio
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -32,6 +33,9 @@ SAID = {"white": "white people", **{r: f"{r.capitalize()} people" for r in RACES
 MOST_NAMES = 50
 LOST = 0.5
 """Margin: half of the probability of "he" and "she" together."""
+
+
+HALVES = "random halves of the occupations, by what the line leaves of them"
 
 
 class Labour(Probe):
@@ -115,13 +119,8 @@ class Labour(Probe):
         })  # fmt: skip
         found = lines_of(items, self.rate)
         points = points_of(items)
-        tests = [e for line in found for e in _tested(line).values()]
-        q = iter(benjamini_hochberg([e.p for e in tests]))
-        findings = [f for line in found for f in _findings(line, q)]
-        known = {f.id: f.q for f in findings}
-        told = [{"group": line.group, "beside": line.beside, "value": e.value, "low": e.low,
-                 "high": e.high, "p": e.p, "q": known[f"labour/slope/{line.group}"], "n": line.n}
-                for line in found for e in [line.slope]]  # fmt: skip
+        findings = findings_of(found)
+        told = line_rows(found, findings)
         mass = np.exp(logprob)[np.asarray([a.axis == "sex" for a in asked], bool)]
         summary: dict[str, Any] = {
             "occupations": len({a.job.noun for a in asked}), "by": kind, "lines": told,
@@ -133,12 +132,11 @@ class Labour(Probe):
                 for group, (x, y) in points.items()
                 for job, a, b in zip(_order(items, "job"), x, y)]  # fmt: skip
         tables = {"lines": pa.Table.from_pylist(told), "jobs": pa.Table.from_pylist(jobs)}
-        what = "random halves of the occupations, by what the line leaves of them"
-        return Measured(findings, items, tables, summary, (Placebo.of(what, placebos),))
+        return Measured(findings, items, tables, summary, (Placebo.of(HALVES, placebos),))
 
     def estimates(self, items: pa.Table) -> dict[str, Estimate]:
         return {f"{key}/{line.group}": e for line in lines_of(items, self.rate)
-                for key, e in _tested(line).items()}  # fmt: skip
+                for key, e in tested(line).items()}  # fmt: skip
 
     @classmethod
     def behaviours(cls, items: pa.Table) -> list[Behaviour]:
@@ -205,11 +203,25 @@ def lines_of(items: pa.Table, rate: float = 0.05) -> list[Line]:
     return out + [name_line(x, y, first, race, "white", **how) for race, x, y, first in races]
 
 
-def _tested(line: Line) -> dict[str, Estimate]:
+def tested(line: Line) -> dict[str, Estimate]:
     return {"slope": line.slope} | ({"height": line.height} if line.group == "women" else {})
 
 
-def _findings(line: Line, q: Any) -> list[Finding]:
+def findings_of(lines: Sequence[Line]) -> list[Finding]:
+    """What the lines say, corrected together."""
+    q = iter(benjamini_hochberg([e.p for line in lines for e in tested(line).values()]))
+    return [f for line in lines for f in line_findings(line, q)]
+
+
+def line_rows(lines: Sequence[Line], findings: Sequence[Finding]) -> list[dict[str, Any]]:
+    """The slopes, as charts take them."""
+    known = {f.id: f.q for f in findings}
+    return [{"group": line.group, "beside": line.beside, "value": e.value, "low": e.low,
+             "high": e.high, "p": e.p, "q": known[f"labour/slope/{line.group}"], "n": line.n}
+            for line in lines for e in [line.slope]]  # fmt: skip
+
+
+def line_findings(line: Line, q: Any) -> list[Finding]:
     """Follows, amplifies, and (of pronouns) what is said where both work alike."""
     sex = line.group == "women"
     over = ("occupations",) if sex else ("occupations", "names")
@@ -222,7 +234,7 @@ def _findings(line: Line, q: Any) -> list[Finding]:
             f"labour/{key}/{line.group}", f"labour_{key}", found, units="occupations", over=over,
             sentence=f"Nothing can be said of {who}: {found.reason}.", otherwise="", groups=groups,
             attribute=about, q=float(next(q)),
-        ) for key, found in _tested(line).items()]  # fmt: skip
+        ) for key, found in tested(line).items()]  # fmt: skip
     way = "follow" if e.value > 0 else "go against"
     out = [claim(
         f"labour/slope/{line.group}", "labour_slope", e, units="occupations", over=over,

@@ -20,14 +20,14 @@ import pyarrow as pa
 
 from evenhand.corpora.tables import Table, read_table
 from evenhand.errors import DataError
-from evenhand.probes.base import Placebo
-from evenhand.probes.matched_guise.material import GUISES
+from evenhand.probes.base import Measured, Placebo
+from evenhand.probes.matched_guise.material import GUISES, Kind, Question
 from evenhand.probes.matched_guise.ratios import RatioReader
-from evenhand.probes.reading import Input, Reader, Result, Shown, listed
+from evenhand.probes.reading import Claims, Input, Reader, Result, Shown, listed
 from evenhand.stats.clustered_means import STEADY, halves, with_q
 from evenhand.stats.estimate import NAN, Estimate, within
 from evenhand.stats.mixed import Design, Factor
-from evenhand.strict import INLINE
+from evenhand.strict import INLINE, record
 from evenhand.words.reading_answers import read_answer
 
 Floats = npt.NDArray[np.float64]
@@ -35,6 +35,7 @@ FEATURES = 5
 """Features of the dialect from which on they are a sample of such, as texts are."""
 ALL = ""
 """In the place of a question: all of its kind."""
+KIND = "questions"
 MISSING = ("refused", "unread", "unasked")
 WHAT = {"named": "read", "declined": "refused"}
 
@@ -169,18 +170,50 @@ class GuiseReader(Reader):
         table = read_table(self.table, text=(*names, *texts))
         table.require(("text",))
         free = all(map(table.has, texts))
-        shares, counts = (_read if free else _scored)(table)
+        shares, refused, counts = (_read if free else _scored)(table)
         question = "question" if table.has("question") else "worse"
         rows = Answered(
             shares, list(table.labels("text")), table.texts("feature", ""),
-            table.texts("kind", "questions"), table.texts(question, "question"),
+            table.texts("kind", KIND), table.texts(question, "question"),
         )  # fmt: skip
         several = len(set(rows.question)) > 1
-        return GuiseResult(gaps=rows.rows(None if several else ()), answers=counts,
-                           placebo=rows.placebos(0), n=table.n_rows)  # fmt: skip
+        result = GuiseResult(gaps=rows.rows(None if several else ()), answers=counts,
+                             placebo=rows.placebos(0), n=table.n_rows)  # fmt: skip
+        return result.telling(
+            lambda: self._claims(rows, replace(rows, shares=refused), result, table.source)
+        )
+
+    def _claims(
+        self, rows: Answered, declined: Answered, result: GuiseResult, source: str
+    ) -> Claims:
+        from evenhand.probes.matched_guise.findings import gap_finding, refusal_findings
+        from evenhand.probes.matched_guise.probe import MatchedGuise
+
+        groups = ("the dialect", "the standard")
+        kinds = {name: _kind(name, rows) for name in set(rows.kind)}
+        findings = [gap_finding(row, kinds[row.kind], groups, rows) for row in result.gaps]
+        findings += refusal_findings(declined, groups, declined.over_all())
+        items = {"text": rows.unit, "unit": rows.unit, "feature": rows.feature, "kind": rows.kind,
+                 "question": rows.question, "worse": rows.question}  # fmt: skip
+        for name, part in (("worse", rows), ("refused", declined)):
+            items |= {f"{name}_{g}": part.shares[:, k] for k, g in enumerate(GUISES)}
+        told = record(result.gaps)
+        found = Measured(findings, pa.table(items), {"gaps": pa.Table.from_pylist(told)},
+                         {"gaps": told}, (result.placebo,))  # fmt: skip
+        lost = {f"{what} ({guise})": counts[what] for guise, counts in result.answers.items()
+                for what in MISSING}  # fmt: skip
+        return Claims.of(MatchedGuise(), self, source, found, **lost)
 
 
-def _scored(table: Table) -> tuple[Floats, dict[str, dict[str, int]]]:
+def _kind(name: str, rows: Answered) -> Kind:
+    """A kind of question of a table: questions are called as their column has them."""
+    own = dict.fromkeys(q for k, q in zip(rows.kind, rows.question) if k == name)
+    asked = tuple(Question(name, question, "", "{one}") for question in own)
+    about = "a speaker" if name == KIND else name
+    return Kind(name, about, "the worse answer", True, asked)
+
+
+def _scored(table: Table) -> tuple[Floats, Floats, dict[str, dict[str, int]]]:
     names = [f"score_{guise}" for guise in GUISES]
     table.require(names)
     shares = np.stack([table.numbers(name) for name in names], axis=1)
@@ -194,13 +227,13 @@ def _scored(table: Table) -> tuple[Floats, dict[str, dict[str, int]]]:
     known = np.isfinite(shares).sum(axis=0)
     told = {guise: {"read": int(k), "refused": 0, "unread": 0, "unasked": table.n_rows - int(k)}
             for guise, k in zip(GUISES, known)}  # fmt: skip
-    return shares, told
+    return shares, np.zeros(shares.shape), told
 
 
-def _read(table: Table) -> tuple[Floats, dict[str, dict[str, int]]]:
-    """Free answers: 1 worse, 0 better, NaN where none is taken; counted apart."""
+def _read(table: Table) -> tuple[Floats, Floats, dict[str, dict[str, int]]]:
+    """Free answers: 1 worse, 0 better, NaN where none is taken; who declines; counted apart."""
     options = list(zip(table.labels("worse"), table.labels("better")))
-    shares = np.full((table.n_rows, 2), np.nan)
+    shares, refused = np.full((2, table.n_rows, 2), np.nan)
     told = {guise: dict.fromkeys(("read", *MISSING), 0) for guise in GUISES}
     for column, guise in enumerate(GUISES):
         answers = table.columns[f"answer_{guise}"].to_pylist()
@@ -210,9 +243,10 @@ def _read(table: Table) -> tuple[Floats, dict[str, dict[str, int]]]:
                 continue
             found = read_answer(str(text), both)
             told[guise][WHAT.get(found.kind, "unread")] += 1
+            refused[row, column] = found.kind == "declined"
             if found.option >= 0:
                 shares[row, column] = 1.0 - found.option
-    return shares, told
+    return shares, refused, told
 
 
 READERS = (GuiseReader, RatioReader)

@@ -13,10 +13,12 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 from pydantic import Field
 
 from evenhand.corpora.tables import Table, read_table
 from evenhand.errors import DataError
+from evenhand.probes.base import Measured
 from evenhand.probes.ranking.ll144 import AXES, Law144
 from evenhand.probes.ranking.ll144 import table as law_table
 from evenhand.probes.ranking.rankings import (
@@ -26,9 +28,17 @@ from evenhand.probes.ranking.rankings import (
     check_winners,
     first_mentions,
 )
-from evenhand.probes.ranking.rates import FIFTHS, PositionRow, RateRow, position_rows, rate_rows
-from evenhand.probes.reading import Input, Reader, Result, Seed, Shown, listed, number
-from evenhand.strict import OPTIONAL
+from evenhand.probes.ranking.rates import (
+    FIFTHS,
+    Floors,
+    PositionRow,
+    RateRow,
+    placebos,
+    position_rows,
+    rate_rows,
+)
+from evenhand.probes.reading import Claims, Input, Reader, Result, Seed, Shown, listed, number
+from evenhand.strict import OPTIONAL, record
 from evenhand.words.reading_answers import declines
 
 Floats = npt.NDArray[np.float64]
@@ -297,7 +307,35 @@ class RankingReader(Reader):
             generalises_over="runs" if rankings.name is None else "names",
             ll144=law,
             settings={"strata": self.strata, "table": self.table, "seed": self.seed},
-        )
+        ).telling(lambda: self._claims(found, rows, floors))
+
+    def _claims(self, read: Read, rates: list[RateRow], floors: Mapping[str, Floors]) -> Claims:
+        from evenhand.probes.ranking.findings import measured, selections, whole
+        from evenhand.probes.ranking.probe import Ranking, selection_tables
+
+        rows = read.rankings
+        shown = int(np.bincount(rows.runs).max())
+        positions = position_rows(rows)
+        first = float(np.mean([r.rate for r in positions if r.position == 1] or [np.nan]))
+        sides = measured(rows)
+        claims = selections(rows, sides, {})
+        runs = len(set(rows.runs.tolist()))
+        lead = rows.top / rows.share - 1
+        items = {"job": rows.stratum, "run": rows.run, "position": rows.position,
+                 "name": rows.name if rows.name is not None else [""] * len(rows),
+                 "group": rows.group, "share": rows.share, "lead": lead}  # fmt: skip
+        found = Measured(
+            [*claims, *whole(rates, floors, first, shown, runs)], pa.table(items),
+            selection_tables(sides, claims, rates, positions),
+            {"runs": runs, "shown": shown, "shown_first": first, "scores": record(rates),
+             "trust": ["Whether every group had the same resumes is not in the file: where it had "
+                       "not, a difference may be one of resumes."]},
+            (placebos(rows, lead, self.seed),),
+        )  # fmt: skip
+        return Claims.of(
+            Ranking(), self, str(self.rankings), found, refused=read.refused, unread=read.unread,
+            about_an_unknown_group=read.unknown,
+        )  # fmt: skip
 
 
 READERS = (RankingReader,)

@@ -8,6 +8,7 @@ are picked alike. Rates are of the model's probabilities (or shares of sampled a
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -20,6 +21,7 @@ from evenhand.probes.base import Asker, Behaviour, ItemShape, Measured, Preview,
 from evenhand.probes.ranking.asking import Ranked, make_runs, questions
 from evenhand.probes.ranking.cards import CARDS
 from evenhand.probes.ranking.findings import (
+    Side,
     estimates,
     measured,
     said,
@@ -30,9 +32,16 @@ from evenhand.probes.ranking.findings import (
 )
 from evenhand.probes.ranking.jobs import PACKAGED, read_jobs
 from evenhand.probes.ranking.rankings import Rankings
-from evenhand.probes.ranking.rates import placebos, position_rows, rate_rows
+from evenhand.probes.ranking.rates import (
+    PositionRow,
+    RateRow,
+    placebos,
+    position_rows,
+    rate_rows,
+)
 from evenhand.probes.shared.reach import too_few
 from evenhand.requests import SAMPLED
+from evenhand.runs.finding import Finding
 from evenhand.stats.estimate import Estimate
 from evenhand.strict import record
 from evenhand.words.lexicons.people import names_of
@@ -149,17 +158,7 @@ class Ranking(Probe):
         positions = position_rows(rows)
         first = float(np.mean([r.rate for r in positions if r.position == 1] or [np.nan]))
         claims = selections(rows, found, _example(made[0]) if made else {})
-        told = [{"ratio_low" if k == "low" else "ratio_high" if k == "high" else k: v
-                 for k, v in r.items() if k not in ("value", "value_low", "value_high", "p", "q")}
-                for r in record(rates)]  # fmt: skip
-        listed = [{"stratum": s.stratum, "axis": s.axis, "group": said(s.first),
-                   "beside": said(s.second),
-                   "value": e.value, "low": e.low, "high": e.high, "p": e.p, "q": f.q, "n": e.units}
-                  for (s, e), f in zip(found, claims)]  # fmt: skip
-        tables = {
-            "selections": pa.Table.from_pylist(listed), "rates": pa.Table.from_pylist(told),
-            "positions": pa.Table.from_pylist(record(positions)),
-        }  # fmt: skip
+        tables = selection_tables(found, claims, rates, positions)
         summary = {
             "runs": len(made), "shown": shown, "shown_first": first, "rung": rung,
             "unanswered": int((~known).sum()) // shown, "sampled": rung in SAMPLED,
@@ -187,6 +186,24 @@ class Ranking(Probe):
         if np.isfinite(mass).any():
             found.append(Behaviour("mass of the applicants' names", mass, LOST, relative=True))
         return found
+
+
+def selection_tables(
+    found: Sequence[tuple[Side, Estimate]], claims: Sequence[Finding], rates: Sequence[RateRow],
+    positions: Sequence[PositionRow],
+) -> dict[str, pa.Table]:  # fmt: skip
+    """What the charts are drawn from."""
+    told = [{"ratio_low" if k == "low" else "ratio_high" if k == "high" else k: v
+             for k, v in r.items() if k not in ("value", "value_low", "value_high", "p", "q")}
+            for r in record(rates)]  # fmt: skip
+    listed = [{"stratum": s.stratum, "axis": s.axis, "group": said(s.first),
+               "beside": said(s.second),
+               "value": e.value, "low": e.low, "high": e.high, "p": e.p, "q": f.q, "n": e.units}
+              for (s, e), f in zip(found, claims)]  # fmt: skip
+    return {
+        "selections": pa.Table.from_pylist(listed), "rates": pa.Table.from_pylist(told),
+        "positions": pa.Table.from_pylist(record(positions)),
+    }  # fmt: skip
 
 
 def _shares(chances: Floats, runs: npt.NDArray[np.int64]) -> Floats:

@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
+import pyarrow as pa
 from pydantic import Field
 
 from evenhand.metrics.stereoset import Outcomes, from_examples, intervals, per_target, scores
-from evenhand.probes.base import Placebo
-from evenhand.probes.reading import Reader, Resamples, RowsResult, Seed, Shown, number, span
+from evenhand.probes.base import Measured, Placebo
+from evenhand.probes.reading import Claims, Reader, Resamples, RowsResult, Seed, Shown, number, span
 from evenhand.probes.stereoset.files import (
     LABELS,
     SPLITS,
@@ -27,7 +28,7 @@ from evenhand.stats.clustered_means import (
     halves,
     with_q,
 )
-from evenhand.strict import INLINE, OPTIONAL
+from evenhand.strict import INLINE, OPTIONAL, record
 
 NAN = float("nan")
 
@@ -204,7 +205,25 @@ class StereoSetReader(Reader):
             coverage=float(whole.coverage or 0.0),
             n_failed=named - whole.n,
             settings=again,
+        ).telling(lambda: self._claims(examples, found, rows, whole.n_missing))
+
+    def _claims(
+        self, examples: Sequence[Example], found: Mapping[str, float], rows: list[StereoRow],
+        missing: int,
+    ) -> Claims:  # fmt: skip
+        from evenhand.probes.stereoset.probe import StereoSet, items_of
+
+        probe = StereoSet(file=str(self.gold))
+        values = np.asarray(
+            [[found.get(e.ids[k], np.nan) for k in LABELS] for e in examples], np.float64
         )
+        told = record(rows)
+        made = Measured(
+            probe.findings(rows), items_of(examples, values),
+            {"scores": pa.Table.from_pylist(told)}, {"scores": told},
+            (placebos(examples, found, self.seed),),
+        )  # fmt: skip
+        return Claims.of(probe, self, str(self.predictions), made, without_a_score=missing)
 
 
 READERS = (StereoSetReader,)

@@ -10,9 +10,11 @@ likely sentences score higher, and never uses the likelihood given the context.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import ClassVar
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 from pydantic import Field
 
@@ -112,21 +114,16 @@ class StereoSet(Probe):
             e.ids[k]: float(v) for e, row in zip(found, values) for k, v in zip(LABELS, row)
         }
         rows = score(found, predictions, resamples=self.resamples, seed=seed, rate=self.rate)
-        items = pa.table(
-            {
-                "id": [e.id for e in found],
-                "split": [e.split for e in found],
-                "domain": [e.domain for e in found],
-                "target": [e.target for e in found],
-                **{k.replace("-", "_"): values[:, i] for i, k in enumerate(LABELS)},
-            }
-        )
-        findings = [self._finding(row) for row in rows]
+        items, findings = items_of(found, values), self.findings(rows)
         told = record(rows)
         summary = {"scores": told, **begun(ask.describe(), self.start)}
         placebo = placebos(found, predictions, seed)
         tables = {"scores": pa.Table.from_pylist(told)}
         return Measured(findings, items, tables, summary, (placebo,))
+
+    def findings(self, rows: Sequence[StereoRow]) -> list[Finding]:
+        """What every split and domain says."""
+        return [self._finding(row) for row in rows]
 
     def _finding(self, row: StereoRow) -> Finding:
         where = f"{row.split}, {row.domain}"
@@ -163,6 +160,13 @@ class StereoSet(Probe):
             method="macro mean over target terms, t over these",
             details={k: v for k, v in record(row).items() if k not in APART},
         )
+
+
+def items_of(examples: Sequence[Example], values: npt.NDArray[np.float64]) -> pa.Table:
+    """A row for each example, with the scores of its sentences."""
+    names = ("id", "split", "domain", "target")
+    texts = {name: [getattr(e, name) for e in examples] for name in names}
+    return pa.table({**texts, **{k.replace("-", "_"): values[:, i] for i, k in enumerate(LABELS)}})
 
 
 def _requests(examples: list[Example], start: Start) -> Continuation:
