@@ -13,6 +13,9 @@ from evenhand.errors import SpecError
 from evenhand.measured.writing import judged
 from evenhand.probes.reading import Result, reader_of
 from evenhand.probes.registry import probe_class, probe_names
+from evenhand.runs.kinds import kind_of
+from evenhand.runs.record import Run
+from in_process import evenhand
 from reader_cases import CASES
 
 
@@ -68,3 +71,37 @@ def test_what_a_probe_reads_becomes_a_report(name: str, tmp_path: Path) -> None:
     page = (tmp_path / "page.html").read_text()
     assert claims.source in page
     assert "items" in run.tables(claims.name)
+
+
+def test_who_is_worse_off_is_said_by_the_card_of_the_probe(tmp_path: Path) -> None:
+    rows = [f"t{k},{g},{(k * 7 % 10) / 20 + (0.3 if g == 'black' else 0) + k % 3 / 50}"
+            for k in range(40) for g in ("white", "black")]  # fmt: skip
+    table = tmp_path / "scores.csv"
+    table.write_text("item,group,score\n" + "\n".join(rows) + "\n")
+    out = tmp_path / "run"
+    told = ["measure", "counterfactual", str(table), "--bad", "high", "--out", str(out)]
+    done = evenhand(*told, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    run = Run.open(out)
+    first = next(f for f in run.findings if f.id.endswith("/score"))
+    assert first.detected
+    assert first.value == pytest.approx(0.3)
+    assert first.harm.startswith("Black people:")
+    assert first.margin == first.margin
+    shown = evenhand("show", str(out), cwd=tmp_path)
+    assert shown.returncode == 0, shown.stderr
+    assert "Black people" in shown.stdout
+    line, _ = kind_of(run.facts).command(run.facts)
+    assert line == "evenhand measure counterfactual scores.csv --bad high"
+
+
+def test_refused_unread_and_unasked_answers_are_told(tmp_path: Path) -> None:
+    rows = [f"s{k},{who},{'yes' if k % 3 else 'no'}" for k in range(12) for who in ("woman", "man")]
+    rows += ["s1,woman,I'm sorry but I cannot help with that.", "s2,man,bananas", "s3,man,"]
+    table = tmp_path / "t.csv"
+    table.write_text("scenario,gender,answer\n" + "\n".join(rows) + "\n")
+    claims = eh.measure.decision(table).claims()
+    assert claims is not None
+    assert {*claims.summary["trust"]} >= {
+        "Answers declined: 1.", "Answers unread: 1.", "Answers unasked: 1.",
+    }  # fmt: skip

@@ -84,8 +84,9 @@ class Claims:
 
     @classmethod
     def of(
-        cls, probe: Probe, reader: Reader, source: str, found: Measured, **answers: int
-    ) -> Claims:
+        cls, probe: Probe, reader: Reader, source: str | Path | Table, found: Measured,
+        **answers: int,
+    ) -> Claims:  # fmt: skip
         """What a probe found in scores that a reader read.
 
         Args:
@@ -96,10 +97,10 @@ class Claims:
         """
         import pyarrow as pa
 
-        told = [f"{n:,} answers are {what.replace('_', ' ')}." for what, n in answers.items() if n]
+        told = [f"Answers {what.replace('_', ' ')}: {n:,}." for what, n in answers.items() if n]
         items = found.items if isinstance(found.items, pa.Table) else found.items.read_all()
         return cls(
-            name=probe.name, title=probe.title, source=Path(source).name,
+            name=probe.name, title=probe.title, source=Path(getattr(source, "source", source)).name,
             findings=found.findings, tables={"items": items, **found.tables},
             placebos=found.placebos, settings=reader.given(), unlisted=found.unlisted,
             summary={**found.summary, "trust": [*found.summary.get("trust", ()), *told]},
@@ -113,7 +114,7 @@ class Result:
     measure: ClassVar[str] = ""
     called: ClassVar[str] = ""
     """What a person types for it, where the contract has no `measure`."""
-    _claims: ClassVar[Callable[[], Claims] | None] = None
+    _claims: ClassVar[tuple[Callable[[], Claims], ...]] = ()
 
     def __init_subclass__(cls, **more: Any) -> None:
         super().__init_subclass__(**more)
@@ -121,12 +122,12 @@ class Result:
 
     def telling(self, claims: Callable[[], Claims]) -> Self:
         """The same result, of which a report can be made; claims are made when asked for."""
-        object.__setattr__(self, "_claims", claims)
+        object.__setattr__(self, "_claims", (claims,))
         return self
 
     def claims(self) -> Claims | None:
         """What a report can be made of; None where there are numbers only."""
-        return self._claims() if self._claims else None
+        return self._claims[0]() if self._claims else None
 
     def as_dict(self) -> dict[str, Any]:
         """The JSON contract; undefined numbers are NaN here and null in the file."""

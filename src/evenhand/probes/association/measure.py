@@ -114,7 +114,7 @@ class AssociationReader(Reader):
     ) -> Claims:
         from evenhand.probes.association.probe import Association, test_table
 
-        probe = Association(tests=tuple(t.name for t in tests))
+        probe = Association.model_validate({"tests": tuple(t.name for t in tests)})
         words = [(t.name, key, word) for t in tests for key in SETS for word in getattr(t, key)]
         used = {(row.test, word) for row in rows for word in row.words_used}
         items = pa.table({"test": [t for t, _, _ in words], "set": [k for _, k, _ in words],

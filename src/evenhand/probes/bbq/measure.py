@@ -263,7 +263,7 @@ class BbqReader(BenchmarkReader):
     ) -> Claims:
         from evenhand.probes.bbq.probe import Bbq
 
-        probe = Bbq(data=str(self.data), as_published=self.as_published)
+        probe = Bbq.model_validate({"data": str(self.data), "as_published": self.as_published})
         names = ("id", "category", "template", "condition", "polarity", "context", "question",
                  "unknown", "biased", "label")  # fmt: skip
         told = pa.table({**{n: [getattr(i, n) for i in items] for n in names},
@@ -275,7 +275,7 @@ class BbqReader(BenchmarkReader):
             (placebos(items, chosen, 0),),
         )  # fmt: skip
         return Claims.of(
-            probe, self, str(self.predictions), found, unread=result.n_unread,
+            probe, self, self.predictions, found, unread=result.n_unread,
             unasked=result.n_unasked, about_no_question=result.n_unmatched,
         )  # fmt: skip
 

@@ -257,7 +257,7 @@ class CeatReader(Reader):
             for row, v in zip(rows, q)
         ]  # fmt: skip
         lost = sum(row.n_missing for row in rows)
-        probe = Ceat(as_published=True)
+        probe = Ceat.model_validate({"as_published": True})
         found = Measured(findings, items, {}, {"tests": len(rows)})
         return Claims.of(probe, self, source, found, without_a_number=lost)
 

@@ -182,7 +182,7 @@ class CounterfactualReader(Reader):
             "random halves of the items", (data.halves(g, reference) for g in others)
         )
         found = Measured(findings, pa.table(columns), tables, {}, (placebo,))
-        return Claims.of(Counterfactual(), self, source, found)
+        return Claims.of(Counterfactual.model_validate({}), self, source, found)
 
     def _cuts(self, table: Table, scores: Floats) -> Floats:
         if table.has("threshold"):

@@ -257,7 +257,7 @@ class CrowsPairsReader(BenchmarkReader):
     def _claims(self, scored: Scored, rows: list[PairsRow], table: Table) -> Claims:
         from evenhand.probes.crows_pairs.probe import CrowsPairs
 
-        probe = CrowsPairs(as_published=self.as_published)
+        probe = CrowsPairs.model_validate({"as_published": self.as_published})
         columns = {"bias_type": scored.bias_type, "direction": scored.direction,
                    "writer": scored.writer, "sent_more_score": scored.more,
                    "sent_less_score": scored.less}  # fmt: skip

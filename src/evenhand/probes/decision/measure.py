@@ -205,7 +205,7 @@ class DecisionReader(Reader):
         lost = {k: v for k, v in numbers.counts.items() if k not in self.answers}
         found = Measured(findings, pa.table(items), tables, {"contrasts": record(rows)},
                          tuple(decided.placebos(self.seed)))  # fmt: skip
-        return Claims.of(Decision(), self, table.source, found, **lost)
+        return Claims.of(Decision.model_validate({}), self, table.source, found, **lost)
 
     def _scale(self, table: Table) -> str:
         """What the rows hold: odds, shares (answers as text) or ratings."""

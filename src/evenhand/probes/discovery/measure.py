@@ -172,7 +172,7 @@ class DiscoveryReader(Reader):
         from evenhand.probes.discovery.findings import Kept, measured
         from evenhand.probes.discovery.probe import Discovery
 
-        probe = Discovery(as_published=self.as_published)
+        probe = Discovery.model_validate({"as_published": self.as_published})
         pair = (self.group_a, self.group_b)
         found = measured(probe.name, counts, [pair], settings, Kept((), (), {}))
         return Claims.of(probe, self, source, found)

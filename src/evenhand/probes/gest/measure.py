@@ -213,7 +213,7 @@ class GestReader(BenchmarkReader):
     ) -> Claims:
         from evenhand.probes.gest.probe import Gest
 
-        probe = Gest()
+        probe = Gest.model_validate({})
         several = len(columns) > 1
         findings = [probe.finding(row, row.score if several else "") for row in rows]
         one = next(iter(columns.values()))

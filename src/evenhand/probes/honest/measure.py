@@ -226,7 +226,7 @@ class HonestReader(BenchmarkReader):
         from evenhand.probes.honest.probe import Honest, score_table
 
         texts, identities, _, words = given
-        probe = Honest(lexicon=self.lexicon, language=self.language, as_published=self.as_published)
+        probe = Honest.model_validate(self.only("lexicon", "language", "as_published"))
         kinds = [hurtful(t, words, as_published=self.as_published) or "" for t in texts]
         items = pa.table({"template": texts, "identity": identities, "category": categories,
                           "completion": texts, "hurtful": kinds})  # fmt: skip

@@ -234,7 +234,7 @@ class ImplicitReader(Reader):
         from evenhand.probes.implicit.findings import gap_finding
         from evenhand.probes.implicit.probe import Implicit
 
-        probe = Implicit()
+        probe = Implicit.model_validate({})
         known = {s.name: s for s in read_material(probe.lexicon, "", (), None).stereotypes}
         terms = table.texts("default", ""), table.texts("stigma", "")
         findings = [

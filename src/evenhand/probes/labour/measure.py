@@ -100,7 +100,7 @@ class LabourReader(Reader):
             findings, shown, {"lines": pa.Table.from_pylist(told), "jobs": shown}, {"lines": told},
             (Placebo.of(HALVES, [placebo(*points, 0)]),),
         )  # fmt: skip
-        return Claims.of(Labour(), self, source, found, refused=result.refused,
+        return Claims.of(Labour.model_validate({}), self, source, found, refused=result.refused,
                          unread=result.unread,
                          about_an_occupation_without_figures=result.without_figures)  # fmt: skip
 

@@ -193,8 +193,9 @@ class GuiseReader(Reader):
         kinds = {name: _kind(name, rows) for name in set(rows.kind)}
         findings = [gap_finding(row, kinds[row.kind], groups, rows) for row in result.gaps]
         findings += refusal_findings(declined, groups, declined.over_all())
-        items = {"text": rows.unit, "unit": rows.unit, "feature": rows.feature, "kind": rows.kind,
-                 "question": rows.question, "worse": rows.question}  # fmt: skip
+        names = ("unit", "feature", "kind", "question")
+        items: dict[str, Any] = {n: getattr(rows, n) for n in names}
+        items |= {"text": rows.unit, "worse": rows.question}
         for name, part in (("worse", rows), ("refused", declined)):
             items |= {f"{name}_{g}": part.shares[:, k] for k, g in enumerate(GUISES)}
         told = record(result.gaps)
@@ -202,7 +203,7 @@ class GuiseReader(Reader):
                          {"gaps": told}, (result.placebo,))  # fmt: skip
         lost = {f"{what} ({guise})": counts[what] for guise, counts in result.answers.items()
                 for what in MISSING}  # fmt: skip
-        return Claims.of(MatchedGuise(), self, source, found, **lost)
+        return Claims.of(MatchedGuise.model_validate({}), self, source, found, **lost)
 
 
 def _kind(name: str, rows: Answered) -> Kind:

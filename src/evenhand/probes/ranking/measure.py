@@ -333,8 +333,8 @@ class RankingReader(Reader):
             (placebos(rows, lead, self.seed),),
         )  # fmt: skip
         return Claims.of(
-            Ranking(), self, str(self.rankings), found, refused=read.refused, unread=read.unread,
-            about_an_unknown_group=read.unknown,
+            Ranking.model_validate({}), self, self.rankings, found, refused=read.refused,
+            unread=read.unread, about_an_unknown_group=read.unknown,
         )  # fmt: skip
 
 

@@ -213,7 +213,7 @@ class StereoSetReader(Reader):
     ) -> Claims:  # fmt: skip
         from evenhand.probes.stereoset.probe import StereoSet, items_of
 
-        probe = StereoSet(file=str(self.gold))
+        probe = StereoSet.model_validate({"file": str(self.gold)})
         values = np.asarray(
             [[found.get(e.ids[k], np.nan) for k in LABELS] for e in examples], np.float64
         )
@@ -223,7 +223,7 @@ class StereoSetReader(Reader):
             {"scores": pa.Table.from_pylist(told)}, {"scores": told},
             (placebos(examples, found, self.seed),),
         )  # fmt: skip
-        return Claims.of(probe, self, str(self.predictions), made, without_a_score=missing)
+        return Claims.of(probe, self, self.predictions, made, without_a_score=missing)
 
 
 READERS = (StereoSetReader,)

@@ -70,7 +70,8 @@ class UnderspecifiedReader(Reader):
             placebos(cells, links, self.seed),
         )  # fmt: skip
         lost = int((~cells.kept()).sum())
-        return Claims.of(Underspecified(), self, table.source, found, incomplete=lost)
+        probe = Underspecified.model_validate({})
+        return Claims.of(probe, self, table.source, found, incomplete=lost)
 
 
 def _classes(table: Table) -> dict[str, str]:
