@@ -97,10 +97,11 @@ class Claims:
         """
         import pyarrow as pa
 
+        named = source.source if isinstance(source, Table) else source
         told = [f"Answers {what.replace('_', ' ')}: {n:,}." for what, n in answers.items() if n]
         items = found.items if isinstance(found.items, pa.Table) else found.items.read_all()
         return cls(
-            name=probe.name, title=probe.title, source=Path(getattr(source, "source", source)).name,
+            name=probe.name, title=probe.title, source=Path(named).name,
             findings=found.findings, tables={"items": items, **found.tables},
             placebos=found.placebos, settings=reader.given(), unlisted=found.unlisted,
             summary={**found.summary, "trust": [*found.summary.get("trust", ()), *told]},
