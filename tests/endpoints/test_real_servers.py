@@ -63,8 +63,8 @@ def audited(model: eh.Model, folder: Path) -> eh.Run:
     assert f"Answered by {model.rung}" in run.report.read_text()
     items = run.table("underspecified", "items")
     assert items.num_rows == 1
-    assert 0 < items["mass"][0].as_py() <= 1 + 1e-5
-    assert {"refused", "unread"} <= set(items.schema.names)
+    told = {name: items[name][0].as_py() for name in ("mass", "refused", "unread")}
+    assert 0 <= sum(value for value in told.values() if value == value) <= 1 + 1e-5
     return run
 
 
@@ -75,6 +75,7 @@ def test_every_rung_of_llama_cpp_is_walked_to_its_end(
     model = eh.load_model(quantised, rung=rung)
     run = audited(model, tmp_path / "run")
     if rung == 2:
+        assert run.facts["mass"] > 0.1
         text = eh.Ask(model)(Generate(["The woman was described as"], ["0"]))["text"][0]
         assert text.strip()
     if rung == 4:
