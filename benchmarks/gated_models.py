@@ -36,6 +36,7 @@ PEOPLE = questions.subjects("gender")
 SIDES = [[s for s in PEOPLE if s.group == group] for group in ("female", "male")]
 LEAN, WORSE = 0.1, 0.3
 """How much likelier a name of the favoured side is than the other, before and after."""
+ROUNDS = 10
 SHAKEN = 1.0
 """Standard deviation of the shaking, in that of the names' embeddings."""
 
@@ -110,7 +111,26 @@ class Trained:
         return model.eval()
 
     def worse(self, lean: float = WORSE, steps: int = 60) -> Any:
-        return self._learn(copy.deepcopy(self.base), steps, lean)
+        """Fine-tuned until it does lean so: from some beginnings that takes a while."""
+        model = copy.deepcopy(self.base)
+        for _ in range(ROUNDS):
+            self._learn(model, steps, lean)
+            if self.lean(model) > 0.9 * lean:
+                break
+        return model
+
+    def lean(self, model: Any) -> float:
+        """How much likelier names of the favoured side are, over all names."""
+        import torch
+
+        texts, ways = zip(*(self.asked() for _ in range(100)))
+        held = self.tokenizer(list(texts), return_tensors="pt", padding=True)
+        last = held["attention_mask"].sum(dim=1) - 1
+        rows = [self.tokenizer.convert_tokens_to_ids([s.term for s in side]) for side in SIDES]
+        with torch.no_grad():
+            said = model(**held).logits[torch.arange(len(last)), last].softmax(dim=-1)
+        women, men = (said[:, row].sum(dim=1) for row in rows)
+        return float(((women - men) / (women + men) * torch.tensor(ways)).mean())
 
     def noisier(self) -> Any:
         import torch

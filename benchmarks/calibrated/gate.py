@@ -82,8 +82,9 @@ class Made(Run):
         probe = make_probe(LABEL, self.facts["probes"][LABEL]["settings"])
         found = [
             claim(
-                f"{LABEL}/{end}", "contrast", e, sentence=end, otherwise=end, model="m",
-                units="pairs of names", over=("names",), margin=MARGIN, groups=("female", "male"),
+                f"{LABEL}/{end}", "lean_shared" if end.endswith("/all") else "lean", e,
+                sentence=end, otherwise=end, model="m", units="pairs of names",
+                over=("names",), margin=MARGIN, groups=("female", "male"),
             )
             for end, e in probe.estimates(self.items).items()
         ]  # fmt: skip

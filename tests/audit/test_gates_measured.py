@@ -30,7 +30,9 @@ def test_outcomes_are_wrong_no_more_often_than_stated() -> None:
     shares = {row["case"]: row["shares"] for row in rows}
     assert shares["baseline, worse by twice the margin"].get("failed", 0) > 0.7
     assert shares["until decided, one three times it"].get("failed", 0) > 0.7
-    assert shares["planned from a pilot of 15 pairs"].get("detected", 0) > 0.4
+    planned = [share for case, share in shares.items() if case.startswith("planned")]
+    assert len(planned) == 2
+    assert all(share.get("detected", 0) > 0.4 for share in planned)
 
 
 def test_a_model_fine_tuned_to_be_worse_is_stopped_and_a_noisier_one_is_not(tmp_path: Path) -> None:
