@@ -24,6 +24,7 @@ from evenhand.cli import (
     words,
 )
 from evenhand.cli.from_settings import lazy_group
+from evenhand.cli.probe_help import ProbeCommand
 from evenhand.cli.results import task
 from evenhand.errors import EvenhandError, bare
 
@@ -78,7 +79,7 @@ COMMANDS: tuple[Callable[..., None], ...] = (
     study.study,
 )
 for command in COMMANDS:
-    app.command()(command)
+    app.command(cls=ProbeCommand if command is run.probe else None)(command)
 app.add_typer(measure.app, name="measure")
 app.add_typer(train.app, name="train")
 app.add_typer(names.app, name="names")

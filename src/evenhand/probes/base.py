@@ -11,12 +11,12 @@ import importlib.util
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, get_origin
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-from pydantic import BaseModel, ConfigDict, PrivateAttr
+from pydantic import BaseModel, ConfigDict, PrivateAttr, model_validator
 
 from evenhand.errors import ModelError
 from evenhand.requests import LazyRequests, Requests, Scores
@@ -188,6 +188,16 @@ class Probe(BaseModel):
     """Follow the released code to the digit instead of the sound default."""
     _rate: float = PrivateAttr(FDR)
     _rung: str = PrivateAttr("")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _single_values(cls, given: Any) -> Any:
+        """A single value where several are taken, as in `--set groups=female`."""
+        if not isinstance(given, Mapping):
+            return given
+        lists = {n for n, f in cls.model_fields.items() if get_origin(f.annotation) is tuple}
+        one = {n for n, v in given.items() if n in lists and isinstance(v, str | int)}
+        return {n: (v,) if n in one else v for n, v in given.items()}
 
     @property
     def rate(self) -> float:
