@@ -148,12 +148,7 @@ def _options(annotation: Any) -> tuple[Any, ...]:
 
 
 def described(probe: type[Probe]) -> dict[str, str]:
-    """What the probe's source says of its settings: the Args of docstrings, and texts below them.
-
-    >>> from evenhand.probes.registry import probe_class
-    >>> described(probe_class("discovery"))["names"]
-    'How many names of each group, the first ones; all when not given.'
-    """
+    """What the probe's source says of its settings: the Args of docstrings, and texts below them."""
     found: dict[str, str] = {}
     for cls in reversed(probe.__mro__):
         if issubclass(cls, _base()):
