@@ -63,21 +63,15 @@ def told(probe: type[Probe]) -> str:
         lines += _filled(about[:1].upper() + about[1:], "      ")
         lines.append(f"      --set {name}={example(field, about)}")
     if OWN & set(probe.model_fields):
-        lines += ["", *_smallest()]
+        few, some, many = probe.least_terms()
+        lines += ["", *_filled(
+            f"Groups and words of your own: the smallest useful list has {few} terms a group for "
+            f"one comparison, {some} for a dozen and {many} for hundreds (single words); 16 make "
+            "placebos possible. What is too few is said by: evenhand check. One TOML file can hold "
+            "them for every probe: docs/lexicons.md", "",
+        )]  # fmt: skip
     more = "Options of the run, and --as-published: evenhand probe --help"
     return "\n".join([*lines, "", more])
-
-
-def _smallest() -> list[str]:
-    from evenhand.probes.shared.reach import least_units
-
-    few, some, many = (least_units(tests) for tests in (1, 12, 600))
-    return _filled(
-        f"Groups and words of your own: the smallest useful list has {few} terms a group for one "
-        f"comparison, {some} for a dozen and {many} for hundreds (single words); 16 make placebos "
-        "possible. What is too few is said by: evenhand check. One TOML file can hold them for "
-        "every probe: docs/lexicons.md", "",
-    )  # fmt: skip
 
 
 def _filled(text: str, indent: str) -> list[str]:
@@ -148,7 +142,7 @@ def _options(annotation: Any) -> tuple[Any, ...]:
 
 
 def described(probe: type[Probe]) -> dict[str, str]:
-    """What the probe's source says of its settings: the Args of docstrings, and texts below them."""
+    """What the probe's source says of its settings: Args of docstrings, texts below them."""
     found: dict[str, str] = {}
     for cls in reversed(probe.__mro__):
         if issubclass(cls, _base()):

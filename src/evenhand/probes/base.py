@@ -232,6 +232,13 @@ class Probe(BaseModel):
         """
         return ()
 
+    @classmethod
+    def least_terms(cls) -> tuple[int, int, int]:
+        """The fewest terms of a group that tell something: of one comparison, a dozen, hundreds."""
+        from evenhand.probes.shared.reach import least_units
+
+        return least_units(1), least_units(12), least_units(600)
+
     def helpers(self) -> dict[str, str]:
         """Further models this probe asks, by the name it gives them (a path, alias or id)."""
         return {}
