@@ -145,7 +145,7 @@ class Counterfactual(Probe):
 
     def lexicons(self) -> list[str]:
         dialects = [GUISES] if PAIRS in self.swaps and not (self.data or self.pairs) else []
-        names = [] if self.groups and self.lexicon else NAME_LEXICONS
+        names = [self.lexicon] if self.groups and self.lexicon else NAME_LEXICONS
         return [LEXICON, *names, *dialects]
 
     def run(self, ask: Asker, seed: int) -> Measured:

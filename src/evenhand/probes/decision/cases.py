@@ -91,7 +91,8 @@ class People:
                     yield NAMED, name, name, told
 
     def _drawn(self, group: str) -> list[str]:
-        terms = groups([group])[group].terms
+        own = [self.lexicon.path] if "groups" in self.lexicon.data else []
+        terms = groups([group], extra=own)[group].terms
         rng = np.random.default_rng([self.seed, self.names])
         return [terms[i] for i in sorted(rng.permutation(len(terms))[: self.names])]
 
@@ -104,12 +105,12 @@ class People:
 
 def packaged(people: People, scenarios: int | None) -> Cases:
     """The cases of the lexicon, in both directions alike when only some are taken."""
-    rows = list(people.lexicon.rows("scenarios"))
+    lexicon = people.lexicon if "scenarios" in people.lexicon.data else load("decisions")
+    rows = list(lexicon.rows("scenarios"))
     if scenarios is not None:
         sides = [[r for r in rows if r["good"] == side] for side in GOOD]
         rows = [r for k in range(len(rows)) for side in sides for r in side[k : k + 1]][:scenarios]
     made: list[Question] = []
-    lexicon = people.lexicon
     for row in rows:
         case, question = lexicon.text(row, "case"), lexicon.text(row, "question")
         if SLOT not in question:
@@ -255,9 +256,10 @@ def _flagged(table: Table) -> list[bool]:
 def lexicon_of(name: str) -> Lexicon:
     """A lexicon of people and scenarios."""
     found = load(name)
-    if found.kind != "decisions":
+    if "people" not in found.data:
         raise SpecError(
-            f"decision: lexicon {name!r} is of kind {found.kind!r}. Accepted: kind 'decisions', "
-            "with [[people]] and [[scenarios]]. See docs/papers/decision.md"
+            f"decision: lexicon {name!r} (of kind {found.kind!r}) has no [[people]]. Accepted: a "
+            "file with [[people]], and [[scenarios]] where the packaged cases are not meant. See "
+            "docs/papers/decision.md"
         )
     return found

@@ -254,7 +254,7 @@ class Discovery(Probe):
 
     def lexicons(self) -> list[str]:
         packaged = [self.contexts] if self.contexts == "discovery_contexts" else []
-        return ["sodapop_names", "stop_words", *packaged]
+        return [self.lexicon or "sodapop_names", "stop_words", *packaged]
 
     @classmethod
     def compare(cls, runs: Sequence[Run], names: Sequence[str], label: str) -> list[Part]:

@@ -63,7 +63,7 @@ class NameStudy(Probe):
         return names_of(self.groups, self.names, self.lexicon)
 
     def lexicons(self) -> list[str]:
-        return ["sodapop_names"]
+        return [self.lexicon or "sodapop_names"]
 
     def texts(self) -> list[str]:
         """Situations with their question, the name in both."""

@@ -60,6 +60,12 @@ class Told:
     as_published: bool
 
     @property
+    def noun(self) -> str:
+        """What a group is named by."""
+        named = all(t.social_class == "gender" for t in self.design.templates)
+        return "name" if named else "term"
+
+    @property
     def coverage(self) -> float:
         return self.result.n_cells / max(1, len(self.design))
 
@@ -134,7 +140,7 @@ class Told:
         return "/".join([metric, *([term] if term else []), attribute or "all"])
 
     def _claimed(self, row: Leaning, toward: str) -> str:
-        who = f"the {toward} name" if row.term is None else repr(toward)
+        who = f"the {toward} {self.noun}" if row.term is None else repr(toward)
         if row.term is not None and toward != row.term:
             who = f"the term beside {row.term!r}"
         size = abs(row.found.value)
@@ -157,7 +163,9 @@ class Told:
         )
 
     def _quiet(self, row: Leaning) -> str:
-        whose = "either group's names" if row.term is None else f"{row.term!r} or away from it"
+        whose = (
+            f"either group's {self.noun}s" if row.term is None else f"{row.term!r} or away from it"
+        )
         if row.attribute is None:
             return f"Over all questions, no lean to {whose} was detected."
         asked = _asked(self.design, row.attribute)
@@ -195,14 +203,14 @@ class Told:
         metric = "gamma" if row.attribute else "gamma_term"
         toward = group if row.gamma > 0 else other
         asked, denied = _wordings(self.design, row.attribute)
-        who = f"the {toward} name" if row.term is None else repr(toward)
+        who = f"the {toward} {self.noun}" if row.term is None else repr(toward)
         between = f"Between asking who {asked} and who {denied}, "
         said = f"{between}the answers lean to {who} (UnQover's gamma {row.gamma:+.3f})."
         if not test:  # it says the number and no lean: nobody tested it
             why = "context, not a verdict"
             if not self.heeds_negation:
                 why = "no preference, because the model hardly heeds a negation"
-            named = f"the {group} name" if row.term is None else repr(group)
+            named = f"the {group} {self.noun}" if row.term is None else repr(group)
             said = f"{between}{named} leads by {row.gamma:+.3f} (UnQover's gamma): {why}."
         error = (row.high - row.low) / 3.92
         return Finding(

@@ -12,14 +12,15 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, ClassVar, Literal
+from functools import cached_property
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
 import pyarrow as pa
-from pydantic import Field, field_validator
+from pydantic import Field, field_validator, model_validator
 
 from evenhand.charts.base import Listing
-from evenhand.errors import ModelError, SpecError
+from evenhand.errors import ModelError, SpecError, unknown
 from evenhand.models.choosing import CHOICES, how
 from evenhand.probes.base import Asker, Behaviour, ItemShape, Measured, Placebo, Preview, Probe
 from evenhand.probes.shared.reach import too_few
@@ -102,8 +103,11 @@ class Underspecified(Probe):
         clusters=("first", "second", "template"),
     )  # fmt: skip
 
-    social_class: Literal["gender", "nationality", "ethnicity", "religion"] = "gender"
-    """Which terms meet: female and male names, countries, ethnicities or religions."""
+    social_class: str = "gender"
+    """Which terms meet: female and male names (gender), nationality, ethnicity, religion; or what
+    the class of `lexicon` is called."""
+    lexicon: str | None = None
+    """Terms of your own, a TOML file with [[subjects]] (and [[attributes]], [[templates]])."""
     terms: int | None = Field(None, ge=2)
     """How many terms to draw (gender: of each group). Few terms that all meet tell more about
     each term than many that meet once; all when not given."""
@@ -166,6 +170,15 @@ class Underspecified(Probe):
             raise ValueError(f"{value!r} must hold {{context}} and {{question}}")
         return value
 
+    @model_validator(mode="after")
+    def _known_class(self) -> Self:
+        if self.lexicon is None and self.social_class not in LEXICONS:
+            raise ValueError(
+                unknown("social_class", self.social_class, LEXICONS,
+                        hint="Terms of your own come with: --set lexicon=FILE.toml")
+            )  # fmt: skip
+        return self
+
     def within(self, share: float) -> Underspecified:
         pairs = len(all_pairs(self._drawn(self.lists("qa"), 0).subjects, self.across)[0])
         pairs = pairs if self.pairs is None else min(self.pairs, pairs)
@@ -188,7 +201,11 @@ class Underspecified(Probe):
         return behaviours(items)
 
     def lexicons(self) -> list[str]:
-        return [] if self.word_lists else LEXICONS[self.social_class]
+        if self.word_lists:
+            return []
+        if self.lexicon:
+            return [self.lexicon, *LEXICONS[questions.ADJECTIVES][1:]]
+        return LEXICONS[self.social_class]
 
     @classmethod
     def compare(cls, runs: Sequence[Run], names: Sequence[str], label: str) -> list[Part]:
@@ -201,9 +218,16 @@ class Underspecified(Probe):
         brief = Listing(f"Models, {label}", "", BRIEF, rows)
         return [Part("preferences", label, found, tuple(drawn), brief)]
 
-    @property
+    @cached_property
     def across(self) -> bool:
-        return self.social_class == "gender"
+        """Whether two groups of several terms meet, rather than any two terms."""
+        if not self.lexicon:
+            return self.social_class == "gender"
+        sizes = Counter(s.group for s in self._own("qa").subjects)
+        return len(sizes) == 2 and min(sizes.values()) > 1
+
+    def _own(self, form: str) -> Lists:
+        return Lists(*questions.own_class(str(self.lexicon), self.social_class, form))
 
     def lists(self, form: str) -> Lists:
         """Subjects, templates and attributes for questions (`qa`) or masked statements (`lm`)."""
@@ -218,13 +242,14 @@ class Underspecified(Probe):
                     f"underspecified: list_suffix {self.list_suffix!r} needs word_lists, the "
                     "directory that holds such lists."
                 )
-            known = questions.templates(self.social_class, form)
-            filled = (replace(t, context=f"{self.filler}  {t.context}") for t in known)
-            found = Lists(
+            own = Lists(
                 questions.subjects(self.social_class),
-                tuple(filled) if self.filler else known,
+                questions.templates(self.social_class, form),
                 questions.attributes(self.social_class),
-            )
+            ) if not self.lexicon else self._own(form)  # fmt: skip
+            known = own.templates
+            filled = (replace(t, context=f"{self.filler}  {t.context}") for t in known)
+            found = replace(own, templates=tuple(filled) if self.filler else known)
         return Lists(
             found.subjects,
             choose_templates(found.templates, self.templates),

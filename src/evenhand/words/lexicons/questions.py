@@ -24,6 +24,8 @@ from evenhand.words.lexicons.articles import agreed
 from evenhand.words.lexicons.files import Lexicon, load
 from evenhand.words.lexicons.people import groups
 
+ADJECTIVES = "religion"
+"""The class whose packaged templates take any adjective: "A {first} man got off the flight"."""
 SOCIAL_CLASSES = ("gender", "nationality", "ethnicity", "religion")
 FORMS = ("qa", "lm")
 SLOTS = ("occupation", "place", "people", "person")
@@ -154,6 +156,31 @@ def attributes(
     return tuple(a for a in _attributes(load(lexicon or packaged)) if wanted & a.forms.keys())
 
 
+def own_class(
+    lexicon: str | Path, name: str, form: str = "qa"
+) -> tuple[tuple[Subject, ...], tuple[Template, ...], tuple[Attribute, ...]]:
+    """Subjects, templates and attributes of a class of one's own, from one file.
+
+    Only `[[subjects]]` are needed. Without `[[templates]]` they stand before "man" and "woman", as
+    adjectives do ("An old man"); without `[[attributes]]` the packaged prejudices are asked about.
+    """
+    held = load(lexicon)
+    people = tuple(_subjects(held))
+    source, rows = (held, "templates") if "templates" in held.data else (
+        load("unqover_templates"), ADJECTIVES)  # fmt: skip
+    listed = (_template(source, row, name, form) for row in source.rows(rows))
+    known = set(people[0].forms) if people else set()
+    asked = tuple(t for t in listed if t.subject in known)
+    if len(people) < 2 or not asked:
+        raise SpecError(
+            f"{held.path}: {len(people)} subjects and {len(asked)} templates that take their forms "
+            f"({', '.join(sorted(known))}). Accepted: two [[subjects]] or more with a form `plain`."
+        )
+    words = held if "attributes" in held.data else load("prejudices")
+    slots = {template.slot for template in asked}
+    return people, asked, tuple(a for a in _attributes(words) if slots & a.forms.keys())
+
+
 def occupations() -> tuple[Attribute, ...]:
     """Return the 70 occupations with their question forms.
 
@@ -199,7 +226,7 @@ def _fields(text: str) -> set[str]:
 
 
 def _subjects(lexicon: Lexicon) -> Iterator[Subject]:
-    forms = lexicon.words("forms")
+    forms = lexicon.words("forms") if "forms" in lexicon.data else ("plain",)
     for row in lexicon.rows("subjects"):
         plain = lexicon.text(row, "plain")
         group = lexicon.text(row, "group") if "group" in row else plain
