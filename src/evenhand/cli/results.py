@@ -25,9 +25,10 @@ def command(task: type[Task], what: str) -> Callable[..., None]:
     from evenhand.probes.reading import Reader
     from evenhand.settings import filled
 
-    def work(
-        json: str | None = None, out: Path | None = None, html: Path | None = None, **given: Any
-    ) -> None:
+    reads = issubclass(task, Reader)
+
+    def work(json: str | None = None, **given: Any) -> None:
+        out, html = (given.pop(name, None) if reads else None for name in ("out", "html"))
         with output.notes():
             chosen = filled(task, given, what, spelled)
             with understood(what):
@@ -41,7 +42,7 @@ def command(task: type[Task], what: str) -> Callable[..., None]:
             typer.echo(f"Written: {json}", err=True)
 
     parameters = [*options(task, task.positional), option("json", Json, None)]
-    if issubclass(task, Reader):
+    if reads:
         parameters += [option("out", RunOut, None), option("html", Html, None)]
     return function(work, parameters, task.help)
 
