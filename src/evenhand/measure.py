@@ -39,7 +39,7 @@ def _function(reader: type[Reader], name: str) -> Callable[..., Result]:
             raise TypeError(f"{name}: {len(inputs)} inputs; accepted: {accepted}.")
         chosen = filled(reader, given, f"measure {name}")
         with understood(f"measure {name}"):
-            return chosen.read()
+            return chosen.work(print)
 
     fields = "\n".join(f"    {k}: {v.description or ''}" for k, v in reader.model_fields.items())
     measure.__name__ = measure.__qualname__ = name

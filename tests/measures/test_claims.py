@@ -105,3 +105,21 @@ def test_refused_unread_and_unasked_answers_are_told(tmp_path: Path) -> None:
     assert {*claims.summary["trust"]} >= {
         "Answers declined: 1.", "Answers unread: 1.", "Answers unasked: 1.",
     }  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["table", "gest", "counterfactual", "stereoset", "ranking"])
+def test_measured_runs_are_evidence(name: str, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    done = evenhand("measure", name, *CASES[name](tmp_path), "--out", str(out), cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    held = tmp_path / "held.tar"
+    made = evenhand("bundle", str(out), "--out", str(held), cwd=tmp_path)
+    assert made.returncode == 0, made.stderr
+    checked = evenhand("verify", str(held), cwd=tmp_path)
+    assert checked.returncode == 0, checked.stdout + checked.stderr
+    kept = next(p for p in (out / "inputs").rglob("*") if p.is_file())
+    lines = kept.read_text().splitlines(keepends=True)
+    kept.write_text("".join(lines[: 2 * len(lines) // 3]))
+    changed = evenhand("bundle", str(out), "--out", str(tmp_path / "other.tar"), cwd=tmp_path)
+    assert changed.returncode == 2
+    assert "Traceback" not in changed.stderr

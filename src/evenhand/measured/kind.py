@@ -17,8 +17,10 @@ from evenhand.runs.kinds import RunKind
 from evenhand.runs.story import Step
 
 if TYPE_CHECKING:
+    from evenhand.models.protocol import Model
     from evenhand.runner.job import Executor
     from evenhand.runner.progress import Progress
+    from evenhand.runs.kinds import Again
     from evenhand.runs.record import Run
     from evenhand.runs.story import Story
 
@@ -56,6 +58,11 @@ class MeasuredKind(AuditKind):
         file = [str(work["model"])] if reader is None or reader.positional else []
         line = ["evenhand", "measure", work["measure"], *file, *options]
         return shlex.join(line), ""
+
+    def again(self, run: Run, scratch: Path, models: Mapping[str, Model] | None = None) -> Again:
+        from evenhand.measured.writing import again
+
+        return again(run, scratch)
 
     def contract(self, run: Run) -> dict[str, Any]:
         return RunKind.contract(self, run)

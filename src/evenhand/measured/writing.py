@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -9,13 +10,16 @@ from typing import Any
 
 from evenhand.audit.marking import marked
 from evenhand.audit.verdicts import PlaceboRate, decided, placebo_rate
-from evenhand.errors import SpecError
-from evenhand.probes.reading import Claims, Result
+from evenhand.errors import RunError, SpecError
+from evenhand.probes.reading import Claims, Result, reader_of
 from evenhand.probes.registry import probe_of
 from evenhand.runs.finding import Finding
+from evenhand.runs.kinds import Again
 from evenhand.runs.record import Run, RunWriter, environment, now
+from evenhand.settings import filled
 
 KIND = "measure"
+INPUTS = "inputs"
 RATE = 0.05
 
 
@@ -57,6 +61,7 @@ def as_run(result: Result, out: str | Path, html: str | Path | None = None) -> R
     with writer.held(), writer.working(facts):
         for name, table in claims.tables.items():
             writer.table(claims.name, name, table)
+        facts["work"]["inputs"] = _kept(result, Path(out))
         writer.findings(judged(claims))
         facts["timings"] = {claims.name: round(time.monotonic() - begun, 2)}
         writer.facts({**facts, "status": "finished", "finished": now()})
@@ -66,6 +71,40 @@ def as_run(result: Result, out: str | Path, html: str | Path | None = None) -> R
     if html is not None:
         Path(html).write_text(page, encoding="utf-8", errors="backslashreplace")
     return run
+
+
+def _kept(result: Result, folder: Path) -> dict[str, str]:
+    """Copies of the files that were read, so that findings can be computed again from them."""
+    reader = result.reader
+    if reader is None or not reader.whole():
+        return {}
+    held = {}
+    for setting, path in reader.files().items():
+        place = folder / INPUTS / setting / path.name
+        place.parent.mkdir(parents=True, exist_ok=True)
+        if place.resolve() != path.resolve():
+            shutil.copyfile(path, place)
+        held[setting] = place.relative_to(folder).as_posix()
+    return held
+
+
+def again(run: Run, scratch: Path) -> Again:
+    """See `RunKind.again`: the kept files are read once more."""
+    work = run.facts["work"]
+    reader = reader_of(str(work["measure"]))
+    inputs = {k: run.folder / INPUTS / Path(k).name / Path(v).name
+              for k, v in work.get("inputs", {}).items()}  # fmt: skip
+    if reader is None or not inputs or not all(path.is_file() for path in inputs.values()):
+        raise RunError(
+            f"{run.folder}: the run keeps no copy of what was measured (a folder, or a table in "
+            f"memory), so it cannot be bundled as evidence. Measure a file."
+        )
+    options = {k: v for k, v in work["given"].items() if k in reader.model_fields}
+    chosen = filled(reader, {**options, **inputs}, f"measure {work['measure']}")
+    files: dict[str, bytes | Path] = {
+        path.relative_to(run.folder).as_posix(): path for path in inputs.values()
+    }
+    return Again(as_run(chosen.work(lambda _: None), scratch), files)
 
 
 def _facts(claims: Claims, measure: str) -> dict[str, Any]:

@@ -115,6 +115,8 @@ class Result:
     measure: ClassVar[str] = ""
     called: ClassVar[str] = ""
     """What a person types for it, where the contract has no `measure`."""
+    reader: ClassVar[Reader | None] = None
+    """Who read it, where that is known."""
     _claims: ClassVar[tuple[Callable[[], Claims], ...]] = ()
 
     def __init_subclass__(cls, **more: Any) -> None:
@@ -187,7 +189,9 @@ class Reader(Task):
     cards: ClassVar[tuple[MetricCard, ...]] = ()
 
     def work(self, say: Callable[[str], None]) -> Result:
-        return self.read()
+        result = self.read()
+        object.__setattr__(result, "reader", self)
+        return result
 
     def read(self) -> Result:
         """Read the files and measure."""
@@ -199,6 +203,19 @@ class Reader(Task):
         own = {k: str(v) if isinstance(v, Path) else v for k, v in held.items()}
         plain = (str, int, float, tuple)
         return {k: v for k, v in own.items() if v != self._default(k) and isinstance(v, plain)}
+
+    def files(self) -> dict[str, Path]:
+        """The files it read, by setting; a folder or a table in memory is none."""
+        given = {k: getattr(self, k) for k in sorted(self.model_fields_set)}
+        found = {k: Path(v) for k, v in given.items() if v and isinstance(v, str | Path)}
+        return {k: path for k, path in found.items() if path.is_file()}
+
+    def whole(self) -> bool:
+        """Whether files and options are all that it read."""
+        held = {*self.files(), *self.given()}
+        folders = (self.given().get(k) for k in held - {*self.files()})
+        known = not any(isinstance(v, str) and Path(v).is_dir() for v in folders)
+        return known and {*self.positional} <= held
 
     def _default(self, name: str) -> Any:
         return type(self).model_fields[name].get_default(call_default_factory=True)
