@@ -25,7 +25,8 @@ from evenhand.audit.comparison.paired import Paired, paired
 from evenhand.audit.comparison.standing import Standing, standings
 from evenhand.audit.marking import one_way
 from evenhand.audit.policy import Policy
-from evenhand.errors import RunError
+from evenhand.errors import RunError, SpecError
+from evenhand.probes.base import Probe
 from evenhand.probes.registry import make_probe, probe_of
 from evenhand.runs.card import MetricCard
 from evenhand.runs.compared import BETTER, SAME, UNCLEAR, WORSE, Decision
@@ -59,7 +60,10 @@ def decide(
     reasons: dict[str, str] = {}
     for label in shared_labels(before, after):
         entry = before.facts["probes"][label]
-        probe = make_probe(entry["probe"], entry["settings"])
+        try:
+            probe = make_probe(entry["probe"], entry["settings"])
+        except SpecError:  # a measure of no probe, or a probe that is not installed
+            probe = Probe()
         try:
             tables = matched(before, after, label)
         except RunError as error:

@@ -28,7 +28,7 @@ from evenhand.probes.counterfactual.labels import Tested
 from evenhand.probes.counterfactual.texts import NAMES, Filled, View
 from evenhand.probes.reading import Claims, Input, Reader, Result, Shown, listed
 from evenhand.runs.finding import Finding
-from evenhand.stats.clustered_means import halves
+from evenhand.stats.clustered_means import STEADY, halves
 from evenhand.stats.estimate import Estimate
 from evenhand.stats.mixed import Design, Factor
 from evenhand.stats.multiple import benjamini_hochberg
@@ -280,7 +280,7 @@ class _Data:
                 float(self.scores[k])
             )
         away = [float(np.mean(one) - np.mean(two)) for one, two in sides.values()]
-        return halves(away, range(len(away)))
+        return halves(away, range(len(away)), splits=STEADY)
 
     def _paired(self, group: str, reference: str, wanted: bool | None) -> list[int]:
         """Rows of both groups on items that have both."""
