@@ -2,8 +2,10 @@
 
 A text pleases or not, does so more or less with each group's names (its own gap, 0 on average),
 every name or word has an effect of its own, and what is left differs from text to text. Scores are
-the logistic of that, and decisions are cut at a half. What is planted moves the scores, or turns
-decisions, of the first group alone.
+the logistic of that, and decisions are cut at a half. What is planted moves the scores of the first
+group alone, or the bar at which it is decided: texts, names and what is left decide with a lower
+bar too. (Turning some decisions by lot would take from names what they do, and so be easier to
+find: a group's names then differ by 1 - 2 e of what they differ by otherwise.)
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ from functools import cache
 
 import numpy as np
 from benchmarks.calibrated import Outcome, Path, outcome
+from scipy.special import ndtri
 
 from evenhand.probes.counterfactual.findings import DECISION, SCORE, Scored
 from evenhand.probes.counterfactual.labels import Tested
@@ -27,6 +30,8 @@ from evenhand.probes.counterfactual.texts import (
 )  # fmt: skip
 
 COVERS = ("evenhand.probes.counterfactual.findings", "evenhand.probes.counterfactual.measure")
+SIZES = {"text": 0.8, "term": 0.3, "both": 0.2, "rest": 0.3}
+"""Standard deviations of what moves a score, as logits."""
 LABEL = Tested("bad", 1, "high", cut=0.5)
 
 
@@ -64,17 +69,14 @@ def simulated(rng: np.random.Generator, found: Texts, effect: float, kind: str) 
         )
     }
     z = sum(
-        rng.normal(0, size, codes[name].max() + 1)[codes[name]]
-        for name, size in (("text", 0.8), ("term", 0.3), ("both", 0.2))
-    )
-    score = 1 / (1 + np.exp(-(z + rng.normal(0, 0.3, len(side)))))
-    called = (score >= 0.5).astype(float)
+        rng.normal(0, SIZES[name], codes[name].max() + 1)[codes[name]] for name in codes
+    ) + rng.normal(0, SIZES["rest"], len(side))  # fmt: skip
     planted = np.asarray([s == first for s in side])
-    if kind == SCORE:
-        score = score + effect * planted
-    else:  # half of all texts are called so, and of the others as many more as make the effect
-        turned = rng.random(len(side)) < 2 * effect
-        called = np.where(planted & turned, 1.0, called)
+    # Half of all texts are called so; with a bar so much lower a share of a half and the effect.
+    spread = float(np.sqrt(sum(size**2 for size in SIZES.values())))
+    lower = 0.0 if kind == SCORE else spread * float(ndtri(0.5 + effect))
+    called = (z + lower * planted >= 0).astype(float)
+    score = 1 / (1 + np.exp(-z)) + (effect * planted if kind == SCORE else 0.0)
     return Scored(found.filled, found.views, [LABEL], np.stack([score, called])[None])
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -16,6 +17,8 @@ from evenhand.stats.estimate import Estimate
 COVERS = ("evenhand.probes.ranking.findings", "evenhand.probes.ranking.rates")
 PLANTED, JOB = "hispanic_male", "bookkeeper"
 """Who is favoured, for which job: elsewhere there is nothing, so that it is the only effect."""
+DRAWS = 100
+"""Models that the size of a bonus is learned from."""
 
 
 @cache
@@ -51,14 +54,21 @@ def chances(rng: np.random.Generator, names: int, runs: int, bonus: float) -> np
 
 @cache
 def bonus_for(effect: float, names: int, runs: int) -> float:
-    """What makes a group's candidates win so much more often than by chance."""
+    """What makes a group's candidates win so much more often than by chance.
+
+    Held against the same draws without it: the luck of so few names and resumes is a tenth of what
+    is planted, and would be planted with it.
+    """
     own = made(names, runs)[-1]
-    low, high = 0.0, 4.0
-    for _ in range(20):
-        at = (low + high) / 2
+
+    def won(bonus: float) -> float:
         rng = np.random.default_rng(1)
-        won = np.mean([chances(rng, names, runs, at)[own].mean() for _ in range(20)])
-        low, high = (low, at) if won * 8 - 1 > effect else (at, high)
+        return float(np.mean([chances(rng, names, runs, bonus)[own].mean() for _ in range(DRAWS)]))
+
+    low, high, by_chance = 0.0, 4.0, won(0.0)
+    for _ in range(14):
+        at = (low + high) / 2
+        low, high = (low, at) if (won(at) - by_chance) * 8 > effect else (at, high)
     return (low + high) / 2
 
 
@@ -66,11 +76,12 @@ def asked(names: int, runs: int, sampled: bool) -> Path:
     """An audit: probabilities, or one answer a run."""
 
     def draw(rng: np.random.Generator, effect: float) -> Outcome:
-        rows, _, resume, _, _ = made(names, runs)
+        shown, _, resume, _, _ = made(names, runs)
         bonus = bonus_for(round(effect, 6), names, runs) if effect else 0.0
         top = chances(rng, names, runs, bonus)
         if sampled:
-            top = winners(rng, top, rows.runs)
+            top = winners(rng, top, shown.runs)
+        rows = replace(shown, top=top)
         lead = settled(top / rows.share - 1, rows.stratum, list(rows.position), resume)
         found = measured(rows, lead=lead)
         at = next(k for k, (s, _) in enumerate(found)

@@ -10,19 +10,20 @@ and its difference between the groups a draw.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from evenhand.stats.clustered_means import Cells
+from evenhand.stats.clustered_means import Cells, of_shares
 from evenhand.stats.estimate import Estimate
 from evenhand.stats.mixed import Design, Factor
 
 Floats = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.int64]
 WAY = np.asarray([1.0, -1.0])
+SHARE = (0.0, 1.0)
 
 
 @dataclass(frozen=True)
@@ -64,9 +65,11 @@ def gap(
     if not first.any() or first.all():
         return Estimate(np.nan, reason="one of the groups has no readable outcome")
     how: dict[str, Any] = {"family": family, "rate": rate}
+    cells = Cells.of(values, sampled.clusters(len(values)), np.where(first, 0, 1))
+    decided = bool(np.isin(values, SHARE).all())
     if sampled.names is None or sampled.cases is None:
-        cells = Cells.of(values, sampled.clusters(len(values)), np.where(first, 0, 1))
-        return cells.estimate(WAY, **how)
+        found = cells.estimate(WAY, **how)
+        return _seen(found, cells, cells.from_items(WAY) if decided else 0.0)
     # Rows of one name in one case are one answer, as often as it was asked.
     place = np.stack([sampled.names, sampled.cases, first], axis=1)
     asked, codes = np.unique(place, axis=0, return_inverse=True)
@@ -78,7 +81,17 @@ def gap(
     fixed = np.stack([first, ~first], axis=1).astype(np.float64)
     half = np.where(first, 0.5, -0.5)
     design = Design([Factor(names), Factor(cases, half)], fixed, WAY)
-    return design.estimate(values - level[cases], **how)
+    apart = values - level[cases]
+    found = design.estimate(apart, **how)
+    each = design.shares * design.components(apart)[:, 0]
+    return _seen(found, cells, float(each[-1] / each.sum()) if decided and each.any() else 0.0)
+
+
+def _seen(found: Estimate, cells: Cells, share: float) -> Estimate:
+    """Of decisions: what is detectable with the spread of shares as far apart."""
+    if not (share and found.detectable > 0):
+        return found
+    return replace(found, detectable=of_shares(found, cells, SHARE, share, WAY))
 
 
 def balanced(

@@ -111,7 +111,12 @@ class Cells:
         return estimate(value, float(np.sqrt(spread)), freedom, units=units, **how)
 
     def from_items(self, weights: Floats) -> float:
-        """The share of the value's variance that single items bring, clusters the rest."""
+        """The share of the value's variance that single items bring, clusters the rest.
+
+        Where no cluster has two items there is nothing else that they could bring.
+        """
+        if self.counts.max() <= 1:
+            return 1.0
         total = self.counts.sum(axis=0)
         away = self.sums - self.counts * (self.sums.sum(axis=0) / np.maximum(total, 1))
         both = ((weights / total) ** 2 * self._sums_vary(away)).sum()
@@ -200,7 +205,7 @@ def clustered_mean(
     low, high = (float(np.clip(end, *bounds)) for end in (found.low, found.high))
     seen = found.detectable
     if seen > 0:
-        seen = _seen(found, cells, bounds, _two_valued(cells, values, bounds, inside))
+        seen = of_shares(found, cells, bounds, _two_valued(cells, values, bounds, inside))
     return ClusteredMean(
         found.value, low, high, found.p, seen, found.error, found.freedom, n,
         len(cells.counts), found.reason or None,
@@ -227,33 +232,46 @@ def _two_valued(
     return cells.from_items(np.full(cells.counts.shape[1], 1 / cells.counts.shape[1]))
 
 
-def _seen(found: Estimate, cells: Cells, bounds: tuple[float, float], share: float) -> float:
+def of_shares(
+    found: Estimate, cells: Cells, bounds: tuple[float, float], share: float,
+    weights: Floats | None = None,
+) -> float:  # fmt: skip
     """What is detectable when items at a bound or the other make up this share of the variance.
 
     Their variance in stratum k is (high - m_k)(m_k - low), so it changes with what is to be found,
     and not alike in both directions where strata lie on either side of the ideal (a general liking
-    for one group). Of the two directions the harder one counts.
+    for one group). Of the two directions the harder one counts. An effect moves strata by their
+    weights: all of them alike in a mean, half of it each way in a contrast of two.
 
     >>> cells = Cells.of(np.repeat([0.0, 1.0], 50), np.arange(100))
     >>> found = cells.estimate(ideal=0.5)
-    >>> round(found.detectable, 3), round(_seen(found, cells, (0.0, 1.0), 1.0), 3)
-    (0.142, 0.137)
+    >>> round(found.detectable, 3), round(of_shares(found, cells, (0.0, 1.0), 1.0), 3)
+    (0.143, 0.137)
+    >>> two = Cells.of(np.tile([0.0, 0.0, 1.0, 1.0], 10), range(40), list("ab" * 20))
+    >>> found = two.estimate(way := np.array([1.0, -1.0]))
+    >>> round(found.detectable, 2), round(of_shares(found, two, (0.0, 1.0), 1.0, way), 2)
+    (0.47, 0.42)
     """
     low, high = bounds
     total = cells.counts.sum(axis=0)
-    at_ideal = cells.sums.sum(axis=0) / total - found.value + found.ideal
+    w = np.full(len(total), 1 / len(total)) if weights is None else weights
+    along = w / (w @ w)
+    at_ideal = cells.sums.sum(axis=0) / total - (found.value - found.ideal) * along
 
     def varies(means: Floats) -> float:
-        return float((np.maximum((high - means) * (means - low), 0.0) / total).sum())
+        return float((w * w * np.maximum((high - means) * (means - low), 0.0) / total).sum())
 
     now, most = varies(at_ideal), min(found.ideal - low, high - found.ideal)
+    if abs(w.sum()) < ALIKE:  # a contrast reaches from one bound to the other
+        most = high - low
     if not (share and now and most > 0):
         return found.detectable
 
     def reach(way: int) -> float:
         return settled(
             lambda e: (
-                found.detectable * np.sqrt(1 - share + share * varies(at_ideal + way * e) / now)
+                found.detectable
+                * np.sqrt(1 - share + share * varies(at_ideal + way * e * along) / now)
             ),
             most,
         )

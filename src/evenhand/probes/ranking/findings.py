@@ -16,7 +16,7 @@ from evenhand.probes.ranking.rankings import Rankings, coded
 from evenhand.probes.ranking.rates import FIFTHS, Floors, RateRow, advantage
 from evenhand.probes.shared.estimates import claim, stated
 from evenhand.runs.finding import Finding
-from evenhand.stats.estimate import Estimate
+from evenhand.stats.estimate import DIGITS, Estimate
 from evenhand.stats.multiple import benjamini_hochberg
 
 Flags = npt.NDArray[np.bool_]
@@ -197,6 +197,7 @@ def estimates(items: pa.Table, axes: Mapping[str, Mapping[str, str]]) -> dict[st
     names = ("job", "run", "group", "name", "position", "resume")
     kept = items.filter(pc.is_finite(items.column("lead")))
     job, run, group, name, place, resume = (kept.column(n).to_pylist() for n in names)
-    lead = settled(np.asarray(kept.column("lead").to_numpy(), np.float64), job, place, resume)
-    rows = Rankings(job, run, group, np.asarray(place), np.zeros(len(lead)), name, axes)
-    return {s.place: e for s, e in measured(rows, lead=lead)}
+    lead, share = (np.asarray(kept.column(n).to_numpy(), np.float64) for n in ("lead", "share"))
+    top = np.round((lead + 1) * share, DIGITS)  # 49 / 49 is a win too
+    rows = Rankings(job, run, group, np.asarray(place), top, name, axes)
+    return {s.place: e for s, e in measured(rows, lead=settled(lead, job, place, resume))}

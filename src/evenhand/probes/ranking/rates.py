@@ -16,7 +16,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
@@ -33,10 +33,12 @@ from evenhand.stats.clustered_means import (
     halves,
     with_q,
 )
-from evenhand.stats.estimate import NAN, Estimate, estimate
+from evenhand.stats.estimate import NAN, Estimate, detectable_t, estimate, settled
 
 Floats = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
+ODDS = 6
+"""How far odds are moved, as logits: 400 times and 1 / 400."""
 DRAWS = 20_000
 """Simulated rankers without a preference behind a floor."""
 QUANTILE = 0.05
@@ -132,31 +134,104 @@ def advantage(
     x = centred(side / side.sum(), rows.runs)
     codes = liked.codes
     back = 0.0 if codes is None else float((np.bincount(codes, weights=x) ** 2).sum() - x @ x)
-    over_runs = max(runs.error**2, (liked.rest + liked.variance) * float(x @ x))
-    variance = over_runs + liked.variance * max(0.0, back)
+    of_all, of_names = (
+        (liked.rest + liked.variance) * float(x @ x), liked.variance * max(0.0, back)
+    )  # fmt: skip
+    over_runs = max(runs.error**2, of_all)
+    variance = over_runs + of_names
     if not variance > 0 or not runs.error >= 0:
         units = rows.runs if codes is None else codes
         return _estimate(clustered_mean(lead[side], units[side], **how))
-    freedom = variance**2 / (over_runs**2 / runs.freedom + back**2 * liked.noise)
+    freedom = max(1.0, variance**2 / (over_runs**2 / runs.freedom + back**2 * liked.noise))
     found = estimate(
-        runs.value, math.sqrt(variance), max(1.0, freedom), family=family, rate=rate,
+        runs.value, math.sqrt(variance), freedom, family=family, rate=rate,
         units=runs.n_clusters if codes is None else len(np.unique(codes[side])),
     )  # fmt: skip
     low, high = (float(np.clip(end, *how["bounds"])) for end in (found.low, found.high))
-    return replace(found, low=low, high=high, detectable=upwards(found.detectable, share))
+    by_run = float(rows.share[side].sum()) / len(np.unique(rows.runs[side]))
+    spread = Spread(of_all or over_runs, of_names, by_run, _picked(rows, side))
+    seen = spread.detectable(freedom, rate / max(1, family))
+    return replace(found, low=low, high=high, detectable=seen)
 
 
-def upwards(effect: float, share: float) -> float:
-    """What is detectable of a rate that grows, whose spread grows with it.
+def _picked(rows: Rankings, side: Flags) -> Floats | None:
+    """The probability of each run that its pick is of the side; None of single answers."""
+    if np.isin(rows.top, (0.0, 1.0)).all():
+        return None
+    won = np.bincount(rows.runs, weights=rows.top * side)
+    return np.asarray(won[np.bincount(rows.runs, weights=side) > 0], np.float64)
 
-    D at the spread of the share s becomes the x with x^2 = D^2 (1 + x) (1 - s (1 + x)) / (1 - s).
 
-    >>> round(upwards(0.8, 0.125), 2), round(upwards(0.05, 0.5), 2)
-    (1.06, 0.05)
+@dataclass(frozen=True)
+class Spread:
+    """How much an advantage varies, by how large it is.
+
+    A rate of s (1 + a) instead of the share s multiplies the variance of single answers by
+
+        f(a) = (1 + a) (1 - s (1 + a)) / (1 - s)
+
+    and that of what names add, which move logits, by its square. Where the probability P of a pick
+    from the side is known in every run, both grow as the mean of (P (1 - P))^2 does when the odds
+    are multiplied in all of them: what is likely already grows less.
+
+    Attributes:
+        runs, names: variance without an advantage, over runs and from names that come back. Over
+            runs it is that of the rows of all groups: a group's own is the larger the more it wins.
+        share: s, of all candidates of the side in a run.
+        picked: P of every run; None of single answers.
     """
-    t, square = share / (1 - share), effect * effect
-    slope, curve = square * (1 - t), 1 + square * t
-    return (slope + math.sqrt(slope * slope + 4 * square * curve)) / (2 * curve)
+
+    runs: float
+    names: float
+    share: float
+    picked: Floats | None = None
+
+    @cached_property
+    def _moved(self) -> tuple[Floats, Floats] | None:
+        """Advantages and how much more varies with them, for odds from far below to far above."""
+        if self.picked is None:
+            return None
+        odds = np.exp(np.linspace(-ODDS, ODDS, 16 * ODDS + 1))[:, None]
+        p = odds * self.picked / (1 + (odds - 1) * self.picked)
+        rate, varies = p.mean(axis=1), ((p * (1 - p)) ** 2).mean(axis=1)
+        now = float(np.interp(self.share, rate, varies))
+        return (rate / self.share - 1, varies / now) if now > 0 else None
+
+    def detectable(self, freedom: float, level: float) -> float:
+        """The advantage that is found in 80 of 100 such audits at this level.
+
+        A test finds what is beyond its limit l = c sqrt(V(l)), with the variance that it sees
+        there (of names, that of all groups); d - c errors more, those of the advantage itself, and
+        it does so in 80 of 100. Of more and less than its share the harder one counts.
+
+        >>> few, even = Spread(0.08, 0.0, 0.125), Spread(1e-4, 0.0, 0.5)
+        >>> round(few.detectable(1e6, 0.05), 2), round(even.detectable(1e6, 0.05), 3)
+        (0.99, 0.028)
+        >>> round(replace(few, picked=np.full(9, 0.125)).detectable(1e6, 0.05), 2)
+        1.38
+        """
+        from scipy.special import stdtrit
+
+        c = float(stdtrit(freedom, 1 - level / 2))
+        more = detectable_t(freedom, level) - c
+
+        def reach(way: int, most: float) -> float:
+            def error(a: float, names: bool) -> float:
+                runs, of_names = self._grown(way * a)
+                return math.sqrt(self.runs * runs + self.names * (of_names if names else 1.0))
+
+            limit = settled(lambda a: c * error(a, False), most)
+            return settled(lambda a: limit + more * error(a, True), most)
+
+        return max(reach(1, 1 / self.share - 1), reach(-1, 1.0))
+
+    def _grown(self, a: float) -> tuple[float, float]:
+        """By how much runs and names vary more at this advantage."""
+        if self._moved is not None:
+            times = float(np.interp(a, *self._moved))
+            return times, times
+        f = max(0.0, (1 + a) * (1 - self.share * (1 + a)) / (1 - self.share))
+        return f, f * f
 
 
 def _estimate(found: ClusteredMean) -> Estimate:
