@@ -195,7 +195,8 @@ class Probe(BaseModel):
         """A single value where several are taken, as in `--set groups=female`."""
         if not isinstance(given, Mapping):
             return given
-        lists = {n for n, f in cls.model_fields.items() if get_origin(f.annotation) is tuple}
+        lists = {n for n, f in cls.model_fields.items()
+                 if get_origin(f.annotation) is tuple and not f.metadata}  # fmt: skip
         one = {n for n, v in given.items() if n in lists and isinstance(v, str | int)}
         return {n: (v,) if n in one else v for n, v in given.items()}
 

@@ -27,7 +27,6 @@ from evenhand.probes.shared.word_effects import among_random, standardised
 from evenhand.probes.shared.word_tests import SetsRow
 from evenhand.runs.finding import Finding
 from evenhand.stats.crossed import crossed_contrasts
-from evenhand.stats.multiple import benjamini_hochberg
 from evenhand.stats.permutation import two_sample
 from evenhand.stats.power import detectable_effect
 from evenhand.words.lexicons import WordSets
@@ -239,22 +238,21 @@ class CeatReader(Reader):
         return CeatResult(rows).telling(lambda: self._claims(rows, items, table.source))
 
     def _claims(self, rows: Sequence[CombinedEffect], items: pa.Table, source: str) -> Claims:
-        """As published: draws are taken for independent studies, since words are not known."""
+        """Sizes without a verdict: draws share their words, so many draws are no evidence."""
         from evenhand.probes.ceat.probe import Ceat
 
-        q = benjamini_hochberg([row.p for row in rows])
         findings = [
             Finding(
                 f"ceat/{row.test}", "ceat", "combined_effect_size", row.ces, low=row.low,
-                high=row.high, p=row.p, q=float(v), n=row.n, error=row.standard_error,
+                high=row.high, n=row.n, error=row.standard_error, details={"p_of_draws": row.p},
                 sentence=f"{row.test} in context: over {row.n} draws the first targets lean "
-                f"{'to' if row.ces > 0 else 'away from'} the first attribute, by "
-                f"{abs(row.ces):.2f} standard deviations.",
-                otherwise=f"{row.test} in context: no association was detected in {row.n} draws.",
+                f"{'to' if row.ces > 0 else 'away from'} the first attribute by "
+                f"{abs(row.ces):.2f} standard deviations; whether other words would, draws "
+                f"cannot tell.",
                 units="draws", attribute=row.test, as_published=True, reason=row.reason or "",
                 method="random effects over draws", coverage=row.n / (row.n + row.n_missing),
             )
-            for row, v in zip(rows, q)
+            for row in rows
         ]  # fmt: skip
         lost = sum(row.n_missing for row in rows)
         probe = Ceat.model_validate({"as_published": True})
