@@ -75,8 +75,8 @@ def _first(table: Table, known: Sequence[str]) -> str:
 def groups_of_names(names: Sequence[str]) -> dict[str, list[str]]:
     """By axis the group that each first name is common in; "" where the lists do not say.
 
-    >>> groups_of_names(["Jamal", "Emily", "Zyx"])["gender"]
-    ['male', 'female', '']
+    >>> groups_of_names(["Ebony", "Todd", "Zyx"])["gender"]
+    ['female', 'male', '']
     """
     places: dict[str, dict[str, set[str]]] = {}
     for group in known_groups().values():

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, get_origin
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-from pydantic import BaseModel, ConfigDict, PrivateAttr, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, PrivateAttr, model_validator
 
 from evenhand.errors import ModelError
 from evenhand.requests import LazyRequests, Requests, Scores
@@ -195,8 +195,12 @@ class Probe(BaseModel):
         """A single value where several are taken, as in `--set groups=female`."""
         if not isinstance(given, Mapping):
             return given
-        lists = {n for n, f in cls.model_fields.items()
-                 if get_origin(f.annotation) is tuple and not f.metadata}  # fmt: skip
+        lists = {
+            name
+            for name, field in cls.model_fields.items()
+            if get_origin(field.annotation) is tuple
+            and not any(isinstance(m, BeforeValidator) for m in field.metadata)  # splits by itself
+        }
         one = {n for n, v in given.items() if n in lists and isinstance(v, str | int)}
         return {n: (v,) if n in one else v for n, v in given.items()}
 
