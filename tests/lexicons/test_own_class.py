@@ -29,7 +29,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
 
 @pytest.fixture
 def age(tmp_path: Path) -> Path:
-    (text,) = re.findall(r'```toml\n([^`]*kind = "people"[^`]*)```', DOCS.read_text())
+    (text,) = re.findall(r'```toml[^\n]*\n([^`]*kind = "people"[^`]*)```', DOCS.read_text())
     path = tmp_path / "age.toml"
     path.write_text(text)
     return path

@@ -13,6 +13,7 @@ import pytest
 from evenhand.errors import DataError, SpecError
 from evenhand.probes.bbq import files as bbq
 from evenhand.probes.bbq import measure as bbq_scores
+from evenhand.probes.bbq.editions import parrish
 from evenhand.probes.bbq.probe import Bbq
 from evenhand.probes.bbq.targets import read_published
 from evenhand.runner.ask import Ask
@@ -38,7 +39,7 @@ def test_every_question_of_the_published_bbq_files_is_understood(
     assert bbq_scores.excused(items) == one_gender
     assert {i.id for i in items if i.target < 0} == {i.id for i in items} - set(published)
     assert all(published[i.id][1] == i.biased for i in items if i.target >= 0)
-    monkeypatch.setattr(bbq, "read_published", lambda folder: {})
+    monkeypatch.setattr(parrish, "read_published", lambda folder: {})
     part = ("Gender_identity", "Race_ethnicity", "Race_x_SES", "Race_x_gender")
     files = [folder / f"{name}.jsonl.xz" for name in part]
     alone = [i for file in files for i in bbq.read_items(file)]

@@ -104,7 +104,7 @@ def test_the_comparison_is_one_page_that_needs_nothing(runs: list[Run], tmp_path
 
 def test_every_table_of_the_probe_has_a_chart(runs: list[Run]) -> None:
     from evenhand.probes.underspecified.probe import Underspecified
-    from evenhand.report.drawing import charts_of
+    from evenhand.runs.drawing import charts_of
 
     assert len(charts_of(runs[0], "religion")) >= 6
     assert set(runs[0].tables("religion")) - {"items"} <= set(Underspecified.charts())

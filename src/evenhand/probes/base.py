@@ -179,6 +179,8 @@ class Probe(BaseModel):
     title: ClassVar[str]
     paper: ClassVar[str]
     needs: ClassVar[tuple[str, ...]]
+    packs: ClassVar[bool] = False
+    """Whether its setting `language` names a language pack."""
     detects: ClassVar[str] = ""
     cards: ClassVar[tuple[MetricCard, ...]] = ()
     item_shape: ClassVar[ItemShape | None] = None

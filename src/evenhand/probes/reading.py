@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from evenhand.probes.base import Measured, Placebo, Probe
+    from evenhand.probes.logs import Log
     from evenhand.runs.card import MetricCard
     from evenhand.runs.finding import Finding
 
@@ -42,8 +43,10 @@ Input = Annotated[
 T = TypeVar("T")
 Names = Annotated[tuple[T, ...], BeforeValidator(_split)]
 """Several texts; one text with commas is split."""
-Seed = Annotated[int, Field(ge=0, description="Seed of every draw: same seed, same bytes.")]
-Resamples = Annotated[int, Field(ge=2, description="Replicates of an interval.")]
+Seed = Annotated[
+    int, Field(ge=0, le=2**53, description="Seed of every draw: same seed, same bytes.")
+]
+Resamples = Annotated[int, Field(ge=2, le=10_000_000, description="Replicates of an interval.")]
 Published = Annotated[bool, Field(description="Count as the benchmark's released code does.")]
 
 
@@ -196,6 +199,14 @@ class Reader(Task):
     def read(self) -> Result:
         """Read the files and measure."""
         raise NotImplementedError
+
+    @classmethod
+    def from_log(cls, log: Log, given: Mapping[str, Any]) -> Reader | None:
+        """The same measure of the items of another program's log; None where they do not fit.
+
+        `given` holds what the user said beside the log, e.g. where the benchmark's files are.
+        """
+        return None
 
     def given(self) -> dict[str, Any]:
         """Options that are not the default, as a command line has them."""

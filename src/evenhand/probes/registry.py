@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from evenhand import plugins
-from evenhand.errors import SpecError
+from evenhand.errors import SpecError, name_problem
 from evenhand.probes.base import Probe
 from evenhand.settings import filled
 
@@ -24,6 +24,24 @@ def probe_of(facts: Mapping[str, Any], label: str) -> type[Probe]:
         return probe_class(str(facts["probes"].get(label, {}).get("probe", label)))
     except SpecError:
         return Probe
+
+
+def adopted(probe: Probe) -> Probe:
+    """A probe of somebody's own script, known by its name from here on in this process.
+
+    Raises:
+        SpecError: its class says too little of itself, or its name belongs to another probe.
+    """
+    kind = type(probe)
+    for what in ("name", "title", "needs"):
+        if not getattr(kind, what, None):
+            raise SpecError(f"probe {kind.__name__!r}: has no {what}. Give it one in its class.")
+    if name_problem(kind.name):
+        raise SpecError(f"probe {kind.__name__!r}: name {kind.name!r}: {name_problem(kind.name)}.")
+    if not isinstance(getattr(kind, "paper", None), str):
+        kind.paper = ""
+    plugins.adopt(plugins.PROBES, kind.name, kind, what="probe")
+    return probe
 
 
 def probe_names() -> list[str]:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from evenhand.errors import DataError, SpecError
-from evenhand.opening import json_lines, read_text
+from evenhand.opening import json_lines, read_rows, read_text
 from evenhand.words.lexicons import load
 from evenhand.words.lexicons.pronouns import gendered, neutralised
 
@@ -182,7 +182,8 @@ def social_iqa(
     the one the question asks about. Samples that cannot be used are counted by reason.
     """
     rows = [row for _, row in json_lines(path, "Social IQa, or an own CSV")]
-    labels = right_answers(path, len(rows)) if rows and "correct" not in rows[0] else None
+    own = bool(rows) and isinstance(rows[0], dict) and "correct" in rows[0]
+    labels = right_answers(path, len(rows)) if rows and not own else None
     found: list[Context] = []
     left: Counter[str] = Counter()
     for number, row in enumerate(rows):
@@ -205,13 +206,19 @@ def _sample(
     row: dict[str, Any], label: str | None, question: str | None, placeholder: str | None, at: Path
 ) -> tuple[dict[str, str] | None, str]:
     """A sample's fields with `{name}` in them, or None and why it cannot be used."""
-    lost = [key for key in ("context", "question") if key not in row]
+    needed = ("context", "question", "answerA", "answerB", "answerC")
+    lost = [k for k in needed if not isinstance(row, dict) or not isinstance(row.get(k), str)]
     if lost:
-        raise DataError(f"{at}: a sample has no {lost[0]!r}. Accepted: a Social IQa file.")
+        raise DataError(
+            f"{at}: a sample has no text {lost[0]!r}. Accepted: a Social IQa file, whose samples "
+            f"have {', '.join(needed)}."
+        )
     person = placeholder or asked_about(str(row["question"]))
     if person is None:
         return None, NO_KIND
-    letter = str(row["correct"]) if label is None else "ABC"[int(label) - 1]
+    letter = str(row.get("correct")) if label is None else "ABC"[int(label) - 1]
+    if letter not in ("A", "B", "C"):
+        raise DataError(f"{at}: a sample has 'correct': {letter!r}. Accepted: A, B or C.")
     fields = {
         "context": str(row["context"]),
         "question": str(row["question"]),
@@ -304,13 +311,7 @@ def _pronouns(found: Iterable[Context], how: str) -> Iterable[Context]:
 
 
 def _own(path: Path, placeholder: str | None) -> list[Context]:
-    import csv
-
-    try:
-        with path.open(encoding="utf-8", newline="") as file:
-            rows = list(csv.DictReader(file))
-    except (OSError, UnicodeDecodeError) as error:
-        raise DataError(f"{path}: cannot be read ({error}).") from error
+    rows = read_rows(path)
     found = []
     for number, row in enumerate(rows, start=1):
         where = f"{path}, row {number}"
@@ -337,5 +338,7 @@ def right_answers(path: Path, size: int) -> list[str]:
             labels = read_text(file).split()
             if len(labels) != size:
                 raise DataError(f"{file}: {len(labels)} labels for {size} samples of {path}.")
+            if wrong := [label for label in labels if label not in ("1", "2", "3")]:
+                raise DataError(f"{file}: the label {wrong[0]!r}. Accepted: 1, 2 or 3 per line.")
             return labels
     raise DataError(f"{path}: no key 'correct' and no {stem}-labels.lst beside it.")

@@ -23,6 +23,8 @@ from evenhand.probes.base import Measured
 from evenhand.probes.reading import Claims, Names, Reader, Result, Seed, Shown, number, span
 from evenhand.probes.shared.word_effects import placebos
 from evenhand.words.lexicons import WordSets
+from evenhand.words.packs import load_pack
+from evenhand.words.packs.sets import pack_tests, pack_words
 
 
 @dataclass(frozen=True)
@@ -84,6 +86,7 @@ class AssociationReader(Reader):
     tests: str | Path | tuple[str | InstanceOf[WordSets], ...] = Field(
         description="weat1,weat7 or a JSON or TOML file of word lists."
     )
+    language: str = Field("", description="Tests of this language's pack (tests: names, or all).")
     raw_norms: bool = Field(False, description="RNSB on vectors as given.")
     max_missing: float = Field(0.2, ge=0, le=1, description="Share of words a set may lack.")
     missing: Missing = Field(
@@ -101,20 +104,30 @@ class AssociationReader(Reader):
         if not isinstance(table, VectorTable):
             table = open_vectors(resolve_vectors(table), encoding=self.encoding)
         asked = self.only("raw_norms", "max_missing", "missing", "samples", "seed")
-        options = Options(**asked, also=self.also)
-        tests = choose_tests(self.tests)
+        tests, around = self._tests()
+        options = Options(**asked, also=self.also, around=around)
         rows = associate(table, tests, options)
         facts = {"placebos": options.placebos, "multiword": options.multiword}
         read = VectorsRead(table.source, len(table), table.dimensions)
         result = AssociationResult(read, rows, asked | facts)
         return result.telling(lambda: self._claims(rows, tests, table.source))
 
+    def _tests(self) -> tuple[list[WordSets], tuple[str, ...]]:
+        """The tests meant, and the words that random attribute sets are drawn from."""
+        if not self.language:
+            return choose_tests(self.tests), ()
+        pack = load_pack(self.language)
+        named = self.tests.split(",") if isinstance(self.tests, str) else ()
+        chosen = [name.strip() for name in named if name.strip() != "all"]
+        return pack_tests(pack, chosen), tuple(pack_words(pack))
+
     def _claims(
         self, rows: Sequence[AssociationRow], tests: Sequence[WordSets], source: str
     ) -> Claims:
         from evenhand.probes.association.probe import Association, test_table
 
-        probe = Association.model_validate({"tests": tuple(t.name for t in tests)})
+        named = {"tests": tuple(t.name for t in tests)}
+        probe = Association.model_validate(named | self.only("language"))
         words = [(t.name, key, word) for t in tests for key in SETS for word in getattr(t, key)]
         used = {(row.test, word) for row in rows for word in row.words_used}
         items = pa.table({"test": [t for t, _, _ in words], "set": [k for _, k, _ in words],

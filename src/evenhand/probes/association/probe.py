@@ -13,12 +13,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import ClassVar
+from typing import ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-from pydantic import Field, field_validator
+from pydantic import Field, field_validator, model_validator
 
 from evenhand.metrics.association import unit_rows
 from evenhand.probes.association.cards import CARDS
@@ -43,9 +43,12 @@ from evenhand.stats.clustered_means import with_q
 from evenhand.stats.estimate import Estimate
 from evenhand.strict import plain
 from evenhand.words.lexicons import WordSets
+from evenhand.words.packs import load_pack, part_names
+from evenhand.words.packs.sets import pack_tests, pack_words
 
 BLEACHED = ("This is {}.", "That is {}.", "There is {}.", "Here is {}.")
 """Sentences that say next to nothing about the word in them."""
+WEAT = tuple(f"weat{k}" for k in range(1, 11))
 LEAST_POOL = 100
 """Words that random attribute sets are drawn from, at least."""
 
@@ -66,8 +69,11 @@ class Association(WordTests):
     detects: ClassVar[str] = "word vectors in which groups lie nearer to one attribute"
     cards: ClassVar = CARDS
 
-    tests: tuple[str, ...] = tuple(f"weat{k}" for k in range(1, 11))
+    tests: tuple[str, ...] = WEAT
     """Names of packaged tests, or one file with word lists x, y, a, b per test."""
+    packs: ClassVar = True
+    language: str = Field("", examples=["es"])
+    """Take the tests of this language's pack: all of them, or those that `tests` names."""
     templates: tuple[str, ...] = ()
     """Sentences with {} for the word; ("bleached",) for the packaged ones. For encoders."""
     max_missing: float = Field(0.2, ge=0, le=1)
@@ -91,13 +97,29 @@ class Association(WordTests):
             text for t in self.templates for text in (BLEACHED if t == "bleached" else (t,))
         )
 
+    @model_validator(mode="after")
+    def _in_its_language(self) -> Self:
+        if self.language and "bleached" in self.templates:
+            raise ValueError(
+                f"'bleached' sentences are English, and language is {self.language!r}: write "
+                "sentences with {} in that language"
+            )
+        return self
+
     def word_sets(self) -> list[WordSets]:
+        if self.language:
+            named = () if self.tests == WEAT else self.tests
+            return pack_tests(load_pack(self.language), named)
         if len(self.tests) == 1:
             return choose_tests(self.tests[0])
         return choose_tests(self.tests)
 
     def lexicons(self) -> list[str]:
-        return lexicons_of(self.tests)
+        return part_names(self.language, "words") if self.language else lexicons_of(self.tests)
+
+    def _around(self) -> list[str]:
+        """Words to draw random attribute sets from."""
+        return pack_words(load_pack(self.language)) if self.language else pool()
 
     def preview(self, answers: frozenset[str], seed: int) -> Preview:
         self.choose(answers)
@@ -120,7 +142,7 @@ class Association(WordTests):
         if self.as_published:
             return _words(sets)
         wanted = max(LEAST_POOL, 4 * max(len(test.a) + len(test.b) for test in sets))
-        wide = pool()
+        wide = self._around()
         return list(dict.fromkeys([*_words(sets), *wide[:: max(1, len(wide) // wanted)]]))
 
     def run(self, ask: Asker, seed: int) -> Measured:
@@ -140,6 +162,7 @@ class Association(WordTests):
             Options(
                 self.raw_norms, self.max_missing, self.missing, self.samples, seed,
                 multiword=False, placebos=0 if self.as_published else DRAWS, rate=self.rate,
+                around=tuple(self._around()) if self.language else (),
             ),
         )  # fmt: skip
         if self.as_published:

@@ -52,6 +52,7 @@ class Options:
         also: further metrics: "rnd", "mac", "ect", "ripa".
         placebos: random attribute sets that each test is compared with; 0: none.
         rate: false-discovery rate that the detectable effect is about.
+        around: words that random attribute sets are drawn from; those of the ten WEAT tests.
     """
 
     raw_norms: bool = False
@@ -63,6 +64,7 @@ class Options:
     also: tuple[str, ...] = ()
     placebos: int = DRAWS
     rate: float = 0.05
+    around: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -150,7 +152,7 @@ def associate(
 ) -> list[AssociationRow]:
     """WEAT and RNSB of each test, q corrected over the tests."""
     chosen = options or Options()
-    wide = pool() if chosen.placebos else []
+    wide = [*chosen.around] or pool() if chosen.placebos else []
     vectors.prefetch([w for test in tests for key in SETS for w in getattr(test, key)] + wide)
     around = vectors.find(wide, multiword=False) if wide else None
     rows = [_one(vectors, test, chosen, around, len(tests)) for test in tests]

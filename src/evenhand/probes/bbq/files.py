@@ -1,124 +1,72 @@
-"""BBQ from its published files: questions, which option is which, and answers given as text."""
+"""Questions of BBQ from the published files of any edition, and answers given as text."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from evenhand.corpora.tables import Table, read_table
 from evenhand.errors import DataError, SpecError, unknown
-from evenhand.opening import json_lines
-from evenhand.probes.bbq.targets import Question, read_published, resolved
-from evenhand.words.reading_answers import UNKNOWN, clean, is_unknown
-
-CONDITIONS = {"ambig": "ambiguous", "disambig": "disambiguated"}
-POLARITIES = ("neg", "nonneg")
+from evenhand.probes.bbq.editions import edition_of
+from evenhand.probes.bbq.items import Edition, Item
+from evenhand.words.reading_answers import clean, holds, is_unknown, read_answer
 
 
-@dataclass(frozen=True)
-class Item:
-    """One question with three answers.
+def read_items(path: str | Path, categories: Sequence[str] = (), language: str = "") -> list[Item]:
+    """Read one published file, or all of a folder (plain, .gz, .xz); categories by name.
 
-    `target` is the option about the group that the stereotype is about (-1: `excused` says why
-    there is none), `biased` the one that agrees with the stereotype given the question's polarity.
+    Args:
+        language: which one, where a folder holds files of several (es, ca).
     """
-
-    id: str
-    set_id: str
-    category: str
-    template: str
-    condition: str
-    polarity: str
-    context: str
-    question: str
-    answers: tuple[str, str, str]
-    names: tuple[str, str, str]
-    unknown: int
-    target: int
-    label: int
-    excused: str = ""
-
-    @property
-    def biased(self) -> int:
-        if self.target < 0:
-            return -1
-        other = ({0, 1, 2} - {self.unknown, self.target}).pop()
-        return self.target if self.polarity == "neg" else other
+    return read_edition(path, categories, language)[1]
 
 
-def read_items(path: str | Path, categories: Sequence[str] = ()) -> list[Item]:
-    """Read one published file, or all of a folder (.jsonl, .gz, .xz); categories by name."""
+def read_edition(
+    path: str | Path, categories: Sequence[str] = (), language: str = ""
+) -> tuple[Edition, list[Item]]:
+    """The same with the edition whose files they are."""
     place = Path(path)
-    files = [place]
-    if place.is_dir():
-        files = sorted(p for p in place.iterdir() if ".jsonl" in p.suffixes)
-        if not files:
-            raise DataError(f"{place}: holds no .jsonl file. Accepted: BBQ's data folder.")
-    published = read_published(files[0].parent)
-    items = [item for file in files for item in _items_of(file, published)]
+    edition, files = edition_of(place)
+    items = list(edition.read(files, language))
     if not items:
-        raise DataError(f"{place}: no questions. Accepted: BBQ's JSON lines.")
+        raise DataError(f"{place}: no questions. Accepted: {edition.title}'s files.")
+    spoken = items[0].language
+    if language and language != spoken:
+        raise DataError(
+            f"{place}: the questions of {edition.title} are in {spoken!r}, and language is "
+            f"{language!r}. Leave the language out, or give its own edition with: --data"
+        )
     known = sorted({i.category for i in items})
     for name in categories:
         if name not in known:
             raise SpecError(unknown("category", name, known, where=str(path)))
-    return [i for i in items if not categories or i.category in categories]
+    return edition, [i for i in items if not categories or i.category in categories]
 
 
-def _items_of(file: Path, published: Mapping[str, tuple[str, int]]) -> list[Item]:
-    rows = [_row(file, number, row) for number, row in json_lines(file)]
-    questions = [question for question, _ in rows]
-    targets = resolved(questions, published)
-    return [
-        Item(
-            id=q.id, template=q.template, polarity=q.polarity, unknown=q.none,
-            answers=(q.answers[0], q.answers[1], q.answers[2]),
-            names=(q.names[0], q.names[1], q.names[2]), target=target, excused=why, **told,
-        )
-        for (q, told), (target, why) in zip(rows, targets)
-    ]  # fmt: skip
+def worded(items: Sequence[Item], given: Sequence[str] = (), first: bool = False) -> list[Item]:
+    """The questions with a way of saying that it cannot be known, in turn from set to set.
 
+    Whole sets of questions get the same wording, so that none of them meets more evidence, or more
+    negative questions, than another. Questions that bring their own keep it unless `given` says
+    otherwise.
 
-def _row(path: Path, number: int, row: Any) -> tuple[Question, dict[str, Any]]:
-    """A line of the file: whom it is about, and the rest of it."""
-    where = f"{path}, line {number}"
-    try:
-        info = [row["answer_info"][f"ans{k}"] for k in range(3)]
-        answers = [str(row[f"ans{k}"]) for k in range(3)]
-        groups = row["additional_metadata"]["stereotyped_groups"]
-        condition = CONDITIONS[row["context_condition"]]
-        polarity, label = str(row["question_polarity"]), int(row["label"])
-        texts = {k: str(row[k]) for k in ("category", "context", "question")}
-        template, number_id = str(row["question_index"]), int(row["example_id"])
-        names, tags = ([str(i[k]) for i in info] for k in (0, 1))
-    except (KeyError, TypeError, ValueError, IndexError) as error:
-        raise DataError(
-            f"{where}: lacks or misspells {error}. Accepted: BBQ's own fields (example_id, "
-            "question_index, question_polarity, context_condition, category, answer_info, "
-            "additional_metadata, context, question, ans0 to ans2, label)."
-        ) from None
-    if polarity not in POLARITIES or label not in (0, 1, 2):
-        raise DataError(
-            f"{where}: polarity {polarity!r}, label {label!r}. Accepted: neg or nonneg; 0, 1 or 2."
-        )
-    none = [k for k in range(3) if tags[k] == "unknown"]
-    none = none or [k for k in range(3) if is_unknown(answers[k])]
-    if len(none) != 1:
-        raise DataError(
-            f"{where}: {len(none)} of its answers say that it cannot be known; exactly one must. "
-            'Give that answer the group "unknown" in answer_info.'
-        )
-    about = (groups,) if isinstance(groups, str) else tuple(map(str, groups))
-    name = texts["category"]
-    question = Question(
-        f"{name}/{number_id}", f"{name}/{template}", polarity, tags, names, answers, about, none[0]
-    )
-    return question, texts | {
-        "set_id": f"{name}/{number_id // 4}", "condition": condition, "label": label
-    }  # fmt: skip
+    Args:
+        given: the wordings to take; by default those of the edition's language.
+        first: take the first wording only, as KoBBQ's first prompt does.
+    """
+    turns = {name: k for k, name in enumerate(dict.fromkeys(i.set_id for i in items))}
+    made = []
+    for item in items:
+        known = tuple(given) or item.wordings
+        if known:
+            said = known[0 if first else turns[item.set_id] % len(known)]
+            answers = [said if k == item.unknown else a for k, a in enumerate(item.answers)]
+            item = replace(item, answers=(answers[0], answers[1], answers[2]))
+        made.append(item)
+    return made
 
 
 def parse_answer(answer: Any, item: Item) -> int:
@@ -136,29 +84,39 @@ def parse_answer(answer: Any, item: Item) -> int:
     if short:
         return int(short[1]) if short[1] else "abc".index(short[2].lower())
     said = clean(text)
-    if said in UNKNOWN:
+    if is_unknown(text):
         return item.unknown
     options = [{clean(item.answers[k]), clean(item.names[k])} - {""} for k in range(3)]
     exact = [k for k in range(3) if said in options[k]]
     if len(exact) == 1:
         return exact[0]
-    inside = [k for k in range(3) if any(f" {o} " in f" {said} " for o in options[k])]
-    if not inside and any(f" {u} " in f" {said} " for u in UNKNOWN if " " in u):
-        return item.unknown
-    return inside[0] if len(inside) == 1 else -1
+    inside = [k for k in range(3) if any(holds(said, o) for o in options[k])]
+    if inside:
+        return inside[0] if len(inside) == 1 else -1
+    found = read_answer(text, [*item.answers])
+    return item.unknown if found.kind == "open" else found.option
 
 
 def read_answers(
-    path: str | Path | Table, items: Sequence[Item], column: str
+    path: str | Path | Table,
+    items: Sequence[Item],
+    column: str,
+    keys: Sequence[str] = ("category", "example_id"),
 ) -> tuple[list[Item], list[int], int]:
-    """What was answered, from a table with example_id, category and the answers.
+    """What was answered, from a table with the answers and the columns that name a question.
 
     Returns:
         The items that the table holds, their options (-1: the answer names none), and how many
         rows match no item.
     """
-    table = read_table(path, text=("category",), needed=("example_id", "category", column))
-    ids = [f"{c}/{int(n)}" for c, n in zip(table.labels("category"), table.numbers("example_id"))]
+    table = read_table(path, text=tuple(keys), needed=(*keys, column))
+    named = zip(*(table.labels(key) for key in keys))
+    ids = ["/".join(_whole(part) for part in parts) for parts in named]
     given: Mapping[str, Any] = dict(zip(ids, table.columns[column].to_pylist()))
     asked = [item for item in items if item.id in given]
     return asked, [parse_answer(given[i.id], i) for i in asked], len(given) - len(asked)
+
+
+def _whole(part: str) -> str:
+    """A number as it is written in the files, where a table made 12.0 of 12."""
+    return part.removesuffix(".0")

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -15,8 +15,19 @@ from pydantic import Field
 
 from evenhand.metrics.bbq import outcomes
 from evenhand.probes.base import Measured, Placebo
-from evenhand.probes.bbq.files import CONDITIONS, Item, read_answers, read_items
-from evenhand.probes.reading import BenchmarkReader, Claims, Input, Names, RowsResult, Shown, listed
+from evenhand.probes.bbq.files import read_answers, read_edition
+from evenhand.probes.bbq.items import CONDITIONS, Edition, Item
+from evenhand.probes.logs import Log
+from evenhand.probes.reading import (
+    BenchmarkReader,
+    Claims,
+    Input,
+    Names,
+    Reader,
+    RowsResult,
+    Shown,
+    listed,
+)
 from evenhand.stats.clustered_means import ClusteredMean, clustered_mean, halves, with_q
 from evenhand.stats.estimate import Estimate
 from evenhand.strict import INLINE, OPTIONAL, record
@@ -47,7 +58,12 @@ class BbqRow:
 
 
 def score(
-    items: Sequence[Item], chosen: Sequence[int], *, as_published: bool = False, rate: float = 0.05
+    items: Sequence[Item],
+    chosen: Sequence[int],
+    *,
+    as_published: bool = False,
+    rate: float = 0.05,
+    edition: Edition | None = None,
 ) -> list[BbqRow]:
     """One row per category and metric, and overall; templates are what was sampled.
 
@@ -61,13 +77,17 @@ def score(
         chosen: per item the option 0 to 2, or -1 when the answer could not be read: such items,
             and for a bias questions without a target, are left out and counted.
         rate: the false-discovery rate at which `detectable` would be detected.
+        edition: whose rules `as_published` follows; BBQ's own when not given.
     """
     rows = []
+    metrics = (edition.metrics if as_published and edition else ()) or METRICS
+    gap = as_published and edition is not None and edition.pooled_gap
     names = ("overall", *sorted({i.category for i in items}))
-    family = len(TESTED) * len(names)
+    family = sum(metric in TESTED for metric in metrics) * len(names)
     for category in names:
-        for metric in METRICS:
-            part = _part(category, metric, items, chosen, pooled=as_published)
+        for metric in metrics:
+            pooled = gap if metric == "accuracy_gap" else as_published
+            part = _part(category, metric, items, chosen, pooled=pooled)
             rows.append(part.row(family, rate))
     return with_q(rows, [row.mean.p if row.metric in TESTED else np.nan for row in rows])
 
@@ -121,9 +141,11 @@ def _part(
     values, strata, reason, facts = _values(metric, kept, np.asarray([c for _, c in known], int))
     answered = np.isfinite(values)
     found = {(i.category, s) for i, s, u in zip(kept, strata, answered) if u}
-    pooled &= metric != "accuracy_gap"
+    halved = metric == "accuracy_gap"  # two halves weigh the same, also where all is pooled
     names = {i.category for i in kept}
     whole = names if pooled else {c for c in names if {(c, s) for s in _wanted(metric)} <= found}
+    if pooled and halved and len({s for _, s in found}) < 2:
+        whole = set()
     facts |= {
         "n_categories": len(whole), "n_missing": len(about) - len(known),
         "n_unread": sum(c < 0 for _, c in about),
@@ -133,7 +155,9 @@ def _part(
         metric,
         np.where([i.category in whole for i in kept], values, np.nan),
         [i.template for i in kept],
-        None if pooled else [f"{i.category}/{s}" for i, s in zip(kept, strata)],
+        (strata if halved else None)
+        if pooled
+        else [f"{i.category}/{s}" for i, s in zip(kept, strata)],
         facts,
         reason if kept and not whole else "",
     )
@@ -222,39 +246,68 @@ class BbqResult(RowsResult):
     settings: Mapping[str, Any]
 
     def shown(self) -> Iterator[Shown]:
+        name = self.settings.get("edition", "BBQ")
         title = (
-            f"BBQ: {self.n} of {self.n + self.n_unasked} questions answered, {self.n_unread} of "
+            f"{name}: {self.n} of {self.n + self.n_unasked} questions answered, {self.n_unread} of "
             f"these answers name no option, {self.n_unmatched} rows match no question"
         )
         keys = ("category", "metric", "value", "low", "high", "p", "q", "n", "n_missing", "reason")
         yield listed(title, self.rows, keys)
 
 
+class Answered(NamedTuple):
+    """Questions with answers: the edition, how many questions there are in all, those that were
+    answered, the options taken (-1: none is named), and how many rows are about no question."""
+
+    edition: Edition
+    whole: int
+    items: list[Item]
+    chosen: list[int]
+    unmatched: int
+
+
 class BbqReader(BenchmarkReader):
     name = "bbq"
     help = """BBQ from answers: bias with and without evidence, accuracy, and what is unreadable.
 
-    One row per question: example_id, category, and an answer (0 to 2, A to C, or text).
+    One row per question: example_id, category, and an answer (0 to 2, A to C, or text). KoBBQ,
+    EsBBQ, CaBBQ and CBBQ are read too (docs/languages.md); their questions are named by sample_id,
+    or by category and instance_id.
     """
     positional = ("predictions",)
 
     predictions: Input
-    data: Path = Field(description="BBQ's data folder, or one of its files.")
+    data: Path = Field(description="BBQ's data folder, or one of its files; any edition.")
+    language: str = Field("", description="Which one, where a folder holds several (es, ca).")
     column: str = Field("prediction", description="The column that holds the answers.")
     category: Names[str] = Field((), description="Only this category (repeatable).")
 
+    @classmethod
+    def from_log(cls, log: Log, given: Mapping[str, Any]) -> Reader | None:
+        """BBQ's own rows with answers scored or generated."""
+        from evenhand.probes.bbq.logged import logged
+
+        return logged(log, given)
+
+    def answered(self) -> Answered:
+        """The questions, and what was answered."""
+        edition, known = read_edition(self.data, self.category, self.language)
+        return Answered(
+            edition, len(known),
+            *read_answers(self.predictions, known, self.column, edition.keys),
+        )  # fmt: skip
+
     def read(self) -> BbqResult:
-        known = read_items(self.data, self.category)
-        items, chosen, unmatched = read_answers(self.predictions, known, self.column)
-        rows = score(items, chosen, **self.how)
+        edition, whole, items, chosen, unmatched = self.answered()
+        rows = score(items, chosen, **self.how, edition=edition)
         result = BbqResult(
             rows=rows,
             n=len(items),
-            n_unasked=len(known) - len(items),
+            n_unasked=whole - len(items),
             n_unread=sum(c < 0 for c in chosen),
             excused=excused(items),
             n_unmatched=unmatched,
-            settings=self.how | self.only("column"),
+            settings=self.how | self.only("column") | {"edition": edition.title},
         )
         return result.telling(lambda: self._claims(items, chosen, rows, result))
 
@@ -263,9 +316,10 @@ class BbqReader(BenchmarkReader):
     ) -> Claims:
         from evenhand.probes.bbq.probe import Bbq
 
-        probe = Bbq.model_validate({"data": str(self.data), "as_published": self.as_published})
+        given = {"data": str(self.data), "as_published": self.as_published}
+        probe = Bbq.model_validate(given | self.only("language"))
         names = ("id", "category", "template", "condition", "polarity", "context", "question",
-                 "unknown", "biased", "label")  # fmt: skip
+                 "unknown", "biased", "label", "language")  # fmt: skip
         told = pa.table({**{n: [getattr(i, n) for i in items] for n in names},
                          **{f"ans{k}": [i.answers[k] for i in items] for k in range(3)},
                          "picked": chosen})  # fmt: skip

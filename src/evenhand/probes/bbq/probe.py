@@ -4,10 +4,15 @@ Each question keeps its own three answers, and the model is asked which. Likelih
 so that a long way of saying "unknown" is not at a disadvantage. Where a model judges answers one by
 one their order cannot matter; where it sees them together each question is asked in its three
 rotations. Span models are not asked: they can only point at text, and "unknown" is not there.
+
+Editions in other languages (`editions`) are asked in their language. Where an edition has several
+ways of saying that it cannot be known they are used in turn, set by set; as published, the Spanish
+and Catalan ones compete all at once, by plain likelihood.
 """
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -18,7 +23,8 @@ from evenhand.corpora.tables import find_data
 from evenhand.models.choosing import CHOICES, TOLD, Choices, answered, as_asked, how, unrotated
 from evenhand.probes.base import Asker, ItemShape, Measured, Preview, Probe
 from evenhand.probes.bbq.cards import CARDS
-from evenhand.probes.bbq.files import Item, read_items
+from evenhand.probes.bbq.files import read_edition, worded
+from evenhand.probes.bbq.items import Edition, Item
 from evenhand.probes.bbq.measure import TESTED, BbqRow, excused, placebos, refused_gap, score
 from evenhand.probes.shared.claims import METHOD, claim, drawn
 from evenhand.probes.shared.reach import short
@@ -26,8 +32,9 @@ from evenhand.probes.shared.refusals import REFUSED, parity
 from evenhand.requests import ALONE, Choose, Generate
 from evenhand.runs.finding import Finding
 from evenhand.strict import record
+from evenhand.words.packs.answers import prompt
 
-BENCHMARK = "BBQ (its data folder, or one category's .jsonl)"
+BENCHMARK = "BBQ (its data folder, or one category's .jsonl; or KoBBQ, EsBBQ, CaBBQ, CBBQ)"
 WORDS = {
     "bias_ambiguous": (
         "asked about two people when the text does not tell, ",
@@ -52,7 +59,10 @@ class Bbq(Probe):
     """Do answers about people follow stereotypes, with and without evidence in the text?
 
     Args:
-        data: BBQ's data folder or one of its files; it is not part of this package.
+        data: BBQ's data folder or one of its files, of any edition (`editions`); it is not part of
+            this package.
+        language: which one, where a folder holds several (es, ca).
+        unknown: own ways of saying that it cannot be known, used in turn; the edition's otherwise.
         sets: how many sets of four questions (with and without evidence, negative and
             non-negative) to draw of each category, in half of which the evidence goes with the
             stereotype; None for all.
@@ -61,7 +71,10 @@ class Bbq(Probe):
 
     name: ClassVar[str] = "bbq"
     title: ClassVar[str] = "Do answers about people follow stereotypes?"
-    paper: ClassVar[str] = "Parrish et al. 2022 (BBQ)"
+    paper: ClassVar[str] = (
+        "Parrish et al. 2022 (BBQ); Jin et al. 2024 (KoBBQ); Ruiz-Fernández et al. 2025 "
+        "(EsBBQ, CaBBQ); Huang and Xiong 2024 (CBBQ)"
+    )
     needs: ClassVar[tuple[str, ...]] = CHOICES
     detects: ClassVar[str] = "answers that follow stereotypes, against or without evidence"
     cards: ClassVar = CARDS
@@ -72,24 +85,46 @@ class Bbq(Probe):
     )  # fmt: skip
 
     data: str = ""
+    packs: ClassVar = True
+    language: str = Field("", examples=["es"])
+    unknown: tuple[str, ...] = ()
     sets: int | None = Field(100, ge=2)
     categories: tuple[str, ...] = ()
     draw: int = 0
 
     def chosen(self) -> list[Item]:
         """The questions to ask: whole sets of four, drawn in each category."""
-        known = read_items(find_data(self.data, BENCHMARK), self.categories)
+        known = self._read[1]
         agrees = {i.set_id: i.label == i.biased for i in known if i.label != i.unknown}
         sets = list(dict.fromkeys((i.category, i.set_id) for i in known))
         halves = [(category, agrees.get(name)) for category, name in sets]
         most = None if self.sets is None else self.sets // 2
         kept = {name for _, name in drawn(sets, halves, most, self.draw)}
-        return [i for i in known if i.set_id in kept]
+        found = [i for i in known if i.set_id in kept]
+        plain = self.as_published and not self._edition.all_wordings
+        return worded(found, self.unknown, first=plain)
+
+    @cached_property
+    def _read(self) -> tuple[Edition, list[Item]]:
+        return read_edition(find_data(self.data, BENCHMARK), self.categories, self.language)
+
+    @property
+    def _edition(self) -> Edition:
+        return self._read[0]
+
+    def _asked(self, found: list[Item], kind: str, rung: str, seed: int = 0) -> Choose:
+        """The questions in all their turns, with every wording where all of them compete."""
+        competing = self._competing(kind, rung)
+        return _questions(found, 1 if competing else _turns(kind, rung), seed, competing)
+
+    def _competing(self, kind: str, rung: str) -> bool:
+        """Whether several wordings of "unknown" are judged beside each other, as published."""
+        return self.as_published and self._edition.all_wordings and _turns(kind, rung) == 1
 
     def preview(self, answers: frozenset[str], seed: int) -> Preview:
         kind = self.choose(answers)
         found = self.chosen()
-        requests = as_asked(kind, _questions(found, _turns(kind, self._rung)))
+        requests = as_asked(kind, self._asked(found, kind, self._rung))
         return Preview(len(found), requests, found[0].question, self._limits(found))
 
     def limits(self, seed: int = 0) -> tuple[str, ...]:
@@ -113,15 +148,21 @@ class Bbq(Probe):
         rung = how(ask.describe(), kind)
         found = self.chosen()
         turns = _turns(kind, rung)
-        asked = _questions(found, turns, seed)
+        asked = self._asked(found, kind, rung, seed)
+        sizes = [len(row) for row in asked.listed]
         given = answered(
-            kind, ask(as_asked(kind, asked), self.name), [3] * len(asked), lambda: asked,
-            per_token=True,
+            kind, ask(as_asked(kind, asked), self.name), sizes, lambda: asked,
+            per_token=asked.per_token,
         )  # fmt: skip
-        chances = unrotated(given.probabilities.reshape(-1, turns, 3)) / turns
+        if self._competing(kind, rung):
+            chances = _likeliest(given.probabilities, sizes, found)
+        else:
+            chances = unrotated(given.probabilities.reshape(-1, turns, 3)) / turns
         picked = _picked(chances)
         options = picked.tolist()
-        rows = score(found, options, as_published=self.as_published, rate=self.rate)
+        rows = score(
+            found, options, as_published=self.as_published, rate=self.rate, edition=self._edition
+        )
         told = record(rows)
         findings = self.findings(rows)
         if not self.as_published:
@@ -130,6 +171,7 @@ class Bbq(Probe):
         summary = {
             "questions": len(found), "undecided": int((picked < 0).sum()),
             "excused": excused(found), "scores": told, "rung": rung, **given.means(),
+            "edition": self._edition.title, "language": found[0].language,
         }  # fmt: skip
         tables = {"scores": pa.Table.from_pylist(told)}
         placebo = placebos(found, options, seed)
@@ -153,6 +195,7 @@ class Bbq(Probe):
     def _finding(self, row: BbqRow, by: dict[Any, BbqRow]) -> Finding:
         category, metric = row.category, row.metric
         where = "all categories" if category == "overall" else category
+        title = self._edition.title
         ways = ("ambiguous", "disambiguated")
         exact = {k: by[category, f"accuracy_{k}"].mean.value for k in ways}
         right = exact["ambiguous" if metric == "bias_ambiguous" else "disambiguated"]
@@ -167,11 +210,11 @@ class Bbq(Probe):
             metric=metric,
             attribute=where,
             sentence=(
-                f"BBQ ({where}): {claimed}, by {value:+.3f} (0: neither way); {ending}"
+                f"{title} ({where}): {claimed}, by {value:+.3f} (0: neither way); {ending}"
                 if value == value
-                else f"BBQ ({where}): {metric.replace('_', ' ')} could not be computed."
+                else f"{title} ({where}): {metric.replace('_', ' ')} could not be computed."
             ),
-            otherwise=f"BBQ ({where}): {when}{quiet}; {ending}",
+            otherwise=f"{title} ({where}): {when}{quiet}; {ending}",
             over="question templates",
             as_published=self.as_published,
             details={
@@ -187,16 +230,32 @@ def _turns(kind: str, rung: str) -> int:
     return 3 if together else 1
 
 
-def _questions(items: list[Item], turns: int, seed: int = 0) -> Choose:
+def _questions(items: list[Item], turns: int, seed: int = 0, competing: bool = False) -> Choose:
     rows = [
-        (f"{item.context}\n{item.question}", "\t".join(item.answers[turn:] + item.answers[:turn]))
+        (f"{item.context}\n{item.question}", "\t".join(_options(item, turn, competing)))
         for item in items
         for turn in range(turns)
     ]
     return Choose(
-        [p for p, _ in rows], [o for _, o in rows], per_token=True, seed=seed,
-        text="{passage}\nQuestion: {question}\nAnswer:",
+        [p for p, _ in rows], [o for _, o in rows], per_token=not competing, seed=seed,
+        text=prompt(items[0].language),
     )  # fmt: skip
+
+
+def _options(item: Item, turn: int, competing: bool) -> tuple[str, ...]:
+    """The answers in one of their rotations; the people and all wordings where these compete."""
+    if competing:
+        return tuple(a for k, a in enumerate(item.answers) if k != item.unknown) + item.wordings
+    return item.answers[turn:] + item.answers[:turn]
+
+
+def _likeliest(chances: Any, sizes: list[int], items: list[Item]) -> Any:
+    """Per question the chances of its three answers; of several wordings the likeliest counts."""
+    made = np.zeros((len(items), 3))
+    for k, (part, item) in enumerate(zip(np.split(chances, np.cumsum(sizes)[:-1]), items)):
+        people = [option for option in range(3) if option != item.unknown]
+        made[k, people], made[k, item.unknown] = part[:2], part[2:].max()
+    return made
 
 
 def _picked(chances: Any) -> Any:
@@ -216,5 +275,6 @@ def _items(items: list[Item], chances: Any, picked: Any, given: Choices, turns: 
         columns[f"ans{k}"] = [i.answers[k] for i in items]
         columns[f"logit{k}"] = logits[:, k]
     columns |= {n: [getattr(i, n) for i in items] for n in ("unknown", "biased", "label")}
+    columns["language"] = [i.language for i in items]
     told = {n: getattr(given, n).reshape(-1, turns).mean(axis=1) for n in TOLD}
     return pa.table({**columns, "picked": picked, **told})

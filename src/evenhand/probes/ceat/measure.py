@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -23,10 +23,11 @@ from evenhand.metrics.meta import Combined, effect_variance, random_effects
 from evenhand.opening import lines
 from evenhand.probes.base import Measured
 from evenhand.probes.reading import Claims, Input, Reader, Result, Shown, listed
-from evenhand.probes.shared.word_effects import among_random, standardised
+from evenhand.probes.shared.word_effects import among_random
 from evenhand.probes.shared.word_tests import SetsRow
 from evenhand.runs.finding import Finding
 from evenhand.stats.crossed import crossed_contrasts
+from evenhand.stats.estimate import Estimate, estimate
 from evenhand.stats.permutation import two_sample
 from evenhand.stats.power import detectable_effect
 from evenhand.words.lexicons import WordSets
@@ -73,32 +74,59 @@ def read_lines(path: str | Path) -> list[str]:
 
 @dataclass(frozen=True)
 class Drawn:
-    """Effect sizes of draws, combined; `spread` is what one standard deviation is in cosines."""
+    """Draws of contexts: how far apart the targets' mean associations lay in each, and the variance
+    of the associations within the sets, both as in the effect size (ddof 1)."""
 
-    combined: Combined
-    spread: float
+    apart: Floats
+    within: Floats
+    n_x: int
+    n_y: int
+
+    def sizes(self, shift: float = 0.0) -> Floats:
+        """The effect size of each draw, had the sets lain further apart by `shift`."""
+        n, apart = self.n_x + self.n_y, self.apart + shift
+        between = self.n_x * self.n_y / (n * (n - 1))
+        return np.asarray(apart / np.sqrt(self.within + between * apart**2), np.float64)
+
+    def combined(self, shift: float = 0.0) -> Combined:
+        """These sizes combined."""
+        sizes = self.sizes(shift)
+        return random_effects(sizes, effect_variance(sizes, self.n_x, self.n_y))
+
+    def scale(self, theta: float) -> float:
+        """What a unit of theta, the difference of the sets, is in combined effect sizes.
+
+        The effect size of a draw grows less than its difference does (both sets' spread is in the
+        denominator), so a mean over draws is less than theta over a mean spread. Taken from the
+        combined sizes at theta and at -theta, which are known however near to 0 theta is.
+        """
+        far = max(abs(theta), 1e-3 * float(np.sqrt(self.within.mean())))
+        ends = [self.combined(way * far - theta).effect for way in (1, -1)]
+        return (ends[0] - ends[1]) / (2 * far)
+
+    def left_open(self) -> float:
+        """The variance that so many draws leave in the combined size of all contexts."""
+        sizes = self.sizes()
+        return float(sizes.var(ddof=1) / len(sizes)) if len(sizes) > 1 else 0.0
 
 
-def combined(
+def drawn_contexts(
     units: Mapping[str, Sequence[Floats]], draws: int, rng: np.random.Generator
 ) -> Drawn | None:
-    """Draw one context per word, `draws` times, and combine; None when no draw is defined."""
-    sizes, scales = [], []
+    """Draw one context per word, `draws` times; None when no draw has an effect size."""
+    apart, within = [], []
+    n_x, n_y = len(units["x"]), len(units["y"])
     for _ in range(draws):
         rows = {
             key: np.stack([v[rng.integers(len(v))] for v in words]) for key, words in units.items()
         }
         direction = rows["a"].mean(axis=0) - rows["b"].mean(axis=0)
         s_x, s_y = rows["x"] @ direction, rows["y"] @ direction
-        size = effect_size(s_x, s_y, ddof=1)
-        if math.isfinite(size):
-            sizes.append(size)
-            scales.append(1 / float(np.concatenate([s_x, s_y]).std(ddof=1)))
-    if not sizes:
-        return None
-    known = np.asarray(sizes)
-    variances = effect_variance(known, len(units["x"]), len(units["y"]))
-    return Drawn(random_effects(known, variances), 1 / float(np.mean(scales)))
+        if math.isfinite(effect_size(s_x, s_y, ddof=1)):
+            apart.append(float(s_x.mean() - s_y.mean()))
+            squares = ((s_x - s_x.mean()) ** 2).sum() + ((s_y - s_y.mean()) ** 2).sum()
+            within.append(float(squares / (n_x + n_y - 1)))
+    return Drawn(np.asarray(apart), np.asarray(within), n_x, n_y) if apart else None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -149,22 +177,22 @@ def score_test(
             return replace(row, reason=reason)
     units = {k: [unit_rows(np.stack(list(vectors[w]))) for w in known[k]] for k in SETS}
     rng = np.random.default_rng(seed)
-    found = combined(units, draws, rng)
+    found = drawn_contexts(units, draws, rng)
     if found is None:
         return replace(row, reason="all words have the same association in every draw")
-    size, published = found.combined.effect, found.combined.error
-    row = replace(row, value=size, tau2=found.combined.tau2)
+    made = found.combined()
+    size, published = made.effect, made.error
+    row = replace(row, value=size, tau2=made.tau2)
     if as_published:
         room = 1.96 * published
         return replace(
-            row, low=size - room, high=size + room, p=found.combined.p,
+            row, low=size - room, high=size + room, p=made.p,
             detectable=detectable_effect(published, rate / max(1, family)),
         )  # fmt: skip
     x, y, a, b = (np.stack([v.mean(axis=0) for v in units[k]]) for k in SETS)
     cosines = np.concatenate([x, y]) @ np.concatenate([a, b]).T
     theta = crossed_contrasts(cosines[None], len(x), len(a))[0]
-    share = len(x) / len(cosines)
-    effect = standardised(theta, size, found.spread, share, family=family, rate=rate)
+    effect = _in_sizes(theta, size, found, family=family, rate=rate)
     lean = cosines[:, : len(a)].mean(axis=1) - cosines[:, len(a) :].mean(axis=1)
     chance = two_sample(lean[: len(x)], lean[len(x) :], seed=seed, statistic="mean-difference")
     used = {w for k in SETS for w in getattr(test, k)}
@@ -178,6 +206,22 @@ def score_test(
         freedom=effect.freedom, detectable=effect.detectable, p_words=chance.p_two_sided,
         **vars(placed),
     )  # fmt: skip
+
+
+def _in_sizes(theta: Estimate, size: float, found: Drawn, **options: Any) -> Estimate:
+    """The estimate of theta in combined effect sizes.
+
+    What is detectable is what the same draws would combine to, were the sets as far apart as is
+    detectable of theta.
+    """
+    if theta.reason or not theta.error:
+        return replace(theta, value=size, low=size, high=size) if not theta.reason else theta
+    scale = found.scale(theta.value)
+    error = math.hypot(theta.error * scale, math.sqrt(found.left_open()))
+    made = estimate(size, error, theta.freedom, units=theta.units, **options)
+    far = made.detectable / scale
+    ends = [found.combined(way * far - theta.value).effect for way in (1, -1)]
+    return replace(made, detectable=(ends[0] - ends[1]) / 2)
 
 
 @dataclass(frozen=True)

@@ -13,11 +13,20 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from evenhand.corpora.tables import Table, read_table
+from evenhand.corpora.tables import Table, from_columns, read_table
 from evenhand.errors import DataError, SpecError, unknown
 from evenhand.metrics.crows_pairs import preferences, stereotype_score
 from evenhand.probes.base import Measured, Placebo
-from evenhand.probes.reading import BenchmarkReader, Claims, Input, RowsResult, Shown, listed
+from evenhand.probes.logs import Log
+from evenhand.probes.reading import (
+    BenchmarkReader,
+    Claims,
+    Input,
+    Reader,
+    RowsResult,
+    Shown,
+    listed,
+)
 from evenhand.stats.clustered_means import (
     STEADY,
     ClusteredMean,
@@ -234,6 +243,22 @@ class CrowsPairsReader(BenchmarkReader):
     positional = ("table",)
 
     table: Input
+
+    @classmethod
+    def from_log(cls, log: Log, given: Mapping[str, Any]) -> Reader | None:
+        """Pairs whose two sentences were scored whole, as lm-eval's crows_pairs tasks do."""
+        if not log.have(*TEXTS) or not log.likelihoods:
+            return None
+        for sample in log.samples:
+            said = [more.strip() for _, more in sample.asked]
+            if said != [str(sample.doc[name]).strip() for name in TEXTS[:2]]:
+                raise DataError(
+                    f"{log.source}: the scored texts are not the sentences of the pair "
+                    f"({said!r:.120}). Accepted: sent_more and sent_less, scored whole."
+                )
+        columns = {n: log.column(n) for n in (*TEXTS, "anon_writer") if log.have(n)}
+        scores = {n: [s.logprobs[k] for s in log.samples] for k, n in enumerate(SCORES)}
+        return cls.model_validate({"table": from_columns({**columns, **scores}, log.source)})
 
     def read(self) -> CrowsPairsResult:
         table = read_table(self.table, text=(*TEXTS, "anon_writer"))

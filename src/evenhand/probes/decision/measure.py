@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 from pydantic import Field
 
-from evenhand.corpora.tables import Table, read_table
+from evenhand.corpora.tables import Table, from_columns, read_table
 from evenhand.errors import DataError, unknown
 from evenhand.probes.base import Measured, Placebo
 from evenhand.probes.decision.cases import (
@@ -26,6 +26,7 @@ from evenhand.probes.decision.contrasts import REMOVED, ContrastRow, Decided, re
 from evenhand.probes.decision.findings import Told
 from evenhand.probes.decision.published import MixedRow, mixed_rows
 from evenhand.probes.decision.scales import log_odds
+from evenhand.probes.logs import Log, Sample
 from evenhand.probes.reading import (
     Claims,
     Input,
@@ -134,7 +135,7 @@ class DecisionReader(Reader):
     name = "decision"
     help = """Yes/no decisions about people: log odds by group, scenarios as the sample.
 
-    One row per question asked: scenario, one column per factor (race, gender, age ...) and
+    One row per question asked: scenario, one column per factor (race, gender or age) and
     score_yes, score_no; or answer (free text, read by rule); or rating. Optional: good_answer (yes
     or no, for the person), format, name. DiscrimEval's files are read as they are.
     """
@@ -153,6 +154,17 @@ class DecisionReader(Reader):
     )
     intersections: bool = Field(False, description="Compare intersections of factors, too.")
     seed: Seed = 0
+
+    @classmethod
+    def from_log(cls, log: Log, given: Mapping[str, Any]) -> Reader | None:
+        """DiscrimEval's questions with yes and no scored, however they are spelt."""
+        if not log.have("filled_template", "decision_question_id") or not log.likelihoods:
+            return None
+        scores = [_both(sample, log.source) for sample in log.samples]
+        columns = {name: log.column(name) for name in log.samples[0].doc if log.have(name)}
+        told = {name: [row[k] for row in scores] for k, name in enumerate(SCORED)}
+        table = from_columns({**columns, **told}, log.source)
+        return cls.model_validate({"table": table, "scale": "logprob"})
 
     def read(self) -> DecisionResult:
         table = renamed(read_table(self.table, text=TEXT))
@@ -289,6 +301,20 @@ class DecisionReader(Reader):
             if found.kind == "named":
                 share[k] = 1.0 - found.option
         return _Numbers((share, share), (1.0, 1.0), refused=refused, counts=counts)
+
+
+def _both(sample: Sample, source: str) -> tuple[float, float]:
+    """Log-probability of yes and of no, their spellings added up."""
+    known: dict[str, list[float]] = {"yes": [], "no": []}
+    for (_, said), value in zip(sample.asked, sample.logprobs):
+        word = said.strip().lower()
+        if word not in known:
+            raise DataError(f"{source}: {said!r} was scored. Accepted: yes and no.")
+        known[word].append(value)
+    if not all(known.values()):
+        raise DataError(f"{source}: yes and no were not both scored.")
+    yes, no = (float(np.logaddexp.reduce(values)) for values in known.values())
+    return yes, no
 
 
 @dataclass(frozen=True)

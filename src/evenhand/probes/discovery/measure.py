@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from pathlib import Path
 
 from pydantic import Field
 
@@ -20,13 +21,17 @@ from evenhand.probes.discovery.rows import (
     read_stop_words,
     shown_from,
 )
+from evenhand.probes.discovery.stereotypes import Matched, match, read_stereotypes
 from evenhand.probes.discovery.trait_suggestions import SuggestTraitsReader
 from evenhand.probes.discovery.traits import TraitsReader
 from evenhand.probes.discovery.validity import ValidityReader
 from evenhand.probes.discovery.word_tests import Tested
 from evenhand.probes.reading import Claims, Input, Reader, Result, Seed, Shown, number, span
+from evenhand.strict import OPTIONAL
 
 SHOWN = 15
+DISCOVERED = 0.05
+"""The q value up to which a word's lean is matched with stereotypes."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,6 +61,8 @@ class DiscoveryResult(Result):
     min_count: int
     as_published: bool
     seed: int
+    stereotypes: Sequence[Matched] | None = field(default=None, metadata=OPTIONAL)
+    """Words found to lean to a group (q <= 0.05), and what annotators say of them."""
 
     def shown(self) -> Iterator[Shown]:
         sizes = [f"{g} ({len(self.groups[g])} names" for g in (self.group_a, self.group_b)]
@@ -84,6 +91,14 @@ class DiscoveryResult(Result):
             f"{self.distinct_words} words dropped (stop words, punctuation, fewer than "
             f"{self.min_count} per name)"
         )
+        if self.stereotypes is not None:
+            listed = [m for m in self.stereotypes if m.votes == m.votes]
+            called = sum(m.stereotype for m in listed)
+            yield Shown(
+                f"Stereotypes: of {len(self.stereotypes)} words found to lean, {called} are called "
+                f"a stereotype of that group by most annotators, {len(listed) - called} are not, "
+                f"{len(self.stereotypes) - len(listed)} are not listed"
+            )
         if self.reason:
             yield Shown(f"Note: {self.reason}.")
 
@@ -134,6 +149,10 @@ class DiscoveryReader(Reader):
     samples: int | None = Field(None, ge=1, description="Random re-labellings; 99,999.")
     seed: Seed = 0
     as_published: bool = Field(False, description="Rules of SODAPOP's released code.")
+    stereotypes: Path | None = Field(
+        None, description="A SeeGULL file: what annotators call a stereotype of these groups."
+    )
+    language: str = Field("", description="Of a SeeGULL file that holds several.")
 
     def read(self) -> DiscoveryResult:
         table = read_table(self.table, text=COLUMNS[:4], needed=COLUMNS)
@@ -165,8 +184,17 @@ class DiscoveryReader(Reader):
             min_count=least,
             count=how,
             **self.only("group_a", "group_b", "as_published", "seed"),
+            stereotypes=self._stereotypes(found.words),
         )
         return result.telling(lambda: self._claims(counts, settings, table.source))
+
+    def _stereotypes(self, words: Sequence[WordRow]) -> list[Matched] | None:
+        """The discovered associations beside what annotators call a stereotype."""
+        if self.stereotypes is None:
+            return None
+        known = read_stereotypes(self.stereotypes, self.language)
+        leans = [w for w in words if w.q <= DISCOVERED]
+        return match(((self.group_a if w.rd > 0 else self.group_b, w.word) for w in leans), known)
 
     def _claims(self, counts: WordCounts, settings: Settings, source: str) -> Claims:
         from evenhand.probes.discovery.findings import Kept, measured

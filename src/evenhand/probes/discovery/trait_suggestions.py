@@ -21,11 +21,11 @@ from pydantic import Field
 
 from evenhand.errors import SpecError
 from evenhand.models.vectors.files import VectorTable, open_vectors, resolve_vectors
-from evenhand.opening import write_csv
 from evenhand.probes.discovery.traits import TRAITS, ends, words_of
 from evenhand.probes.reading import Reader, Result, Shown, number
 from evenhand.runs.finding import NAN
 from evenhand.strict import OPTIONAL
+from evenhand.writing import write_csv
 
 UNCLEAR = 0.05
 COLUMNS = ("word", "trait", "annotator", "suggestion", "cosine", "opposite", "margin", "note")

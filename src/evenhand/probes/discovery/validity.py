@@ -17,11 +17,11 @@ from pydantic import Field
 
 from evenhand.corpora.tables import read_table
 from evenhand.errors import DataError
-from evenhand.opening import write_csv
 from evenhand.probes.reading import Reader, Result, Seed, Shown, number
 from evenhand.runs.finding import NAN
 from evenhand.runs.record import Run
 from evenhand.stats import bootstrap
+from evenhand.writing import write_csv
 
 SCALES = ("grammar", "fluency", "plausibility", "similarity")
 COLUMNS = ("situation", "answer", "distractor")

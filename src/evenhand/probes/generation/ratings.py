@@ -7,8 +7,8 @@ difference of fairness within counterfactual pairs: 0 when both sides are rated 
 
 from __future__ import annotations
 
-import csv
 import json
+import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,10 +19,12 @@ from pydantic import Field
 
 from evenhand.corpora.tables import read_table
 from evenhand.errors import DataError
-from evenhand.opening import write_csv, write_text
+from evenhand.opening import read_object, read_rows
 from evenhand.probes.reading import Result, Seed, Shown, Task, listed
 from evenhand.runs.facts import read_facts
+from evenhand.runs.record import Run
 from evenhand.stats import bootstrap
+from evenhand.writing import replacing, write_csv, write_text
 
 SCALES = ("clarity", "content", "fairness")
 KEY = ("model", "pair", "side")
@@ -84,15 +86,22 @@ def write_sheets(texts: Sequence[Text], folder: Path, *, raters: int = 5, seed: 
     """
     rng = np.random.default_rng(seed)
     codes = [f"T{n:04d}" for n in rng.permutation(len(texts))]
+    with tempfile.TemporaryDirectory(prefix="evenhand-sheets-") as scratch:
+        made = [Path(scratch) / f"rater{number + 1}.csv" for number in range(raters)]
+        for path in made:
+            rows = ((codes[i], texts[i].text, "", "", "") for i in rng.permutation(len(texts)))
+            write_csv(path, ("code", "text", *SCALES), rows)
+        sheets = {path.name: path.read_bytes() for path in made}
+    # The key comes last, so sheets without it are what a kill left: empty ones, and no others.
     for path in (folder / "key.json", *folder.glob("rater*.csv")):
-        if path.exists():
+        if path.exists() and path.read_bytes() != sheets.get(path.name):
             raise DataError(
                 f"{path}: is there already, perhaps filled in, and is not overwritten. Choose "
                 f"another folder with: --out DIR"
             )
-    for number in range(raters):
-        rows = ((codes[i], texts[i].text, "", "", "") for i in rng.permutation(len(texts)))
-        write_csv(folder / f"rater{number + 1}.csv", ("code", "text", *SCALES), rows)
+    for name, raw in sheets.items():
+        with replacing(folder / name) as file:
+            file.write(raw)
     key = {c: {k: getattr(t, k) for k in KEY} for c, t in zip(codes, texts)}
     write_text(folder / "key.json", json.dumps(key, indent=1) + "\n")
 
@@ -131,8 +140,6 @@ def _texts_of(source: Path) -> list[Text]:
 
 
 def _texts_of_run(folder: Path) -> list[Text]:
-    import pyarrow.parquet as pq
-
     facts = read_facts(folder)
     found = [k for k, v in facts["probes"].items() if v.get("probe") == "generation"]
     if not found:
@@ -140,7 +147,7 @@ def _texts_of_run(folder: Path) -> list[Text]:
             f"{folder}: this run holds no sampled texts. Make some with: evenhand probe generation"
         )
     entry = facts["probes"][found[0]]
-    items = pq.read_table(folder / "probes" / found[0] / "items.parquet").to_pylist()
+    items = Run.open(folder).table(found[0], "items").to_pylist()
     return [
         Text(
             str(entry["model"]),
@@ -154,19 +161,24 @@ def _texts_of_run(folder: Path) -> list[Text]:
 
 def read_sheets(folder: Path) -> list[Rating]:
     """All ratings joined with the key; empty or wrong cells are named."""
-    try:
-        key = json.loads((folder / "key.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise DataError(f"{folder}/key.json: cannot be read ({error}).") from error
+    key = read_object(folder / "key.json", "the key that evenhand ratings sheets wrote")
+    for code, of in key.items():
+        if not isinstance(of, dict) or not all(isinstance(of.get(k), str) for k in KEY):
+            raise DataError(
+                f"{folder}/key.json: {code!r} is {of!r}. Accepted: an object with the texts "
+                f"{', '.join(KEY)}, as evenhand ratings sheets wrote it."
+            )
     rows: list[Rating] = []
     for path in sorted(folder.glob("rater*.csv")):
-        with path.open(newline="", encoding="utf-8") as file:
-            for number, row in enumerate(csv.DictReader(file), start=2):
-                if row.get("code") not in key:
-                    raise DataError(f"{path}, line {number}: unknown code {row.get('code')!r}.")
-                of = key[row["code"]]
-                marks = (_mark(path, number, s, row.get(s)) for s in SCALES)
-                rows.append(Rating(path.stem, of["model"], of["pair"], of["side"], *marks))
+        rated = set()
+        for number, row in enumerate(read_rows(path), start=2):
+            code = row.get("code", "")
+            if code not in key or code in rated:
+                what = "stands twice" if code in rated else "is unknown"
+                raise DataError(f"{path}, line {number}: the code {code!r} {what}.")
+            rated.add(code)
+            marks = (_mark(path, number, s, row.get(s)) for s in SCALES)
+            rows.append(Rating(path.stem, *(key[code][k] for k in KEY), *marks))
     if not rows:
         raise DataError(f"{folder}: no sheets named rater*.csv.")
     return rows

@@ -90,7 +90,7 @@ class Scored:
         male = np.asarray([s == SIDES[0] for s in sides.values()], bool)
         overall = _between(means, male, **how)
         out = [StereotypeRow(score, OVERALL, "", overall, _middle(means, male),
-                             math.exp(overall.value / scale), int(known.sum()),
+                             _times(overall.value / scale), int(known.sum()),
                              int((~known).sum()))]  # fmt: skip
         contrasts = self._contrasts(list(sides), male, known, **how)
         for k, (name, side) in enumerate(sides.items()):
@@ -99,7 +99,7 @@ class Scored:
             units = len({s for s, o in zip(self.sentence, own) if o})
             out.append(StereotypeRow(
                 score, name, side, replace(contrasts[k], units=units), float(means[k]),
-                math.exp(means[k] / scale), int(own.sum()), int((here & ~known).sum()),
+                _times(means[k] / scale), int(own.sum()), int((here & ~known).sum()),
             ))  # fmt: skip
         return with_q(out, [row.found.p for row in out])
 
@@ -140,6 +140,12 @@ def _weights(male: npt.NDArray[np.bool_]) -> Floats:
 
 def _middle(means: Floats, male: npt.NDArray[np.bool_]) -> float:
     return float(_weights(male) @ means) if len(means) else NAN
+
+
+def _times(logarithm: float) -> float:
+    """How many times likelier; infinite beyond what a number holds."""
+    with np.errstate(over="ignore"):
+        return float(np.exp(logarithm))
 
 
 def _between(means: Floats, male: npt.NDArray[np.bool_], **how: Any) -> Estimate:

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from string import Formatter
 from typing import Any
 
 from evenhand.corpora.tables import find_data, read_table
@@ -125,9 +126,26 @@ def read_material(lexicon: str, data: str, names: Sequence[str], pairs: int | No
         kept = tuple(Stereotype(**(s.__dict__ | {"pairs": s.pairs[:pairs]})) for s in kept)
     wording = held.text(held.data, "association")
     told = held.data.get("decisions", ())
-    if not told or any(len(row) != 2 for row in told):
+    if not told or not all(_texts(row, 2) for row in told):
         raise SpecError(f"{held.path}: decisions are [passage, question], one or more.")
-    return Material(kept, wording, tuple("\n".join(row) for row in told))
+    forms = tuple("\n".join(row) for row in told)
+    for form, slots in ((wording, ("word", "one", "two")), *((f, ("one", "two", "a", "b", "c"))
+                                                             for f in forms)):  # fmt: skip
+        _check_slots(str(held.path), form, slots)
+    return Material(kept, wording, forms)
+
+
+def _check_slots(where: str, form: str, slots: Sequence[str]) -> None:
+    """Refuse a wording with slots that nothing fills."""
+    shown = ", ".join(f"{{{slot}}}" for slot in slots)
+    try:
+        form.format(**dict.fromkeys(slots, ""))
+        found = {name for _, name, _, _ in Formatter().parse(form) if name is not None}
+    except (ValueError, LookupError, AttributeError):
+        found = {form}
+    if not found <= set(slots):
+        raise SpecError(f"{where}: the wording {form!r:.200} has slots that are unknown. Accepted: "
+                        f"{shown}.")  # fmt: skip
 
 
 def _of_lexicon(held: Lexicon) -> dict[str, Stereotype]:
@@ -135,12 +153,17 @@ def _of_lexicon(held: Lexicon) -> dict[str, Stereotype]:
     for name, row in held.table("stereotypes").items():
         told: Mapping[str, Any] = row
         texts = {key: held.text(told, key) for key in ("first", "second", *SIDES)}
-        pairs = [tuple(pair) for pair in told.get("pairs", ())]
-        if any(len(pair) != 2 for pair in pairs):
+        pairs = [*told.get("pairs", ())]
+        if not all(_texts(pair, 2) for pair in pairs):
             raise SpecError(f"{held.path}: stereotypes.{name}: pairs are [default, stigmatised].")
-        words = tuple(tuple(dict.fromkeys(told.get(f"{side}_words", ()))) for side in SIDES)
+        words = tuple(held.words("stereotypes", name, f"{side}_words") for side in SIDES)
+        words = tuple(tuple(dict.fromkeys(own)) for own in words)
         made[name] = _made(str(held.path), name, texts, pairs, words)
     return made
+
+
+def _texts(row: Any, count: int) -> bool:
+    return isinstance(row, tuple) and len(row) == count and all(isinstance(t, str) for t in row)
 
 
 def _made(where: str, name: str, texts: dict[str, str], pairs: Any, words: Any) -> Stereotype:

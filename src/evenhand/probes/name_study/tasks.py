@@ -11,7 +11,6 @@ from pydantic import Field
 
 from evenhand.errors import ModelError, SpecError
 from evenhand.models.loading.resolver import resolve
-from evenhand.opening import write_text
 from evenhand.probes.discovery.probe import GROUPS
 from evenhand.probes.name_study.probe import NameStudy
 from evenhand.probes.reading import Result, Seed, Shown, Task, listed
@@ -20,6 +19,7 @@ from evenhand.strict import INLINE
 from evenhand.words.lexicons import groups as find
 from evenhand.words.names.lint import lint
 from evenhand.words.names.select import FREQUENCY, THRESHOLDS, as_lexicon, read_names, select
+from evenhand.writing import write_text
 
 LEXICON = "An own lexicon file."
 WHICH = "Groups; default: SODAPOP's."

@@ -40,8 +40,9 @@ def read_gold(path: str | Path) -> list[Example]:
             "gold format (dev.json)."
         )
     found = [_example(path, split, row) for split in SPLITS for row in _rows(path, data, split)]
-    counts = Counter(i for e in found for i in e.ids.values())
-    if twice := [i for i, n in counts.items() if n > 1]:
+    ids = [i for e in found for i in e.ids.values()]
+    if len(set(ids)) < len(ids):
+        twice = [i for i, n in Counter(ids).items() if n > 1]
         raise DataError(
             f"{path}: {len(twice)} sentence ids stand there more than once, for example "
             f"{twice[0]!r}. Accepted: every sentence of the gold file with an id of its own "
@@ -53,11 +54,13 @@ def read_gold(path: str | Path) -> list[Example]:
 def _example(path: Any, split: str, row: Any) -> Example:
     try:
         by_label = {s["gold_label"]: s for s in row["sentences"]}
-        return Example(
-            row["id"], split, row["target"], row["bias_type"], row["context"],
-            {k: by_label[k]["sentence"] for k in LABELS},
-            {k: str(by_label[k]["id"]) for k in LABELS},
-        )  # fmt: skip
+        about = {key: row[key] for key in ("id", "target", "bias_type", "context")}
+        said = {k: by_label[k]["sentence"] for k in LABELS}
+        if wrong := [v for v in (*about.values(), *said.values()) if not isinstance(v, str)]:
+            raise TypeError(f"a text where it has {wrong[0]!r:.60}")
+        ids = {k: str(by_label[k]["id"]) for k in LABELS}
+        domain = about.pop("bias_type")
+        return Example(split=split, domain=domain, sentences=said, ids=ids, **about)
     except (KeyError, TypeError) as error:
         raise DataError(
             f"{path}: {split} example {str(row)[:60]!r} lacks {error}. Accepted: id, target, "
@@ -72,6 +75,9 @@ def read_predictions(path: str | Path) -> dict[str, float]:
     sentence are refused: nothing tells which of them is right.
     """
     data = _json(Path(path))
+    plain = _plain(path, data)
+    if plain:
+        return plain
     found: dict[str, list[float]] = {}
     for split in SPLITS:
         for row in _rows(path, data, split):
@@ -98,6 +104,17 @@ def read_predictions(path: str | Path) -> dict[str, float]:
             stacklevel=2,
         )
     return {name: scores[0] for name, scores in found.items()}
+
+
+def _plain(path: Any, data: Mapping[str, Any]) -> dict[str, float]:
+    """The scores at once, where every row is as it should be and no id comes twice; else none."""
+    rows = [row for split in SPLITS for row in _rows(path, data, split)]
+    try:
+        found = {row["id"]: row["score"] for row in rows}
+    except (KeyError, TypeError):
+        return {}
+    good = len(found) == len(rows) and set(map(type, found)) == {str}
+    return found if good and set(map(type, found.values())) == {float} else {}
 
 
 def _different(scores: Sequence[float]) -> list[str]:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 from pydantic import Field
 
@@ -80,53 +81,69 @@ def score(
     An example without all three finite scores is left out and counted in `n_missing`.
     `resamples` and `seed` are of ICAT's interval, `rate` of what is detectable.
     """
-    parts: list[tuple[str, str, list[Example]]] = []
+    known = Known.of(examples, predictions)
+    parts: list[tuple[str, str, Known]] = []
     for split in (*SPLITS, "overall"):
-        inside = [e for e in examples if split in (e.split, "overall")]
-        domains = sorted({e.domain for e in inside})
-        for domain in (*domains, "overall") if inside else ():
-            chosen = [e for e in inside if domain in (e.domain, "overall")]
-            parts.append((split, domain, chosen))
+        inside = known.split == split if split in SPLITS else np.ones(len(known.split), bool)
+        domains = sorted(set(known.domain[inside].tolist()))
+        for domain in (*domains, "overall") if inside.any() else ():
+            here = inside & (known.domain == domain) if domain in domains else inside
+            parts.append((split, domain, known.at(here)))
     rows = [
-        StereoRow(split=split, domain=domain,
-                  **_row(chosen, predictions, resamples, seed, len(parts), rate))
-        for split, domain, chosen in parts
-    ]  # fmt: skip
+        StereoRow(split=split, domain=domain, **_row(part, resamples, seed, len(parts), rate))
+        for split, domain, part in parts
+    ]
     return with_q(rows, [row.p for row in rows])
 
 
 def placebos(examples: Sequence[Example], predictions: Mapping[str, float], seed: int) -> Placebo:
     """Random halves of the target terms of a split and domain against each other."""
-    found = []
-    for kind in sorted({(e.split, e.domain) for e in examples}):
-        here = [e for e in examples if (e.split, e.domain) == kind]
-        outcomes, targets, _ = _outcomes(here, predictions)
-        terms = range(len(set(targets)))
+    known, found = Known.of(examples, predictions), []
+    for split, domain in sorted(set(zip(known.split.tolist(), known.domain.tolist()))):
+        here = known.at((known.split == split) & (known.domain == domain))
+        outcomes, targets, _ = here.outcomes()
+        terms = range(len(set(targets.tolist())))
         found.append(halves(per_target(outcomes, targets)[0], terms, seed=seed, splits=STEADY // 4))
     return Placebo.of("random halves of the target terms of a split and domain", found)
 
 
-def _outcomes(
-    examples: Sequence[Example], predictions: Mapping[str, float]
-) -> tuple[Outcomes, list[str], int]:
-    """Outcomes and targets of the examples with three scores, and how many have not."""
-    values = np.asarray(
-        [[predictions.get(e.ids[k], np.nan) for k in LABELS] for e in examples], np.float64
-    ).reshape(-1, 3)
-    known = np.asarray(np.isfinite(values).all(axis=1), bool)
-    targets = [e.target for e, k in zip(examples, known) if k]
-    return Outcomes.of(*values[known].T), targets, int((~known).sum())
+@dataclass(frozen=True)
+class Known:
+    """Examples as columns: split, domain, number of the target term by name, three scores."""
+
+    split: npt.NDArray[Any]
+    domain: npt.NDArray[Any]
+    target: npt.NDArray[np.int64]
+    values: npt.NDArray[np.float64]
+
+    @classmethod
+    def of(cls, examples: Sequence[Example], predictions: Mapping[str, float]) -> Known:
+        number = {name: k for k, name in enumerate(sorted({e.target for e in examples}))}
+        missing, get = float("nan"), predictions.get
+        flat = [get(e.ids[label], missing) for e in examples for label in LABELS]
+        return cls(
+            np.asarray([e.split for e in examples], object),
+            np.asarray([e.domain for e in examples], object),
+            np.asarray([number[e.target] for e in examples], np.int64),
+            np.asarray(flat, np.float64).reshape(-1, len(LABELS)),
+        )
+
+    def at(self, here: npt.NDArray[np.bool_]) -> Known:
+        """Some of the examples."""
+        return Known(self.split[here], self.domain[here], self.target[here], self.values[here])
+
+    def outcomes(self) -> tuple[Outcomes, npt.NDArray[np.int64], int]:
+        """Outcomes and targets of the examples with three scores, and how many have not."""
+        known = np.isfinite(self.values).all(axis=1)
+        return Outcomes.of(*self.values[known].T), self.target[known], int((~known).sum())
 
 
-def _row(
-    examples: Sequence[Example], predictions: Mapping[str, float], resamples: int, seed: int,
-    family: int, rate: float,
-) -> dict[str, Any]:  # fmt: skip
+def _row(known: Known, resamples: int, seed: int, family: int, rate: float) -> dict[str, Any]:
     """The numbers of a row."""
-    outcomes, targets, missing = _outcomes(examples, predictions)
+    outcomes, targets, missing = known.outcomes()
     row: dict[str, Any] = {**scores(outcomes, targets), "n": len(targets)}
-    row |= {"n_missing": missing, "n_targets": len(set(targets))}
-    if not targets:
+    row |= {"n_missing": missing, "n_targets": len(set(targets.tolist()))}
+    if not len(targets):
         return row | {"reason": "no example has all three scores"}
     wide: dict[str, Any] = {"bounds": (0.0, 100.0), "family": family, "rate": rate}
     terms = range(row["n_targets"])
@@ -196,7 +213,9 @@ class StereoSetReader(Reader):
             for row in score(examples, found, **again)
         ]
         whole = rows[-1]
-        named = sum(any(i in found for i in e.ids.values()) for e in examples)
+        named = whole.n
+        if whole.n_missing:
+            named = sum(any(i in found for i in e.ids.values()) for e in examples)
         return StereoSetResult(
             rows=rows,
             n_examples=len(examples),

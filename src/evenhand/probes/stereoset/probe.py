@@ -19,7 +19,7 @@ import pyarrow as pa
 from pydantic import Field
 
 from evenhand.corpora.tables import find_data
-from evenhand.errors import SpecError
+from evenhand.errors import DataError, SpecError
 from evenhand.probes.base import Asker, ItemShape, Measured, Preview, Probe
 from evenhand.probes.shared.claims import begun
 from evenhand.probes.shared.reach import short
@@ -73,6 +73,8 @@ class StereoSet(Probe):
             )
         place = find_data(self.file, "StereoSet (dev.json)")
         known = [e for e in read_gold(place) if e.split in self.splits]
+        if not known:
+            raise DataError(f"{place}: no example of {' or '.join(self.splits)}.")
         if self.examples is None:
             return known
         groups: dict[tuple[str, str], list[Example]] = {}

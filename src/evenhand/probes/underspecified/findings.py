@@ -15,11 +15,13 @@ from evenhand.probes.shared.estimates import claim, stated
 from evenhand.probes.underspecified.cards import PASSED
 from evenhand.probes.underspecified.cells import Cells
 from evenhand.probes.underspecified.design import INPUTS_PER_CELL, Design
+from evenhand.probes.underspecified.languages import in_english
 from evenhand.probes.underspecified.leans import Leaning
 from evenhand.probes.underspecified.numbers import Lean, PreferencesResult
 from evenhand.runs.finding import NAN, Finding
 from evenhand.runs.wording import people
 from evenhand.stats.power import detectable_effect
+from evenhand.words.packs.questions import PackTemplate
 
 NAME = "underspecified"
 WORK = "occupation"
@@ -320,5 +322,7 @@ def _wordings(design: Design, name: str | None) -> tuple[str, str]:
     if name is None:
         return "did any of this", "did not"
     attribute = next(a for a in design.attributes if a.name == name)
+    if any(isinstance(template, PackTemplate) for template in design.templates):
+        return in_english(attribute)
     asserted, negated = next(iter(attribute.forms.values()))[:2]
     return str(asserted), str(negated)

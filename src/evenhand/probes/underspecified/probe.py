@@ -43,6 +43,13 @@ from evenhand.probes.underspecified.design import (
     make_design,
 )
 from evenhand.probes.underspecified.findings import Told
+from evenhand.probes.underspecified.grammar import Agreement, agreement, agreement_design
+from evenhand.probes.underspecified.languages import (
+    lexicons_of,
+    packaged_lists,
+    prompt_in,
+    require_class,
+)
 from evenhand.probes.underspecified.leans import LeanSums, Links, leanings, placebos
 from evenhand.probes.underspecified.numbers import (
     PreferencesResult,
@@ -106,6 +113,9 @@ class Underspecified(Probe):
     social_class: str = "gender"
     """Which terms meet: female and male names (gender), nationality, ethnicity, religion; or what
     the class of `lexicon` is called."""
+    packs: ClassVar = True
+    language: str = Field("", examples=["es"])
+    """Ask in this language, with its pack (docs/languages.md); English when empty."""
     lexicon: str | None = None
     """Terms of your own, a TOML file with [[subjects]] (and [[attributes]], [[templates]])."""
     terms: int | None = Field(None, ge=2)
@@ -172,7 +182,10 @@ class Underspecified(Probe):
 
     @model_validator(mode="after")
     def _known_class(self) -> Self:
-        if self.lexicon is None and self.social_class not in LEXICONS:
+        if self.language:
+            own = self.lexicon or self.word_lists
+            require_class(self.language, self.social_class, str(own or ""))
+        elif self.lexicon is None and self.social_class not in LEXICONS:
             raise ValueError(
                 unknown("social_class", self.social_class, LEXICONS,
                         hint="Terms of your own come with: --set lexicon=FILE.toml")
@@ -203,6 +216,8 @@ class Underspecified(Probe):
     def lexicons(self) -> list[str]:
         if self.word_lists:
             return []
+        if self.language:
+            return lexicons_of(self.language, self.across)
         if self.lexicon:
             return [self.lexicon, *LEXICONS[questions.ADJECTIVES][1:]]
         return LEXICONS[self.social_class]
@@ -242,11 +257,11 @@ class Underspecified(Probe):
                     f"underspecified: list_suffix {self.list_suffix!r} needs word_lists, the "
                     "directory that holds such lists."
                 )
-            own = Lists(
-                questions.subjects(self.social_class),
-                questions.templates(self.social_class, form),
-                questions.attributes(self.social_class),
-            ) if not self.lexicon else self._own(form)  # fmt: skip
+            own = (
+                packaged_lists(self.language, self.social_class, form)
+                if not self.lexicon
+                else self._own(form)
+            )
             known = own.templates
             filled = (replace(t, context=f"{self.filler}  {t.context}") for t in known)
             found = replace(own, templates=tuple(filled) if self.filler else known)
@@ -301,9 +316,11 @@ class Underspecified(Probe):
         """How to ask, for the models that need more than the texts."""
         pronouns = {s.term: PRONOUNS.get(s.group, "") for s in lists.subjects}
         relative = None if self.score == "auto" else self.score == "relative"
+        english = not self.language  # she and he are English words
+        text = self.prompt if self.prompt != Manner.prompt else prompt_in(self.language)
         return Manner(
-            self.as_published, relative, self.prompt, self.unknown,
-            pronouns.get if self.across and self.pronouns else None, self.draws, seed,
+            self.as_published, relative, text, self.unknown,
+            pronouns.get if self.across and self.pronouns and english else None, self.draws, seed,
             rung in SAMPLED,
         )  # fmt: skip
 
@@ -356,15 +373,29 @@ class Underspecified(Probe):
         leans.add(cells)
         told, placebo = self._told(design, cells, result, leans.links(), rung, seed)
         facts = self._facts(result, design, rung, sampled.told, dropped, sampled.rounds)
+        trust = told.trust()
+        if grammar := self._agreement(ask, way, kind, seed):
+            facts["agreement"] = vars(grammar)
+            trust.append(grammar.told())
         refusals = Refusals(cells)
         refusals.add(cells, sampled.told)
         return Measured(
             findings=told.findings() + self._declined(refusals),
             items=items_table(cells, sampled.told),
             tables={**lean_table(told), **tables_of(result, design, cells)},
-            summary={**facts, "asked_by": kind, "trust": told.trust()},
+            summary={**facts, "asked_by": kind, "trust": trust},
             placebos=placebo,
         )
+
+    def _agreement(self, ask: Asker, way: Asking, kind: str, seed: int) -> Agreement | None:
+        """What the form of an occupation's word moves by itself, where a language has forms."""
+        names = {a.name for a in self.lists(_form(kind)).attributes} if self.language else set()
+        design = agreement_design(self.language, self.social_class, names, seed)
+        if design is None or kind in MASKED:
+            return None
+        scores = ask(way.requests(design), f"{self.name} forms")
+        given = way.answers(scores, design, 0, len(design))
+        return agreement(self.cells(design, given.scores), design)
 
     def _told(
         self, design: Design, names: Cells, result: PreferencesResult, links: Links, rung: str,

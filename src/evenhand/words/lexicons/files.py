@@ -114,10 +114,20 @@ List them with: evenhand ls lexicons
     """
     text = str(name)
     if isinstance(name, Path) or text.endswith(".toml") or "/" in text or "\\" in text:
-        return _read(Path(name))
+        return _of_pack(text) or _read(Path(name))
     if text not in names():
         raise SpecError(unknown("lexicon", text, names(), hint=LIST_LEXICONS))
     return _load_named(text)
+
+
+def _of_pack(name: str) -> Lexicon | None:
+    """A part of a language pack by its name, such as es/names."""
+    from evenhand.words.packs.files import load_pack, pack_places
+
+    language, _, part = name.partition("/")
+    if language not in pack_places() or Path(name).exists():
+        return None
+    return replace(load_pack(language).part(part), name=name)
 
 
 def available() -> dict[str, str]:
@@ -133,7 +143,8 @@ def available() -> dict[str, str]:
 def names() -> tuple[str, ...]:
     """Every lexicon's name: those of this folder, then those of other packages."""
     own = sorted(file.stem for file in _FOLDER.glob("*.toml"))
-    return (*own, *(name for name in plugins.places(plugins.LEXICONS) if name not in own))
+    others = (name for name in plugins.places(plugins.LEXICONS) if name not in own)
+    return (*own, *(name for name in others if not _place_of(name).is_dir()))
 
 
 def _place_of(name: str) -> Path:

@@ -6,17 +6,19 @@ Proportion_g(n) = count(n, g) / sum over genders of count(n, g)    (Eq. 7)
 
 from __future__ import annotations
 
-import csv
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from evenhand.errors import DataError, SpecError
-from evenhand.opening import read_text
+from evenhand.opening import read_rows
 
 THRESHOLDS = {"white": 0.9, "black": 0.9, "hispanic": 0.8, "asian": 0.7}
 """Section 2 of the paper: European and African American .9, Hispanic .8, Asian .7."""
 FREQUENCY = 200
+SUPPRESSED = ("", "(S)", "NA", "S", "-")
+"""What tables write where they do not tell."""
 _RACES = {
     "white": ("white", "pctwhite"), "black": ("black", "pctblack"),
     "hispanic": ("hispanic", "pcthispanic"), "asian": ("asian", "pctapi"),
@@ -48,11 +50,11 @@ def read_names(paths: Iterable[Path]) -> dict[str, Name]:
         rows = _rows(Path(path))
         columns = set(rows[0])
         if {"ethnicity", "gender", "count"} <= columns:
-            _nyc(rows, found)
+            _nyc(rows, found, path)
         elif {"name", "sex"} <= columns:
             _ssa(rows, found, path)
         elif "name" in columns:
-            _shares(rows, found)
+            _shares(rows, found, path)
         else:
             raise DataError(
                 f"{path}: no name table that is known. Accepted: NYC baby names, SSA totals, "
@@ -63,19 +65,23 @@ def read_names(paths: Iterable[Path]) -> dict[str, Name]:
 
 def _rows(path: Path) -> list[dict[str, str]]:
     """The rows of a CSV file, column names in lower case with underscores."""
-    lines = read_text(path, "a CSV file").splitlines()
-    if len(lines) < 2:
+    rows = read_rows(path, "a CSV file")
+    if not rows:
         raise DataError(f"{path}: no rows. The first line of a name table names its columns.")
-    head = [c.lower().replace("'s ", " ").replace(" ", "_") for c in next(csv.reader(lines[:1]))]
-    return [dict(zip(head, row)) for row in csv.reader(lines[1:]) if row]
+    head = {c: c.lower().replace("'s ", " ").replace(" ", "_") for c in rows[0]}
+    return [{head[c]: cell for c, cell in row.items()} for row in rows]
 
 
-def _number(text: str | None) -> float:
-    """A number, 0 for an empty or suppressed cell."""
-    try:
-        return float(text or 0.0)
-    except ValueError:
+def _number(path: Path, text: str | None) -> float:
+    """A number, 0 for an empty or suppressed cell; anything else would be a guess."""
+    if (text or "").strip() in SUPPRESSED:
         return 0.0
+    if text is None or not re.fullmatch(r"\d+(\.\d*)?(e[+-]?\d+)?", text.strip(), re.ASCII | re.I):
+        raise DataError(
+            f"{path}: {text!r} where a count or share is expected. Accepted: a number of 0 or "
+            f"more, or one of {', '.join(filter(None, SUPPRESSED))} where it is not told."
+        )
+    return float(text)
 
 
 def _name(found: dict[str, Name], raw: str) -> Name:
@@ -83,12 +89,14 @@ def _name(found: dict[str, Name], raw: str) -> Name:
     return found.setdefault(tidy, Name(tidy))
 
 
-def _nyc(rows: list[dict[str, str]], found: dict[str, Name]) -> None:
-    which = next(key for key in rows[0] if "name" in key)
+def _nyc(rows: list[dict[str, str]], found: dict[str, Name], path: Path) -> None:
+    which = next((key for key in rows[0] if "name" in key), None)
+    if which is None:
+        raise DataError(f"{path}: no column of names; columns found: {', '.join(rows[0])}.")
     by_race: dict[str, dict[str, float]] = {}
     by_gender: dict[str, list[float]] = {}
     for row in rows:
-        name, count = _name(found, row[which]).name, _number(row["count"])
+        name, count = _name(found, row[which]).name, _number(path, row["count"])
         race = _NYC.get(row["ethnicity"].upper(), row["ethnicity"].lower())
         share = by_race.setdefault(name, {})
         share[race] = share.get(race, 0.0) + count
@@ -96,6 +104,8 @@ def _nyc(rows: list[dict[str, str]], found: dict[str, Name]) -> None:
         sides[row["gender"].upper().startswith("F")] += count
     for name, share in by_race.items():
         total = sum(share.values())
+        if not total:
+            continue
         made = found[name]
         made.race = made.race or {race: value / total for race, value in share.items()}
         made.female = by_gender[name][1] / total if made.female is None else made.female
@@ -109,7 +119,7 @@ def _ssa(rows: list[dict[str, str]], found: dict[str, Name], path: Path) -> None
     sides: dict[str, list[float]] = {}
     for row in rows:
         name = _name(found, row["name"]).name
-        sides.setdefault(name, [0.0, 0.0])[row["sex"].upper() == "F"] += _number(row[count])
+        sides.setdefault(name, [0.0, 0.0])[row["sex"].upper() == "F"] += _number(path, row[count])
     for name, (male, female) in sides.items():
         made = found[name]
         made.count = max(made.count, male + female)
@@ -117,16 +127,18 @@ def _ssa(rows: list[dict[str, str]], found: dict[str, Name], path: Path) -> None
             made.female = female / (male + female)
 
 
-def _shares(rows: list[dict[str, str]], found: dict[str, Name]) -> None:
+def _shares(rows: list[dict[str, str]], found: dict[str, Name], path: Path) -> None:
     columns = {r: k for r, keys in _RACES.items() for k in keys if k in rows[0]}
     scale = 100.0 if any(key.startswith("pct") for key in rows[0]) else 1.0
     for row in rows:
         made = _name(found, row["name"])
-        if not made.race:
-            made.race = {race: _number(row[key]) / scale for race, key in columns.items()}
+        race = {race: _number(path, row[key]) / scale for race, key in columns.items()}
+        made.race = made.race or race
+        for key in (k for k in row if k.startswith("pct")):
+            _number(path, row[key])
         if made.female is None and row.get("pctfemale"):
-            made.female = _number(row["pctfemale"]) / 100
-        made.count = max(made.count, _number(row.get("count")))
+            made.female = _number(path, row["pctfemale"]) / 100
+        made.count = max(made.count, _number(path, row.get("count")))
 
 
 def select(

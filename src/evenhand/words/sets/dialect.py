@@ -100,11 +100,12 @@ def read_dialect_model(folder: str | Path) -> DialectModel:
     place = Path(folder)
     words = _words(_file(place, VOCABULARY))
     path = _file(place, COUNTS)
-    rows = [line.split("\t") for line in open_corpus(path).lines() if line]
-    for number, row in enumerate(rows, start=1):
-        if len(row) != len(GROUPS):
+    rows = []
+    for number, line in enumerate(filter(None, open_corpus(path).lines()), start=1):
+        rows.append(line.split("\t"))
+        if len(rows[-1]) != len(GROUPS):
             raise DataError(
-                f"{path}, line {number}: {len(row)} columns. Accepted: {len(GROUPS)} counts "
+                f"{path}, line {number}: {len(rows[-1])} columns. Accepted: {len(GROUPS)} counts "
                 f"between tabs ({', '.join(GROUPS)})."
             )
     if len(rows) != len(words):
