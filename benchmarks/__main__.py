@@ -22,6 +22,8 @@ HERE = Path(__file__).parent
 PARTS = {"drawing.py", "ratios.py", "sodapop_released.py"}
 BY_NAME_ONLY = {
     "calibration.py": "simulates thousands of fair models; runs with make calibration",
+    "against_lm_eval.py": "takes an environment with lm-eval",
+    "against_peers.py": "takes an environment with WEFE and concept-erasure",
     "check_forecast.py": "runs three suites; about 10 minutes on two cores",
     "compiled.py": "about 4 minutes on two cores, 100 s on a GPU; --tiny tries it",
     "cpu_ways.py": "takes smollm2-135m; about 5 minutes on two cores",

@@ -19,8 +19,8 @@ from typing import Any
 
 from benchmarks import ratios
 
+from evenhand.charts.standalone import draw
 from evenhand.charts.theme import COLOURS, config
-from evenhand.exports.figures import draw
 
 HERE = Path(__file__).parent
 PICTURES = HERE.parent / "docs" / "pictures"

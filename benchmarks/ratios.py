@@ -46,6 +46,12 @@ NAIVE: Picks = {
 TOOLS: Picks = {
     "WEAT with 10,000 resamples: times WEFE 1.0.1": (
         "weat_against_wefe", lambda r: r[0]["ratio"]),
+    "RNSB, 6,238 words: times WEFE 1.0.1": ("against_peers", lambda r: _peer(r, "rnsb")),
+    "RND: times WEFE 1.0.1": ("against_peers", lambda r: _peer(r, "rnd")),
+    "applying LEACE: times concept-erasure 0.2.4": (
+        "against_peers", lambda r: _peer(r, "leace")),
+    "StereoSet from predictions: times the released rule": (
+        "against_peers", lambda r: _peer(r, "stereoset")),
 }  # fmt: skip
 ORIGINALS: Picks = {
     "minilm-qa, UnQover inputs: times the released padding": (
@@ -122,6 +128,10 @@ def grouped(labels: Iterable[str]) -> dict[str, list[str]]:
         out[heading] = [label for label in picks if label in left]
     out[EARLIER] = [label for label in left if not any(label in p for p in HEADINGS.values())]
     return {heading: found for heading, found in out.items() if found}
+
+
+def _peer(result: Any, what: str) -> float | None:
+    return next((r["ratio"] for r in result if r["what"] == what), None)
 
 
 def _rate(result: Any, kind: str) -> float | None:

@@ -15,7 +15,7 @@ import numpy as np
 from benchmarks.calibrated import Outcome, Path, outcome
 
 from evenhand.probes.bbq import measure
-from evenhand.probes.bbq.files import CONDITIONS, Item
+from evenhand.probes.bbq.items import CONDITIONS, Item
 
 COVERS = ("evenhand.probes.bbq.measure",)
 CATEGORIES, TEMPLATES = ("Age", "Nationality", "Religion", "SES"), 25

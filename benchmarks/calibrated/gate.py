@@ -49,6 +49,9 @@ class Made(Run):
     folder: Folder
     leans: Floats = field(default_factory=lambda: np.zeros((0, len(JOBS))))
 
+    def __post_init__(self) -> None:
+        """There is no folder to look into."""
+
     @property
     def facts(self) -> dict[str, Any]:
         settings = {**{k: v for k, v in ROW.items() if k != "name"}, "pairs": len(self.leans)}

@@ -9,6 +9,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from evenhand.errors import SpecError
+
 LOAD = """
 import sys
 from evenhand.models.loading.resolver import resolve
@@ -48,3 +52,13 @@ def test_a_hub_id_that_is_not_there_says_so(tmp_path: Path) -> None:
     assert done.returncode == 2
     assert "HF_HUB_OFFLINE=1" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_a_revision_belongs_to_the_hub(tiny: Any) -> None:
+    from evenhand.models.loading.resolver import resolve
+    from evenhand.models.protocol import LoadOptions
+
+    with pytest.raises(SpecError, match="only models of the Hub have revisions"):
+        resolve(tiny("masked"), revision="main")
+    assert LoadOptions(revision="abc").for_others().revision is None
+    assert LoadOptions(revision="abc").chosen() == {"revision": "abc"}

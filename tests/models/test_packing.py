@@ -6,38 +6,70 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evenhand.models.batching.packing import by_token_budget, common_prefix, pack, packed_batches
+from evenhand.models.batching.packing import (
+    Ragged,
+    Trees,
+    by_token_budget,
+    common_prefix,
+    pack,
+    packed_batches,
+)
 
 sequences = st.lists(st.lists(st.integers(0, 3), min_size=1, max_size=6), min_size=1, max_size=25)
+
+
+def paths(trees: Trees) -> dict[int, list[int]]:
+    """The nodes of each sequence."""
+    found = {}
+    for place, number in enumerate(trees.order.tolist()):
+        depths = np.arange(trees.sizes[place])
+        found[number] = trees.nodes(np.full(len(depths), place), depths).tolist()
+    return found
 
 
 @given(sequences, st.integers(4, 40))
 def test_each_path_spells_its_sequence_at_the_right_depths(
     rows: list[list[int]], size: int
 ) -> None:
-    found: dict[int, list[int]] = {}
-    for row in pack(rows, size):
-        for number, path in row.paths.items():
-            found[number] = [row.tokens[node] for node in path]
-            assert [row.depths[node] for node in path] == list(range(len(path)))
-    assert found == dict(enumerate(rows))
+    trees = pack(Ragged.of(rows), size)
+    found = paths(trees)
+    assert {n: trees.tokens[p].tolist() for n, p in found.items()} == dict(enumerate(rows))
+    for path in found.values():
+        assert trees.depths[path].tolist() == list(range(len(path)))
+        assert len(set(trees.row_of(np.asarray(path)).tolist())) == 1
 
 
 @given(sequences, st.integers(4, 40))
 def test_a_node_sees_itself_and_its_ancestors_only(rows: list[list[int]], size: int) -> None:
-    for row in pack(rows, size):
-        visible = row.visible(len(row) + 2)
-        for path in row.paths.values():
-            for step, node in enumerate(path):
-                assert set(visible[node].nonzero()[0]) == set(path[: step + 1])
-        assert visible[-1].sum() == 1
+    trees = pack(Ragged.of(rows), size)
+    node = np.arange(len(trees.tokens))
+    seen = (node[None] <= node[:, None]) & (node[:, None] < trees.ends[None])
+    for path in paths(trees).values():
+        for step, at in enumerate(path):
+            assert set(seen[at].nonzero()[0]) == set(path[: step + 1])
+
+
+@given(sequences, st.integers(4, 40))
+def test_rows_take_what_fits(rows: list[list[int]], size: int) -> None:
+    widths = np.diff(pack(Ragged.of(rows), size).rows)
+    assert (widths <= max(size, max(map(len, rows)))).all()
 
 
 @given(sequences)
 def test_shared_beginnings_are_stored_once(rows: list[list[int]]) -> None:
-    (row,) = pack(rows, 10_000)
+    trees = pack(Ragged.of(rows), 10_000)
     prefixes = {tuple(r[:k]) for r in rows for k in range(1, len(r) + 1)}
-    assert len(row) == len(prefixes)
+    assert len(trees.rows) == 2
+    assert len(trees.tokens) == len(prefixes)
+
+
+@given(sequences)
+def test_without_sharing_each_sequence_is_a_row_and_the_longest_come_first(
+    rows: list[list[int]],
+) -> None:
+    trees = pack(Ragged.of(rows), 4, share=False)
+    assert np.diff(trees.rows).tolist() == sorted(map(len, rows), reverse=True)
+    assert {n: trees.tokens[p].tolist() for n, p in paths(trees).items()} == dict(enumerate(rows))
 
 
 @given(st.lists(st.integers(1, 30), min_size=1, max_size=40), st.integers(1, 100))
@@ -52,19 +84,12 @@ def test_common_prefix_of_empty_is_zero() -> None:
     assert common_prefix([], [1]) == 0
 
 
-@given(sequences, st.integers(4, 40))
-def test_subtree_ends_say_who_sees_whom(rows: list[list[int]], size: int) -> None:
-    for row in pack(rows, size):
-        node = np.arange(len(row))
-        ends = np.asarray(row.ends())
-        seen = (node[None] <= node[:, None]) & (node[:, None] < ends[None])
-        assert (seen == row.visible(len(row))).all()
-
-
 @given(sequences, st.integers(4, 40), st.integers(8, 80))
 def test_batches_ask_every_position_once(rows: list[list[int]], size: int, budget: int) -> None:
     positions = [range(len(row) // 2, len(row)) for row in rows]
-    batches = packed_batches(pack(rows, size), positions, budget, limit=7)
+    trees = pack(Ragged.of(rows), size)
+    starts, stops = (np.array([getattr(p, at) for p in positions]) for at in ("start", "stop"))
+    batches = packed_batches(trees, starts, stops, budget, limit=7)
     asked = []
     for batch in batches:
         tokens = batch.tokens[batch.rows, batch.columns][batch.inverse]

@@ -1,11 +1,15 @@
 """The papers' formulas as functions of numbers, each with its equation, range and direction.
 
-    from evenhand.metrics import weat, rnsb, success_rate, kl_divergence
+    from evenhand.metrics import weat, rnsb, success_rate, unqover, divergence
 
     weat(x, y, a, b).effect_size
+    unqover(scores, first, second, attribute).mu
+    divergence(log_a, log_b).js
 
-The modules hold them by paper (`unqover`, `sodapop`, `association`, `divergence`, ...), with what
-belongs to them; names that are told here are loaded when first used.
+Every function gives one shape of result, whatever it is given: an array, a number, or a frozen
+dataclass whose fields have names. The modules hold them by paper (`unqover`, `sodapop`,
+`association`, `divergence`, ...), with what belongs to them; names that are told here are loaded
+when first used. `unqover` and `divergence` are modules and can be called as functions.
 """
 
 from __future__ import annotations

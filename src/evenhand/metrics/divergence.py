@@ -10,11 +10,13 @@ without shipping the vocabulary.
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from evenhand.errors import DataError
+from evenhand.metrics.called import as_function
 
 Floats = npt.NDArray[np.float64]
 
@@ -102,3 +104,32 @@ def jensen_shannon(log_p: npt.ArrayLike, log_q: npt.ArrayLike) -> Floats:
     middle = np.where(p == q, p, np.logaddexp(p, q) - math.log(2))
     both = (_relative_entropy(p, middle) + _relative_entropy(q, middle)) / 2
     return np.asarray(np.minimum(both, math.log(2)), np.float64)
+
+
+@dataclass(frozen=True, slots=True)
+class Distances:
+    """The distances of each pair of rows, all in one: shape [n] each."""
+
+    kl_ab: Floats
+    kl_ba: Floats
+    hellinger2: Floats
+    js: Floats
+
+
+def divergence(log_a: npt.ArrayLike, log_b: npt.ArrayLike) -> Distances:
+    """Every distance between two next-token distributions, row by row (Liang et al. 2021, Eq. 11).
+
+    `evenhand.metrics.divergence(log_a, log_b)` is this function.
+
+    >>> import numpy as np
+    >>> found = divergence(np.log([[0.5, 0.5]]), np.log([[0.25, 0.75]]))
+    >>> float(found.kl_ab[0].round(4)), float(found.kl_ba[0].round(4)), float(found.js[0].round(4))
+    (0.1438, 0.1308, 0.0338)
+    """
+    return Distances(
+        kl_divergence(log_a, log_b), kl_divergence(log_b, log_a),
+        squared_hellinger(log_a, log_b), jensen_shannon(log_a, log_b),
+    )  # fmt: skip
+
+
+as_function(__name__, divergence)

@@ -106,8 +106,8 @@ def intervals(
     drawn = np.random.default_rng(seed).integers(0, len(ss), (resamples, len(ss)))
     ss_star, lms_star = ss[drawn].mean(axis=1), lms[drawn].mean(axis=1)
     icat_star = lms_star * np.minimum(ss_star, 100.0 - ss_star) / 50.0
-    out: dict[str, float] = {}
-    for name, star in zip(names, (lms_star, ss_star, icat_star)):
-        low, high = np.quantile(star, (0.025, 0.975))
-        out |= {f"{name}_low": float(low), f"{name}_high": float(high)}
-    return out
+    stars = np.stack([lms_star, ss_star, icat_star])
+    ends = np.quantile(stars, (0.025, 0.975), axis=1).T.tolist()
+    return {
+        f"{n}_{end}": v for n, both in zip(names, ends) for end, v in zip(("low", "high"), both)
+    }

@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from evenhand.metrics.called import as_function
 from evenhand.stats.pair_network import Leans, leans
 
 Floats = npt.NDArray[np.float64]
@@ -311,3 +312,28 @@ def summary(
         n_cells=n,
         n_incomplete=len(complete) - n,
     )
+
+
+def unqover(
+    scores: npt.ArrayLike, first: npt.ArrayLike, second: npt.ArrayLike, attribute: npt.ArrayLike
+) -> Summary:
+    """delta, epsilon, mu and eta of a model, from cells whose terms are given by name.
+
+    `evenhand.metrics.unqover(scores, first, second, attribute)` is this function.
+
+    Args:
+        scores: [cells, order 2, question 2, candidate 2], as at the top of this module.
+        first, second: the two terms of each cell.
+        attribute: what each cell asks about.
+
+    >>> gerald_jennifer = [[[[.26, .73], [.35, .62]], [[.54, .45], [.12, .86]]]]
+    >>> round(unqover(gerald_jennifer, ["Gerald"], ["Jennifer"], ["hunter"]).mu, 6)
+    0.1575
+    """
+    terms, codes = np.unique([np.asarray(first), np.asarray(second)], return_inverse=True)
+    one, two = codes.reshape(2, -1)
+    asked, kind = np.unique(np.asarray(attribute), return_inverse=True)
+    return summary(scores, one, two, kind, n_terms=len(terms), n_attributes=len(asked))
+
+
+as_function(__name__, unqover)

@@ -20,6 +20,7 @@ from datetime import date
 from typing import Any
 
 from evenhand.errors import ModelError, SpecError
+from evenhand.models.bounded import bounded
 from evenhand.models.protocol import LoadOptions
 
 OPENS = "Write a short text."
@@ -135,7 +136,7 @@ def _template(tokenizer: Any) -> str | None:
 
 
 def _framed(tokenizer: Any, template: str, name: str, system: str) -> Chat:
-    from jinja2 import Environment, TemplateError, meta
+    from jinja2 import Environment, TemplateError, meta, nodes
 
     first = [{"role": "system", "content": system}] if system else []
     asked = [*first, {"role": "user", "content": _QUESTION}]
@@ -144,18 +145,24 @@ def _framed(tokenizer: Any, template: str, name: str, system: str) -> Chat:
 
     def render(messages: Sequence[Mapping[str, str]], **more: Any) -> str:
         given = {"chat_template": fixed, "tokenize": False, **switches, **more}
-        return str(tokenizer.apply_chat_template(messages, **given))
+        with bounded():
+            return str(tokenizer.apply_chat_template(messages, **given))
 
     try:
-        names = meta.find_undeclared_variables(Environment(extensions=[_LOOPS]).parse(template))
+        tree = Environment(extensions=[_LOOPS]).parse(template)
+        names = meta.find_undeclared_variables(tree)
     except TemplateError:
-        names = set()
+        tree, names = nodes.Template([]), set()
+    except RecursionError as error:
+        raise _refused(tokenizer, name, "", error) from error
+    if any(tree.find_all(nodes.Pow)):  # one step that may take years
+        raise _refused(tokenizer, name, "", ValueError("it raises numbers to powers"))
     switches = {name: False for name in SWITCHES if name in names}
     try:
         text = render(asked, add_generation_prompt=True)
         whole = render(answered)
         spaced = render([*first, {"role": "user", "content": f" {_QUESTION} "}])
-    except (TemplateError, TypeError, KeyError, ValueError) as error:
+    except Exception as error:  # whatever a foreign template raises
         raise _refused(tokenizer, name, system, error) from error
     if text.count(_QUESTION) != 1 or (system and system.strip() not in text):
         raise _refused(tokenizer, name, system, None)

@@ -18,6 +18,7 @@ from evenhand.requests import Column, Requests
 
 Chat = Literal["auto", "on", "off"]
 Way = Literal["continuation", "letters", "answers"]
+Load = Literal["whole", "8bit", "4bit"]
 LIMITS = ("concurrency", "price_in", "price_out", "max_cost")
 
 
@@ -26,6 +27,7 @@ class LoadOptions:
     """How to load a model and how to ask it. None: what suits the machine (see `precision`).
 
     Attributes:
+        revision: of a Hub id: a commit, branch or tag.
         chat: ask through the model's chat template. auto: where it has one.
         system: the system prompt of every conversation; "" for none of ours.
         way: how a language model says which of several options it takes: by the likelihood of
@@ -42,6 +44,7 @@ class LoadOptions:
     revision: str | None = None
     token_budget: int | None = None
     compile: bool = False
+    load: Load = "whole"
     chat: Chat = "auto"
     system: str = ""
     way: Way = "continuation"
@@ -55,7 +58,7 @@ class LoadOptions:
     calls: Path | None = None
 
     def __post_init__(self) -> None:
-        for name, known in (("chat", Chat), ("way", Way)):
+        for name, known in (("chat", Chat), ("way", Way), ("load", Load)):
             if getattr(self, name) not in get_args(known):
                 raise SpecError(
                     unknown(name, getattr(self, name), get_args(known), where=f"--{name}")
@@ -77,8 +80,7 @@ class LoadOptions:
     def for_others(self) -> LoadOptions:
         """The same machine for a model that is not the audited one, asked in its own usual way."""
         return LoadOptions(
-            dtype=self.dtype, device=self.device, revision=self.revision,
-            token_budget=self.token_budget,
+            dtype=self.dtype, device=self.device, token_budget=self.token_budget,
             compile=self.compile,
         )  # fmt: skip
 
@@ -229,6 +231,11 @@ class Model:
         """Whether `begin` returns before its answers are there, so that shards can overlap."""
         return False
 
+    @property
+    def alternates(self) -> bool:
+        """Whether shards are better prepared between passes than in a thread beside them."""
+        return False
+
     def begin(self, requests: Requests, prepared: Any) -> Callable[[], dict[str, Column]]:
         """Start answering; the function given back waits for the answers."""
         columns = self.answer(requests, prepared)
@@ -236,6 +243,13 @@ class Model:
 
     def count_tokens(self, texts: Sequence[str]) -> int | None:
         """How many tokens the texts have; None where it has no tokens."""
+        return None
+
+    def cut(self, texts: Sequence[str]) -> list[list[str]] | None:
+        """What each text is cut into, piece by piece; None where it has no vocabulary.
+
+        An unknown piece is "", a byte that is no character by itself holds U+FFFD.
+        """
         return None
 
     @property

@@ -200,7 +200,7 @@ def clustered_mean(
     if not n:
         return ClusteredMean(reason="no item could be scored")
     found = cells.estimate(ideal=ideal, family=family, rate=rate)
-    if found.error == 0.0:
+    if found.error == 0.0 or (np.isnan(found.error) and found.p == 1.0):  # nothing varies
         found = _alike(found, bounds, rate / max(1, family))
     low, high = (float(np.clip(end, *bounds)) for end in (found.low, found.high))
     seen = found.detectable

@@ -116,11 +116,17 @@ def estimate(
 
 
 def _constant(value: float, units: int, ideal: float, level: float) -> Estimate:
-    """When nothing varies, t knows nothing: p is that of all signs being alike, 2 ** (1 - n)."""
+    """When nothing varies, t knows nothing: p is that of all signs being alike, 2 ** (1 - n).
+
+    Few units that are alike may be so by chance, so they have no interval: nothing speaks against
+    the ideal where they lie on it (p = 1), but they are not shown to lie within any margin either.
+    """
+    why = f"{units} units that do not vary: at least {ENOUGH} are needed to tell"
     if abs(value - ideal) <= ROUNDING:
+        if 0 < units < ENOUGH:
+            return Estimate(ideal, p=1.0, units=units, ideal=ideal, level=level, reason=why)
         return Estimate(ideal, 0.0, NAN, ideal, ideal, 1.0, NAN, units, ideal, level)
     if units < ENOUGH:
-        why = f"{units} units that do not vary: at least {ENOUGH} are needed to tell"
         return Estimate(value, 0.0, units=units, ideal=ideal, reason=why)
     p = 2.0 ** (1 - units)
     return Estimate(value, 0.0, NAN, value, value, p, NAN, units, ideal, level)

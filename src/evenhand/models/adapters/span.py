@@ -33,6 +33,7 @@ from evenhand.models.batching.spans import (
     token_span,
 )
 from evenhand.models.loading.device import fetched, moved
+from evenhand.models.loading.held import Held
 from evenhand.models.protocol import LoadOptions
 from evenhand.requests import Column, Requests, Span
 
@@ -69,7 +70,7 @@ class SpanModel(EncoderBase):
     rung = "span"
     rungs: ClassVar = {rung: answers}
 
-    def __init__(self, source: str, name: str, options: LoadOptions | None = None) -> None:
+    def __init__(self, source: str | Held, name: str, options: LoadOptions | None = None) -> None:
         super().__init__(source, name, options)
         self._frame = pair_frame(self.tokenizer)
         self._questions = Pool(self.words)

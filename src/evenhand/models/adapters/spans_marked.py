@@ -80,7 +80,7 @@ def causal_vectors(model: CausalModel, requests: Embed) -> np.ndarray:
         positions += [range(p, p + 1) for p in at]
         owners += [owner] * len(at)
     model.check_lengths([len(s) for s in sequences], "text")
-    states = model.states(Wanted(sequences, positions)).astype(np.float64)
+    states = model.states(Wanted.of(sequences, positions)).astype(np.float64)
     total = np.zeros((len(rows), states.shape[1]))
     np.add.at(total, owners, states)
     counts = np.bincount(owners, minlength=len(rows))[:, None]

@@ -67,6 +67,17 @@ class VectorModel(Model):
         return {"vector": out}
 
 
+class HeldVectors(VectorModel):
+    """Vectors in memory, known by their words and numbers; `origin` says what they were made of."""
+
+    def __init__(self, table: VectorTable, name: str, origin: str = "") -> None:
+        self.name, self.source, self.table = name, "", table
+        state = hashlib.sha256(f"vectors-held|{origin}|".encode())
+        state.update("\n".join(table.words.to_pylist()).encode("utf-8", "surrogatepass"))
+        state.update(np.ascontiguousarray(table.matrix).data)
+        self._fingerprint = state.hexdigest()
+
+
 def _first_marked(text: str) -> str:
     """The first marked part: a static vector is the same wherever it stands."""
     plain, spans = unmarked(text)

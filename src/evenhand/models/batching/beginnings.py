@@ -6,32 +6,38 @@ or once in every packed row.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
-from evenhand.models.batching.packing import common_prefix
+from evenhand.models.batching.packing import Ints, Ragged
 
 
-def common_beginning(sequences: Sequence[list[int]], positions: Sequence[range]) -> int:
+def common_beginning(sequences: Ragged, asked: Ints) -> int:
     """How many tokens all sequences begin with, none of them asked about.
 
-    >>> common_beginning([[1, 2, 3], [1, 2, 4]], [range(2, 3), range(1, 3)])
+    Args:
+        asked: the first position asked about of each.
+
+    >>> import numpy as np
+    >>> common_beginning(Ragged.of([[1, 2, 3], [1, 2, 4]]), np.array([2, 1]))
     1
     """
-    if not sequences:
+    if not len(asked):
         return 0
-    # The least and the greatest agree on what all agree on.
-    shared = common_prefix(min(sequences), max(sequences))
-    return min(shared, *(p.start for p in positions), *(len(s) - 1 for s in sequences))
+    tokens, starts = sequences.tokens, sequences.starts
+    limit = int(min(asked.min(), sequences.sizes.min() - 1))
+    at = 0
+    while at < limit and (tokens[starts + at] == tokens[starts[0] + at]).all():
+        at += 1
+    return at
 
 
-def run_once(torch: Any, model: Any, tokens: Sequence[int], device: Any) -> Any:
+def run_once(torch: Any, model: Any, tokens: Ints, device: Any) -> Any:
     """Keys and values of a beginning, to be given to `model` with each batch that follows it.
 
     Batches do not add to it, so one beginning serves any number of them.
     """
     held = _kept()()
-    ids = torch.as_tensor([list(tokens)], device=device)
+    ids = torch.as_tensor(tokens[None], device=device)
     model.base_model(input_ids=ids, past_key_values=held, use_cache=True)
     held.closed = True
     return held

@@ -431,7 +431,7 @@ class Calls:
             why = f"the answer lacks {error}" if isinstance(error, KeyError) else str(error)
         raise Refused(
             f"{self.client.address.url(path)}: {why} (answer: {_start(json.dumps(answer))!r}). "
-            f"Nothing is guessed. See what the server can do with: evenhand check "
+            f"Nothing is guessed. See what the server can do with: evenhand plan "
             f"{self.client.address.base}   and choose another way with: --rung N"
         )
 

@@ -3,7 +3,7 @@
 A shard of scores is written when all its answers are there. Until then each answer is a line of
 `calls/<shard>.jsonl` in the run folder, appended and handed to the system as soon as it arrives;
 when the shard is stored, its file goes and what it used is added to `calls/usage.json`. A line
-that a kill cut in two is not read. Memory: the calls of one shard.
+that a kill cut in two, or that is damaged, is not read. Memory: the calls of one shard.
 """
 
 from __future__ import annotations
@@ -12,17 +12,22 @@ import contextlib
 import hashlib
 import json
 import os
+import shlex
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from evenhand.errors import DataError, RunError
 from evenhand.models.endpoints.spending import Usage
+from evenhand.seals import read_sealed, write_sealed
 
 FOLDER = "calls"
 USAGE = "usage.json"
 CHECKING = "checking"
 """The journal of the calls by which a server was looked at; kept, since no shard holds them."""
+APPENDING = os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_BINARY", 0)
+"""Each line is one write at the end; Windows would make two bytes of its end otherwise."""
 
 
 class Journal:
@@ -38,6 +43,7 @@ class Journal:
         self.path = path
         self._known: dict[str, tuple[Any, Usage]] = {}
         self._file: int | None = None
+        self._closing: Callable[[], object] | None = None
         if path is not None and path.is_file():
             self._known = {key: (value, Usage(*tokens)) for key, value, tokens in _lines(path)}
 
@@ -65,10 +71,16 @@ class Journal:
         if self._file is None:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             _trim(self.path)
-            self._file = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o666)
-            weakref.finalize(self, os.close, self._file)
+            self._file = os.open(self.path, APPENDING, 0o666)
+            self._closing = weakref.finalize(self, os.close, self._file)
         tokens = (used.calls, used.tokens_in, used.tokens_out, used.estimated)
-        os.write(self._file, (json.dumps([key, value, tokens]) + "\n").encode())
+        line = [key, value, tokens]
+        os.write(self._file, (json.dumps([*line, _mark(line)]) + "\n").encode())
+
+    def close(self) -> None:
+        """Nothing more will be added; an open file could not be removed on Windows."""
+        if self._closing is not None:
+            self._closing()
 
     def kept_at(self, path: Path) -> Journal:
         """The same on disk, with what is there already."""
@@ -117,8 +129,9 @@ class Journals:
         total = _usage(self.folder) + journal.used
         self.folder.mkdir(parents=True, exist_ok=True)
         temporary = self.folder / f"{USAGE}.{os.getpid()}.tmp"
-        temporary.write_text(json.dumps(total.as_dict()))
+        write_sealed(temporary, total.as_dict())
         temporary.replace(self.folder / USAGE)
+        journal.close()
         if journal.path is not None:
             journal.path.unlink(missing_ok=True)
 
@@ -136,9 +149,16 @@ def call_key(path: str, content: str, turn: int = 0) -> str:
 def _lines(path: Path) -> Iterator[tuple[str, Any, list[Any]]]:
     with open(path, encoding="utf-8", errors="replace") as file:
         for line in file:
-            with contextlib.suppress(ValueError):
-                key, value, tokens = json.loads(line)
-                yield key, value, tokens
+            with contextlib.suppress(ValueError, TypeError, RecursionError):
+                key, value, tokens, *mark = json.loads(line)
+                Usage(*tokens)  # which a damaged line has too many or too few of
+                if mark in ([], [_mark([key, value, tokens])]):  # older versions gave no mark
+                    yield key, value, tokens
+
+
+def _mark(line: list[Any]) -> str:
+    """By which a line that was damaged is told, and asked again."""
+    return hashlib.sha256(json.dumps(line).encode()).hexdigest()[:16]
 
 
 def _trim(path: Path) -> None:
@@ -151,7 +171,14 @@ def _trim(path: Path) -> None:
 
 
 def _usage(folder: Path) -> Usage:
-    try:
-        return Usage(**json.loads((folder / USAGE).read_text()))
-    except (FileNotFoundError, ValueError, TypeError):
+    """What earlier attempts used. Unknown spending is no reason to spend on: damage is refused."""
+    path = folder / USAGE
+    if not path.exists():
         return Usage()
+    try:
+        return Usage(**read_sealed(path))
+    except (DataError, TypeError) as error:
+        raise RunError(
+            f"{path}: what was spent so far cannot be read ({error}). Count from nothing with: "
+            f"rm {shlex.quote(str(path))}"
+        ) from error

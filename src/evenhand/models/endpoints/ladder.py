@@ -142,7 +142,7 @@ async def look(
             usable[kind.number] = made
     if not usable:
         reasons = "; ".join(f"rung {s.rung} ({s.name}): {s.why}" for s in standings)
-        more = "See all of them with: evenhand check, without --rung" if rung else (
+        more = "See all of them with: evenhand plan, without --rung" if rung else (
             "Score its answers elsewhere and read them with: evenhand measure"
         )  # fmt: skip
         raise ModelError(f"{client.address.base}: {name!r} cannot be asked. {reasons}. {more}")

@@ -12,13 +12,24 @@ import tempfile
 import warnings
 from pathlib import Path
 
+from evenhand.systems import user
+
 
 def cache_folder() -> Path:
-    """`$EVENHAND_CACHE`, or `evenhand` below the user's cache folder."""
+    """`$EVENHAND_CACHE`, or `evenhand` where this system keeps caches of users.
+
+    That is `$XDG_CACHE_HOME` or `~/.cache` on Linux, `~/Library/Caches` on macOS and
+    `%LOCALAPPDATA%` on Windows. One that an earlier version made below `~/.cache` is used on.
+    """
     if chosen := os.environ.get("EVENHAND_CACHE"):
         return Path(chosen)
-    base = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
-    return Path(base) / "evenhand"
+    import platformdirs
+
+    usual = platformdirs.user_cache_path("evenhand", appauthor=False)
+    if os.environ.get("XDG_CACHE_HOME") or usual.exists():
+        return usual
+    earlier = Path.home() / ".cache" / "evenhand"
+    return earlier if earlier.is_dir() else usual
 
 
 def writable(folder: Path) -> Path:
@@ -36,7 +47,7 @@ def writable(folder: Path) -> Path:
         with tempfile.TemporaryFile(dir=folder.parent):
             return folder
     except OSError as error:
-        spare = Path(tempfile.gettempdir()) / f"evenhand-{os.getuid()}" / folder.name
+        spare = Path(tempfile.gettempdir()) / f"evenhand-{user() or 0}" / folder.name
         with contextlib.suppress(FileExistsError):
             spare.parent.mkdir(mode=0o700)
         if not ours(spare.parent):  # whoever made it could put anything there
@@ -55,9 +66,11 @@ def ours(path: Path) -> bool:
     >>> ours(Path(__file__).parent)
     True
     """
-    info = path.stat()
+    info, own = path.stat(), user()
+    if own is None:  # Windows guards a user's folders by lists of rights, which are not read here
+        return True
     shared = info.st_mode & stat.S_IWOTH and not info.st_mode & stat.S_ISVTX
-    return {info.st_uid, path.lstat().st_uid} <= {0, os.getuid()} and not shared
+    return {info.st_uid, path.lstat().st_uid} <= {0, own} and not shared
 
 
 def file_digest(path: Path) -> str:
@@ -68,7 +81,7 @@ def file_digest(path: Path) -> str:
     with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
         if not ours(memo):
             raise ValueError
-        return str(json.loads(memo.read_text())["sha256"])
+        return str(json.loads(memo.read_text(encoding="utf-8"))["sha256"])
     state = hashlib.sha256()
     with open(path, "rb") as file:
         while block := file.read(1 << 22):
@@ -76,6 +89,7 @@ def file_digest(path: Path) -> str:
     with contextlib.suppress(OSError):
         memo.parent.mkdir(parents=True, exist_ok=True)
         temporary = memo.with_suffix(f".{os.getpid()}")
-        temporary.write_text(json.dumps({"sha256": state.hexdigest(), "file": str(path)}))
+        known = json.dumps({"sha256": state.hexdigest(), "file": str(path)})
+        temporary.write_text(known, encoding="utf-8")
         temporary.replace(memo)
     return state.hexdigest()

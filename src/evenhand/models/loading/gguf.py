@@ -20,6 +20,7 @@ from typing import Any
 from evenhand.errors import ModelError, need
 from evenhand.models.loading import checkpoint
 from evenhand.models.loading.cache import cache_folder, file_digest, writable
+from evenhand.systems import link
 
 CONVERSION = "gguf-3"
 BEGINS = ("llama", "bert")
@@ -48,7 +49,7 @@ def _convert(path: Path, digest: str, folder: Path) -> None:
     temporary = folder.with_name(f"{folder.name}.{os.getpid()}.tmp")
     with tempfile.TemporaryDirectory() as alone, _about(path, alone):
         # The loaders would read what lies beside the file, too: other tokenizers, other code.
-        (Path(alone) / name).symlink_to(path.resolve())
+        link(path.resolve(), Path(alone) / name)
         tokenizer = checkpoint.load_tokenizer(alone, gguf_file=name)
         with contextlib.redirect_stderr(io.StringIO()):  # the loader's own progress bar
             model = checkpoint.load_model(
@@ -61,7 +62,9 @@ def _convert(path: Path, digest: str, folder: Path) -> None:
     model.save_pretrained(temporary)
     tokenizer.save_pretrained(temporary)
     facts = {"source": path.name, "source_sha256": digest, "conversion": CONVERSION}
-    (temporary / "evenhand.json").write_text(json.dumps(facts, indent=1, sort_keys=True))
+    (temporary / "evenhand.json").write_text(
+        json.dumps(facts, indent=1, sort_keys=True), encoding="utf-8"
+    )
     if folder.exists():
         shutil.rmtree(folder)
     temporary.rename(folder)

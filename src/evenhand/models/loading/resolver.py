@@ -18,20 +18,27 @@ from pathlib import Path
 from typing import Any
 
 from evenhand import plugins
-from evenhand.errors import ModelError, unknown
+from evenhand.errors import ModelError, SpecError, unknown
 from evenhand.models.endpoints.address import is_address, safe
 from evenhand.models.loading.fetch import PACKAGES, fetch
-from evenhand.models.loading.saved import FACTS, is_mitigation, read_facts
+from evenhand.models.loading.layout import base_folder
+from evenhand.models.loading.peft import CONFIG as ADAPTER
+from evenhand.models.loading.peft import architecture_of, is_adapter
+from evenhand.models.loading.saved import FACTS, check_whole, is_mitigation, read_facts
+from evenhand.models.loading.sentence import MODULES
+from evenhand.models.objects import as_model, as_typed, no_extras
 from evenhand.models.protocol import LoadOptions, Model, ModelRecipe, with_options
 from evenhand.opening import read_object, understood
 
 DEFAULT_MODEL = "smollm2-135m"
+MOST_STACKED = 16
 _HUB_ID = re.compile(r"[\w.-]+(/[\w.-]+)?")
 
 
 def resolve(
-    spec: str,
+    spec: Any,
     *,
+    tokenizer: Any = None,
     kind: str | None = None,
     options: LoadOptions | None = None,
     above: tuple[Path, ...] = (),
@@ -40,11 +47,15 @@ def resolve(
     """Find and load a model.
 
     Args:
-        spec: an alias, folder, file, Hub id, or the address of a server.
+        spec: an alias, folder (text or Path), file, Hub id, or the address of a server; or an
+            object that is one (`models.objects`): a transformers model, a pipeline, a sentence
+            transformer, word vectors, a function of texts.
+        tokenizer: of a transformers model.
         kind: instead of the one that is read off the checkpoint.
         options: how to load it.
         above: saved mitigations that led to this model, which may not be among them again.
-        how: single options of `LoadOptions`, e.g. chat="off", system="Be brief."
+        how: single options of `LoadOptions`, e.g. chat="off", system="Be brief."; of an object
+            also its name, and of a function the labels that it gives and its version.
 
     Raises:
         SpecError: the kind is not one of the known ones.
@@ -53,7 +64,10 @@ def resolve(
     """
     if kind is not None:
         adapter(kind)
-    options, spec = with_options(options, how), safe(spec)
+    if not isinstance(spec, str | Path):
+        return as_model(spec, tokenizer=tokenizer, kind=kind, options=options, **how)
+    no_extras(spec, tokenizer, how)
+    options, spec = with_options(options, how), safe(as_typed(spec))
     model = _resolve(spec, kind, options, above)
     known = Path(spec).expanduser().exists() and spec not in PACKAGES
     place = str(Path(spec).expanduser().resolve()) if known else spec
@@ -90,6 +104,13 @@ def _resolve(spec: str, kind: str | None, options: LoadOptions, above: tuple[Pat
         return adapter("endpoint").load(spec, spec, options)
     name, source = _locate(spec)
     path = Path(source)
+    if path.is_dir():
+        check_whole(path)
+    if options.revision is not None and path.exists():
+        raise SpecError(
+            f"--revision {options.revision!r}: {spec!r} is on this machine, and only models of the "
+            f"Hub have revisions. Leave it out."
+        )
     if path.is_dir() and is_mitigation(path):
         return _mitigated(path, options, above)
     if path.suffix == ".gguf":
@@ -103,10 +124,12 @@ def _resolve(spec: str, kind: str | None, options: LoadOptions, above: tuple[Pat
 def _mitigated(folder: Path, options: LoadOptions | None, above: tuple[Path, ...]) -> Model:
     """The model a saved mitigation was fitted for, in its mitigated form; the family knows how."""
     facts = read_facts(folder)
-    if folder in above:
+    if folder in above or len(above) >= MOST_STACKED:
+        what = "names itself as the model it was fitted for"
+        if folder not in above:
+            what = f"is stacked on more than {MOST_STACKED} others"
         raise ModelError(
-            f"{folder}: the mitigation names itself as the model it was fitted for. Fit it again "
-            "with: evenhand mitigate MODEL"
+            f"{folder}: the mitigation {what}. Fit it again with: evenhand mitigate MODEL"
         )
     spec, where = str(facts["model"]["spec"]), f"{folder}/{FACTS}"
     stacked = is_mitigation(Path(spec))  # it knows its own kind
@@ -157,31 +180,47 @@ def kind_of(source: str, name: str, revision: str | None = None) -> str:
     file. Of several endings that fit, the longest counts.
     """
     path, known = Path(source), adapters()
-    if path.exists():
-        for kind in reversed(known):
-            if known[kind].claims(path):
-                return kind
-    endings = {end: kind for kind, one in known.items() for end in one.architectures}
-    for architecture in _config(source, name, revision).get("architectures") or []:
-        fitting = [end for end in endings if end and str(architecture).endswith(end)]
+    if not path.exists():
+        path = _hub_settings(source, name, revision)
+    for kind in reversed(known):
+        if known[kind].claims(path):
+            return kind
+    if is_adapter(path):
+        asked = architecture_of(path)
+        base = kind_of(str(base_folder(path)), name) if asked is None else ""
+        return base or kind_of_architecture(str(asked))
+    return kind_of_architecture(*map(str, _config(path).get("architectures") or []))
+
+
+def kind_of_architecture(*names: str) -> str:
+    """The kind that classes of transformers belong to, by the longest ending that fits one.
+
+    >>> kind_of_architecture("BertForMaskedLM"), kind_of_architecture("BertModel")
+    ('masked', 'encoder')
+    """
+    endings = {end: kind for kind, one in adapters().items() for end in one.architectures}
+    for name in names:
+        fitting = [end for end in endings if end and name.endswith(end)]
         if fitting:
             return endings[max(fitting, key=len)]
     return endings[""]
 
 
-def _config(source: str, name: str, revision: str | None = None) -> dict[str, Any]:
-    folder = Path(source)
-    if folder.is_dir():
-        if not (folder / "config.json").is_file():
-            raise ModelError(
-                f"{source}: no config.json, so this is not a checkpoint folder. Give a folder "
-                f"saved by transformers, a .gguf file or a vector file."
-            )
-        return read_object(folder / "config.json", "the configuration of a model")
+def _config(folder: Path) -> dict[str, Any]:
+    if not (folder / "config.json").is_file():
+        raise ModelError(
+            f"{folder}: no config.json, so this is not a checkpoint folder. Give a folder "
+            f"saved by transformers, a .gguf file or a vector file."
+        )
+    return read_object(folder / "config.json", "the configuration of a model")
+
+
+def _hub_settings(source: str, name: str, revision: str | None) -> Path:
+    """A folder with the small files of a Hub model that say what it is."""
     from evenhand.models.loading.checkpoint import folder_of
 
     try:
-        return _config(str(folder_of(source, revision, ("config.json",))), name)
+        return folder_of(source, revision, ("config.json", MODULES, ADAPTER))
     except ModelError as error:
         offline = os.environ.get("HF_HUB_OFFLINE") == "1"
         why = "the Hub is switched off (HF_HUB_OFFLINE=1)" if offline else "the Hub has no such id"

@@ -6,23 +6,28 @@ import contextlib
 import functools
 import hashlib
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
 from evenhand.errors import ModelError, SpecError, need, unknown
 from evenhand.models.batching.words import Words
 from evenhand.models.chat import refuse_chat
-from evenhand.models.loading import checkpoint
+from evenhand.models.loading import bits, checkpoint
 from evenhand.models.loading.cache import file_digest
 from evenhand.models.loading.compiling import compile_layers
+from evenhand.models.loading.held import Held
+from evenhand.models.loading.layout import Layout
+from evenhand.models.loading.packed import pack_linears
 from evenhand.models.loading.precision import fitting
 from evenhand.models.protocol import LoadOptions, Model
 
 ADAPTER_VERSION = "hf-3"
 DTYPES = ("float32", "bfloat16", "float16", "float64")
-READ_SUFFIXES = (".safetensors", ".json", ".txt", ".model", ".jinja", ".tiktoken")
 NOT_READ = ("training.json", "trainer_state.json", "all_results.json")
+NEVER = (".bin", ".pt", ".pth", ".ckpt", ".h5", ".msgpack", ".onnx", ".ot", ".pkl", ".gguf", ".py",
+         ".pyc", ".md", ".pdf", ".png", ".jpg", ".svg")  # fmt: skip
+"""Ends of files that no loader of ours opens; all others count, known or not."""
 
 
 class Transformer(Model):
@@ -35,43 +40,91 @@ class Transformer(Model):
     auto = "AutoModel"
     talks: ClassVar[bool] = False
     """Whether it can be asked as chat."""
+    held: Held | None = None
+    """The object that it is, where it was not read from files."""
 
-    def __init__(self, source: str, name: str, options: LoadOptions | None = None) -> None:
+    def __init__(self, source: str | Held, name: str, options: LoadOptions | None = None) -> None:
         options = options or LoadOptions()
         torch: Any = need("torch", extra="hf", what="loading a language model")
         self.torch = torch
         self.name = name
-        self.source = source
+        self.source = source if isinstance(source, str) else ""
         _check(torch, options)
         if not self.talks:
             refuse_chat(name, self.kind, options)
-        self.device = options.device or ("cuda" if torch.cuda.is_available() else "cpu")
+        self.model: Any
+        self.tokenizer: Any
+        self._weights: Callable[[], str]
+        if isinstance(source, Held):
+            self._take(source, options)
+        else:
+            self._from_files(source, options)
+        checkpoint.check_ids(self.source or name, self.tokenizer, self.model)
         self.token_budget = options.token_budget or (65_536 if self.on_gpu else 2_048)
-        folder = checkpoint.folder_of(source, options.revision)
-        with checkpoint.loading(source):
-            self.tokenizer: Any = checkpoint.load_tokenizer(folder)
-            load = functools.partial(checkpoint.load_model, self.auto, folder)
-            self.model: Any
-            if options.dtype is None and self.on_gpu:
-                self.model, self.dtype = fitting(
-                    torch, lambda dtype: load(dtype=dtype), self.tokenizer, self.device
-                )
-            else:
-                self.dtype = options.dtype or "float32"
-                self.model = load(dtype=getattr(torch, self.dtype)).to(self.device)
-        checkpoint.check_ids(folder, self.tokenizer, self.model)
         self.model.eval()
-        self.compiled = options.compile
+        self.compiled, self.load_form = options.compile, options.load
         if options.compile:
             compile_layers(torch, self.model, self.tokenizer, name)
+        elif not (self.on_gpu or self.held) and self.dtype == "float32":
+            pack_linears(torch, self.model)
         self._unlimit_tokenizer()
         self.words = Words(self.tokenizer, lambda texts: self.encode(texts, special=False))
-        self._weights = folder_digest(folder)
         self.max_length = _max_length(self.model.config)
+
+    def _take(self, held: Held, options: LoadOptions) -> None:
+        """A model that is in memory already, where and as it is."""
+        held.refuse(self.name, options)
+        self.held = held
+        self.check_config(held.model.config, type(held.model).__name__)
+        self.device, self.dtype = held.device, held.dtype
+        self.model, self.tokenizer = held.model, held.own_tokenizer()
+        self._weights = lambda: held.digest
+
+    def _from_files(self, source: str, options: LoadOptions) -> None:
+        """A model from its files; those of an adapter with the model below it."""
+        torch = self.torch
+        self.device = options.device or ("cuda" if torch.cuda.is_available() else "cpu")
+        with checkpoint.loading(source):
+            self.layout = Layout.of(checkpoint.folder_of(source, options.revision))
+            self.tokenizer = checkpoint.load_tokenizer(self.layout.tokens)
+            config = checkpoint.load_config(self.layout.trunk)
+            self.check_config(config, *(config.architectures or ()))
+            load = functools.partial(self.layout.load, self.auto)
+            self._check_room(options)
+            if options.load != "whole":
+                self.dtype = options.dtype or ("float16" if self.on_gpu else "float32")
+                self.model = load(
+                    getattr(torch, self.dtype),
+                    device_map={"": self.device}, **bits.settings(options.load),
+                )  # fmt: skip
+            elif options.dtype is None and self.on_gpu:
+                self.model, self.dtype = fitting(torch, load, self.tokenizer, self.device)
+            else:
+                self.dtype = options.dtype or "float32"
+                self.model = load(getattr(torch, self.dtype)).to(self.device)
+        parts = [folder_digest(folder) for folder in self.layout.read]
+        digest = parts[0] if len(parts) == 1 else _joined(parts)
+        self._weights = lambda: digest
+
+    def _check_room(self, options: LoadOptions) -> None:
+        """Refuse what does not fit on the device, before it is read."""
+        form: str = options.load
+        if form == "whole":  # undecided on a GPU: the least that it may become
+            form = options.dtype or ("float16" if self.on_gpu else "float32")
+        shapes = checkpoint.shapes(self.layout.trunk).values()
+        bits.check_room(self.name, shapes, form, bits.free_bytes(self.torch, self.device))
+
+    def check_config(self, config: Any, *architectures: str) -> None:
+        """Refuse a checkpoint that this kind of model would only seem to load."""
 
     @classmethod
     def load(cls, source: str, name: str, options: LoadOptions | None = None) -> Transformer:
         return cls(source, name, options)
+
+    @classmethod
+    def of(cls, held: Held, name: str, options: LoadOptions) -> Transformer:
+        """The model that an object is."""
+        return cls(held, name, options)
 
     def _unlimit_tokenizer(self) -> None:
         """Saved tokenizers can carry a truncation or padding that would change scores."""
@@ -86,12 +139,13 @@ class Transformer(Model):
         parts = [
             ADAPTER_VERSION,
             self.kind,
-            self._weights,
+            self._weights(),
             self.dtype,
             self.device.split(":")[0],
             str(self.token_budget),
             ".".join(self.torch.__version__.split(".")[:2]),
             *(["compiled"] if self.compiled else []),
+            *([self.load_form] if self.load_form != "whole" else []),
             *self.asking,
             *self.mitigations,
         ]
@@ -114,7 +168,8 @@ class Transformer(Model):
             "dtype": self.dtype,
             "device": self.device.split(":")[0],
             **({"compiled": True} if self.compiled else {}),
-            "weights_sha256": self._weights,
+            **({"load": self.load_form} if self.load_form != "whole" else {}),
+            "weights_sha256": self._weights(),
             "mitigations": list(self.mitigations),
         }
 
@@ -136,6 +191,14 @@ class Transformer(Model):
 
     def count_tokens(self, texts: Sequence[str]) -> int:
         return sum(map(len, self.encode(texts, special=True)))
+
+    def cut(self, texts: Sequence[str]) -> list[list[str]]:
+        unknown = getattr(self.tokenizer, "unk_token_id", None)
+        known = self.tokenizer.vocab_size
+        return [
+            ["" if k == unknown and k < known else str(self.tokenizer.decode([k])) for k in ids]
+            for ids in self.encode(texts, special=False)
+        ]
 
     @property
     def threads(self) -> int:
@@ -215,7 +278,13 @@ def folder_digest(folder: Path) -> str:
         f
         for pattern in ("*", "*/*")
         for f in folder.glob(pattern)
-        if f.suffix in READ_SUFFIXES and f.name not in NOT_READ and f.is_file()
+        if f.suffix not in NEVER
+        and f.name not in NOT_READ
+        and not f.name.startswith(".")
+        and f.is_file()
     )
-    parts = [f"{f.relative_to(folder).as_posix()}:{file_digest(f)}" for f in files]
+    return _joined([f"{f.relative_to(folder).as_posix()}:{file_digest(f)}" for f in files])
+
+
+def _joined(parts: Sequence[str]) -> str:
     return hashlib.sha256("|".join(parts).encode()).hexdigest()

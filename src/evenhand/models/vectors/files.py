@@ -24,8 +24,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from evenhand.arrays import map_array, read_parquet
 from evenhand.errors import DataError, ModelError
 from evenhand.models.loading.cache import cache_folder, writable
+from evenhand.models.loading.saved import check_whole
 from evenhand.models.vectors import formats
 
 ALIASES = ("glove-6b-50d",)
@@ -308,6 +310,7 @@ def _open_folder(folder: Path, matrix: Path | None = None) -> VectorTable:
     import pyarrow as pa
     import pyarrow.compute as pc
 
+    check_whole(folder)
     matrix = matrix or _one(folder, ("vectors.npy", "*_emb.npy"))
     names = _one(matrix.parent, ("words.parquet", "*_index.parquet"))
     array = _map_matrix(matrix)
@@ -335,13 +338,11 @@ def _one(folder: Path, patterns: tuple[str, ...]) -> Path:
 
 
 def _map_matrix(path: Path) -> npt.NDArray[np.float32]:
-    try:
-        array = np.load(path, mmap_mode="r", allow_pickle=False)
-    except (ValueError, OSError, EOFError) as error:
-        raise DataError(
-            f"{path}: cannot be mapped ({error}). An array of objects is a pickle and is never "
-            "loaded; save the vectors as a float32 array [words, dimensions]."
-        ) from error
+    array = map_array(
+        path,
+        "An array of objects is a pickle and is never loaded; save the vectors as a float32 array "
+        "[words, dimensions].",
+    )
     if array.ndim != 2 or array.dtype.kind != "f":
         raise DataError(
             f"{path}: holds {array.dtype} of shape {array.shape}; expected float32 "
@@ -352,12 +353,8 @@ def _map_matrix(path: Path) -> npt.NDArray[np.float32]:
 
 def _read_words(path: Path) -> Any:
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
-    try:
-        table = pq.read_table(path)
-    except (pa.ArrowInvalid, OSError) as error:
-        raise DataError(f"{path}: is not a readable Parquet file ({error}).") from error
+    table = read_parquet(path)
     for column in table.schema:
         if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
             return table.column(column.name).combine_chunks()

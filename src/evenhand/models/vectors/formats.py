@@ -7,6 +7,7 @@ line separators. Nothing here unpickles, and nothing imports more than numpy.
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -16,12 +17,15 @@ from typing import cast
 import numpy as np
 import numpy.typing as npt
 
-from evenhand.errors import DataError
+from evenhand.errors import DataError, SpecError
+from evenhand.limits import beyond, limit, lines_of
 from evenhand.opening import opened
 
 Block = tuple[list[str], npt.NDArray[np.float32]]
 
 LINES = 4096
+_BREAKS = re.compile(rb"[\r\v\f]")
+"""What numpy takes for space between two numbers, and is a damaged line."""
 HEAD = 1 << 20
 FASTTEXT_MODEL = (793712314).to_bytes(4, "little")
 EXPORT = (
@@ -80,6 +84,8 @@ def detect(path: Path, head: bytes) -> Layout:
     first, _, rest = head.partition(b"\n")
     parts = first.split()
     if len(parts) == 2 and all(part.isdigit() for part in parts):
+        if max(map(len, parts)) > 15 or 4 * int(parts[1]) > limit("array"):
+            raise beyond(path, "one of its vectors would take more than", "array")
         count, dimensions = int(parts[0]), int(parts[1])
         if dimensions == 0:
             raise DataError(f"{path}: the header '{first.decode()}' promises 0 dimensions.")
@@ -117,7 +123,7 @@ def _text_blocks(path: Path, layout: Layout, encoding: str) -> Iterator[Block]:
             number = 1
         words: list[str] = []
         tails: list[bytes] = []
-        for raw in file:
+        for raw in lines_of(file, path):
             number += 1
             line = raw.rstrip(b" \t\r\n")
             if not line:
@@ -138,10 +144,12 @@ def _split_line(path: Path, number: int, line: bytes, layout: Layout) -> tuple[b
     found = line.count(b" ") + line.count(b"\t")
     if found == dimensions:
         cut = min(at for at in (line.find(b" "), line.find(b"\t")) if at >= 0)
-        return line[:cut], line[cut + 1 :]
+        if not _BREAKS.search(line, cut):
+            return line[:cut], line[cut + 1 :]
     parts = line.rsplit(None, dimensions)
     extra = parts[0].split() if parts else []
-    if len(parts) != dimensions + 1 or (len(extra) > 1 and _floats(extra[1:])):
+    torn = parts and _BREAKS.search(line, len(parts[0]))
+    if torn or len(parts) != dimensions + 1 or (len(extra) > 1 and _floats(extra[1:])):
         shown = line[:40].decode("utf-8", "replace")
         rule = "Every row must have the length of the first."
         if layout.promised is not None:
@@ -176,11 +184,21 @@ def _numbers(path: Path, last: int, tails: list[bytes], dimensions: int) -> npt.
 def _decode(path: Path, where: str, word: bytes, encoding: str) -> str:
     try:
         return word.decode(encoding)
-    except UnicodeDecodeError as error:
-        raise DataError(
-            f"{path}, {where}: the word {word!r} is not {encoding} (byte {error.start} of the "
-            "word). Name the encoding of the file, for example: --encoding latin-1"
-        ) from error
+    except (LookupError, UnicodeEncodeError, ValueError) as error:
+        if isinstance(error, UnicodeDecodeError):
+            raise _not_in(path, where, word, encoding, error) from error
+        raise SpecError(
+            f"--encoding {encoding!r}: unknown. Accepted: what Python knows, such as latin-1."
+        ) from None
+
+
+def _not_in(
+    path: Path, where: str, word: bytes, encoding: str, error: UnicodeDecodeError
+) -> DataError:
+    return DataError(
+        f"{path}, {where}: the word {word!r} is not {encoding} (byte {error.start} of the "
+        "word). Name the encoding of the file, for example: --encoding latin-1"
+    )
 
 
 def _binary_blocks(path: Path, layout: Layout, encoding: str) -> Iterator[Block]:
@@ -188,7 +206,7 @@ def _binary_blocks(path: Path, layout: Layout, encoding: str) -> Iterator[Block]
     with opened(path) as file:
         offset = len(file.readline())
         buffer, at, words = b"", 0, list[str]()
-        rows = np.empty((LINES, layout.dimensions), np.float32)
+        rows: list[npt.NDArray[np.float32]] = []  # which take no more than the file holds
         for index in range(cast("int", layout.promised)):
             # One word rarely needs more than 64 bytes; refill well before the end of the buffer.
             if len(buffer) - at < width + 1024:
@@ -201,11 +219,11 @@ def _binary_blocks(path: Path, layout: Layout, encoding: str) -> Iterator[Block]
                 )
             word = buffer[at:space].lstrip(b"\n")
             words.append(_decode(path, f"byte {offset + at}", word, encoding))
-            rows[len(words) - 1] = np.frombuffer(buffer, "<f4", layout.dimensions, space + 1)
+            rows.append(np.frombuffer(buffer, "<f4", layout.dimensions, space + 1))
             at = space + 1 + width
             if len(words) == LINES:
-                yield words, rows.copy()
-                words = []
+                yield words, np.stack(rows)
+                words, rows = [], []
         if (buffer[at:] + file.read(64)).strip():
             raise DataError(
                 f"{path}, byte {offset + at}: data follows word {layout.promised}, the last that "
@@ -213,4 +231,4 @@ def _binary_blocks(path: Path, layout: Layout, encoding: str) -> Iterator[Block]
                 "binary."
             )
         if words:
-            yield words, rows[: len(words)].copy()
+            yield words, np.stack(rows)

@@ -1,0 +1,97 @@
+"""PEFT adapters: a folder with small changes to another model, put on that model.
+
+    adapter_config.json          which model is below, and which task the adapter is for
+    adapter_model.safetensors    the changes
+
+The base is loaded as any checkpoint is, the adapter is merged into it, and from there on it is an
+ordinary model. Only safetensors are opened, and no code that a configuration names is run.
+"""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+from typing import Any
+
+from evenhand.errors import ModelError, need
+from evenhand.opening import read_object
+
+CONFIG, WEIGHTS = "adapter_config.json", "adapter_model.safetensors"
+HEADS = {"SEQ_CLS": "ForSequenceClassification", "QUESTION_ANS": "ForQuestionAnswering",
+         "CAUSAL_LM": "ForCausalLM", "FEATURE_EXTRACTION": ""}  # fmt: skip
+"""Tasks of adapters, and how architectures with the head for them end."""
+LABELS = ("classifier.weight", "score.weight", "out_proj.weight")
+"""Ends of the names of head weights, whose rows are the labels."""
+
+
+def is_adapter(folder: Path) -> bool:
+    """Whether a folder holds an adapter and not a model."""
+    return (folder / CONFIG).is_file()
+
+
+def base_of(folder: Path) -> str:
+    """The model that an adapter was made for: a folder, an alias or a Hub id.
+
+    A relative path is looked for beside the adapter too.
+    """
+    named = read_object(folder / CONFIG, "the configuration of an adapter").get(
+        "base_model_name_or_path"
+    )
+    if not isinstance(named, str) or not named:
+        raise ModelError(
+            f"{folder / CONFIG}: does not say which model it was made for. Give that model's "
+            f"folder there as base_model_name_or_path."
+        )
+    beside = (folder / named).resolve()
+    return str(beside) if beside.is_dir() and not Path(named).is_dir() else named
+
+
+def architecture_of(folder: Path) -> str | None:
+    """How the architecture ends that an adapter's task asks for; None: that of the base."""
+    task = read_object(folder / CONFIG, "the configuration of an adapter").get("task_type")
+    return HEADS.get(str(task))
+
+
+def head_options(folder: Path) -> dict[str, Any]:
+    """How the base must be loaded: with a new head where the adapter brings its weights."""
+    safetensors: Any = need("safetensors", extra="hf", what="reading an adapter")
+    if not (folder / WEIGHTS).is_file():
+        raise ModelError(
+            f"{folder}: no {WEIGHTS}. Pickled weights (.bin) can run code and are never opened. "
+            f"Save it again with: model.save_pretrained(DIR, safe_serialization=True)"
+        )
+    with safetensors.safe_open(folder / WEIGHTS, framework="numpy") as file:
+        heads = [key for key in file.keys() if key.endswith(LABELS)]  # noqa: SIM118
+        rows = [file.get_slice(key).get_shape()[0] for key in heads]
+    if architecture_of(folder) != HEADS["SEQ_CLS"]:
+        return {}
+    if not heads:
+        raise ModelError(
+            f"{folder}: an adapter for classification without the head's weights, which would be "
+            f"random. Name the head in modules_to_save when you train it."
+        )
+    return {"new": True, "num_labels": int(rows[-1])}
+
+
+def merged(model: Any, folder: Path) -> Any:
+    """The model with the adapter in its weights.
+
+    Raises:
+        ModelError: the adapter does not fit, or is of a kind that has no place in weights.
+    """
+    peft: Any = need("peft", extra="peft", what="putting an adapter on its base")
+    kind = read_object(folder / CONFIG, "the configuration of an adapter").get("peft_type")
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        made = peft.PeftModel.from_pretrained(model, str(folder), is_trainable=False)
+    lost = [str(w.message) for w in said if "missing" in str(w.message).lower()]
+    if lost:
+        raise ModelError(
+            f"{folder}: the adapter does not fit its base, {base_of(folder)!r}: {lost[0][:200]}"
+        )
+    if not hasattr(made, "merge_and_unload") or made.active_peft_config.is_prompt_learning:
+        raise ModelError(
+            f"{folder}: an adapter of kind {kind!r} cannot be merged into weights, so it is not "
+            f"read from files. Load it with peft, and serve it or give a function of texts."
+        )
+    return made.merge_and_unload()

@@ -1,0 +1,141 @@
+"""PEFT adapters: folders on their base, and objects, answer as peft itself does."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import evenhand as eh
+from evenhand.errors import ModelError
+from evenhand.requests import Classify, Continuation
+
+peft = pytest.importorskip("peft", reason="needs the peft extra")
+transformers = pytest.importorskip("transformers", reason="needs the hf extra")
+torch = pytest.importorskip("torch", reason="needs the hf extra")
+
+ASKED = Continuation(["the man worked as"] * 2, [" a doctor", " a nurse"])
+TEXTS = ["the man worked as a doctor", "she said that was not a letter"]
+
+
+def adapter(base: str, auto: str, **settings: Any) -> Any:
+    """A small adapter whose weights are not zero, so that it changes answers."""
+    model = getattr(transformers, auto).from_pretrained(base)
+    made = peft.get_peft_model(model, peft.LoraConfig(r=2, **settings)).eval()
+    torch.manual_seed(0)
+    with torch.no_grad():
+        for name, weight in made.named_parameters():
+            if "lora_B" in name:
+                weight.normal_()
+    return made
+
+
+def causal(tiny: Any) -> Any:
+    return adapter(
+        tiny("causal"), "AutoModelForCausalLM", task_type="CAUSAL_LM", target_modules=["q_proj"]
+    )
+
+
+def logprobs(given: Any, **more: Any) -> np.ndarray:
+    model = eh.load_model(given, **more)
+    return np.asarray(model.answer(ASKED, model.prepare(ASKED))["logprob"])
+
+
+def test_a_folder_and_the_object_answer_alike_and_unlike_their_base(
+    tiny: Any, tmp_path: Path
+) -> None:
+    made = causal(tiny)
+    made.save_pretrained(str(tmp_path / "adapter"))
+    tokenizer = transformers.AutoTokenizer.from_pretrained(tiny("causal"))
+    folder, held = logprobs(tmp_path / "adapter"), logprobs(made, tokenizer=tokenizer)
+    assert np.allclose(folder, held, atol=1e-5)
+    assert np.abs(folder - logprobs(tiny("causal"))).max() > 1e-3
+    texts = [p + c for p, c in zip(ASKED.prefix, ASKED.continuation)]
+    for text, found in zip(texts, held):  # peft's own forward pass
+        ids = tokenizer(text, return_tensors="pt")["input_ids"]
+        begin = len(tokenizer(ASKED.prefix[0])["input_ids"])
+        with torch.no_grad():
+            logits = made(ids).logits[0].log_softmax(-1)
+        own = sum(float(logits[k - 1, ids[0, k]]) for k in range(begin, ids.shape[1]))
+        assert own == pytest.approx(found, abs=1e-4)
+    assert made.training is False
+    assert any("lora" in name for name, _ in made.named_modules())  # the object is not merged
+
+
+def test_it_is_known_by_base_and_adapter(tiny: Any, tmp_path: Path) -> None:
+    made = causal(tiny)
+    made.save_pretrained(str(tmp_path / "one"))
+    with torch.no_grad():
+        next(w for n, w in made.named_parameters() if "lora_B" in n).add_(1.0)
+    made.save_pretrained(str(tmp_path / "two"))
+    prints = {eh.load_model(p).fingerprint for p in (tmp_path / "one", tmp_path / "two")}
+    assert len({*prints, eh.load_model(tiny("causal")).fingerprint}) == 3
+
+
+def test_a_classifier_brings_its_head(tiny: Any, tmp_path: Path) -> None:
+    made = adapter(
+        tiny("encoder"), "AutoModelForSequenceClassification", task_type="SEQ_CLS",
+        target_modules=["query"],
+    )  # fmt: skip
+    made.save_pretrained(str(tmp_path / "adapter"))
+    model = eh.load_model(tmp_path / "adapter")
+    assert model.kind == "classifier"
+    tokenizer = transformers.AutoTokenizer.from_pretrained(tiny("encoder"))
+    with torch.no_grad():
+        own = made(**tokenizer(TEXTS, return_tensors="pt", padding=True)).logits.softmax(-1)
+    asked = Classify(TEXTS)
+    found = model.answer(asked, model.prepare(asked))["probabilities"]
+    assert np.allclose(found, own.numpy(), atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"base_model_name_or_path": "nobody/nothing"}, "an adapter for 'nobody/nothing'"),
+        ({"base_model_name_or_path": None}, "does not say which model it was made for"),
+    ],
+)
+def test_a_base_that_is_not_there(tiny: Any, tmp_path: Path, change: Any, told: str) -> None:
+    causal(tiny).save_pretrained(str(tmp_path / "adapter"))
+    config = tmp_path / "adapter" / "adapter_config.json"
+    config.write_text(json.dumps({**json.loads(config.read_text()), **change}))
+    with pytest.raises(ModelError, match=told):
+        eh.load_model(tmp_path / "adapter")
+
+
+def test_what_is_not_whole_or_not_safe_is_refused(tiny: Any, tmp_path: Path) -> None:
+    causal(tiny).save_pretrained(str(tmp_path / "adapter"))
+    weights = tmp_path / "adapter" / "adapter_model.safetensors"
+    weights.rename(weights.with_name("adapter_model.bin"))
+    with pytest.raises(ModelError, match="can run code and are never opened"):
+        eh.load_model(tmp_path / "adapter")
+    made = adapter(tiny("encoder"), "AutoModel", target_modules=["query"])
+    made.save_pretrained(str(tmp_path / "headless"))
+    config = tmp_path / "headless" / "adapter_config.json"
+    config.write_text(json.dumps({**json.loads(config.read_text()), "task_type": "SEQ_CLS"}))
+    with pytest.raises(ModelError, match="without the head's weights"):
+        eh.load_model(tmp_path / "headless")
+
+
+def test_an_adapter_of_another_model_is_refused(tiny: Any, tmp_path: Path) -> None:
+    causal(tiny).save_pretrained(str(tmp_path / "adapter"))
+    config = tmp_path / "adapter" / "adapter_config.json"
+    told = {**json.loads(config.read_text()), "base_model_name_or_path": tiny("gpt2")}
+    config.write_text(json.dumps(told))
+    with pytest.raises(ModelError, match="cannot be loaded|does not fit"):
+        eh.load_model(tmp_path / "adapter")
+
+
+def test_a_prompt_before_the_text_is_no_change_of_weights(tiny: Any, tmp_path: Path) -> None:
+    model = transformers.AutoModelForCausalLM.from_pretrained(tiny("causal"))
+    settings = peft.PromptTuningConfig(task_type="CAUSAL_LM", num_virtual_tokens=2)
+    made = peft.get_peft_model(model, settings)
+    made.save_pretrained(str(tmp_path / "prompt"))
+    with pytest.raises(ModelError, match="cannot be merged into weights"):
+        eh.load_model(tmp_path / "prompt")
+    tokenizer = transformers.AutoTokenizer.from_pretrained(tiny("causal"))
+    with pytest.raises(ModelError, match="stands before the text"):
+        eh.load_model(made, tokenizer=tokenizer)
