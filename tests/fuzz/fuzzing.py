@@ -1,103 +1,175 @@
-"""Spoiled files through every reader: `python tests/fuzz/fuzzing.py CASES [SEED] [TARGET]`.
+"""Spoiled files and wrong words through every reader and command.
 
-A case is fine when the command accepts the file or refuses it in one paragraph. A traceback, a
-case of more than ten seconds and a gigabyte more of memory are not. What was tried is printed.
+    python tests/fuzz/fuzzing.py CASES [SEED] [TARGET]      counts for each target, and faults
+    python tests/fuzz/fuzzing.py --case NUMBER SEED TARGET  one case again, to look at
+
+A case is fine when what was given is accepted or refused in one paragraph. Faults: a traceback,
+more than ten seconds, a gigabyte more of memory, an escape that reaches the terminal, a process
+that dies, a message of the last net below the readers, and a file that is accepted although a
+strict reader (`oracle`) does not find in it what is printed.
+
+The cases run in a child whose address space may grow by a gigabyte; a child that dies or hangs
+is replaced. Equal seeds give equal cases.
 """
 
 from __future__ import annotations
 
+import faulthandler
+import json
+import os
 import random
-import re
-import resource
-import shutil
+import select
 import signal
 import sys
 import tempfile
-import warnings
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from unittest import mock
 
 sys.path[:0] = [str(Path(__file__).parents[1])]
 
-from fuzz.mutator import spoiled  # noqa: E402
-from fuzz.targets import TARGETS  # noqa: E402
-from in_process import evenhand  # noqa: E402
+GROWTH = 1 << 30
+"""Bytes by which the memory of the child may grow."""
+TURNS = 25_000
+"""Cases until a child is replaced, so that what libraries keep does not add up."""
+SILENCE = 180
+"""Seconds without a word from the child until it is given up."""
+FINE = ("accepted", "refused")
+SPENT = "too much memory"
 
-LONGEST = 10  # seconds
 
+def prepared(only: str, top: Path) -> list[object]:
+    """Every target that is meant, ready, and in the order of one round."""
+    from fuzz.cases import Prepared
+    from fuzz.targets import TARGETS, turns
 
-class TooLong(BaseException):
-    """A case took too long."""
-
-
-def fuzz(cases: int, seed: int, only: str = "") -> Iterator[tuple[str, str, str]]:
-    """(target, outcome, what was said) of each case; outcome: accepted, refused, or a fault."""
     names = [name for name in TARGETS if only in name]
-    with tempfile.TemporaryDirectory() as top:
-        made: dict[str, tuple[Path, list[str]]] = {}
-        for name in names:
-            folder = Path(top) / name.replace(" ", "_")
-            folder.mkdir()
-            made[name] = (folder, TARGETS[name](folder))
-        for number in range(cases):
-            name = names[number % len(names)]
-            yield (name, *_case(*made[name], random.Random(f"{seed}/{number}")))
+    made = {}
+    for name in names:
+        folder = top / "one" / "two" / name.replace(" ", "_").replace("/", "folder")
+        folder.mkdir(parents=True)
+        made[name] = Prepared(name, folder, TARGETS[name](folder))
+    return [made[name] for name in turns(names)]
 
 
-def _case(folder: Path, words: list[str], draw: random.Random) -> tuple[str, str]:
-    files = sorted(p for p in folder.rglob("*") if p.is_file() and p.name != ".lock")
-    path = draw.choice(files)
-    kept = path.read_bytes()
-    path.write_bytes(spoiled(kept, draw))
-    before = set(folder.rglob("*"))
-    signal.signal(signal.SIGALRM, _late)
-    signal.alarm(LONGEST)
+def fuzz(cases: int, seed: int, only: str = "", begin: int = 0) -> Iterator[tuple[str, str, str]]:
+    """(target, outcome, what was said) of each case, in this process."""
+    from fuzz.cases import case
+
+    with tempfile.TemporaryDirectory() as top, _kept_below(top):
+        ready = prepared(only, Path(top))
+        if os.environ.get("EVENHAND_FUZZ_LIMIT"):
+            _limit_growth()
+        for number in range(begin, begin + cases):
+            target = ready[number % len(ready)]
+            yield (target.name, *case(target, random.Random(f"{seed}/{number}")))
+
+
+def _limit_growth() -> None:
+    """From now on the address space of this process may grow by `GROWTH`."""
+    import resource  # `make fuzz` needs Linux, the short fuzz of the tests does not
+
+    size = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+    hard = resource.getrlimit(resource.RLIMIT_AS)[1]
+    resource.setrlimit(resource.RLIMIT_AS, (size + GROWTH, hard))
+
+
+@contextmanager
+def _kept_below(top: str) -> Iterator[None]:
+    """Cache and temporary files go to this folder."""
+    with (
+        mock.patch.dict(os.environ, {"EVENHAND_CACHE": top}),
+        mock.patch.object(tempfile, "tempdir", top),
+    ):
+        yield
+
+
+def apart(cases: int, seed: int, only: str = "") -> Iterator[tuple[int, str, str, str]]:
+    """The same in children, one after another; with the number of each case."""
+    fast = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None  # no disk to wait for
+    with tempfile.TemporaryDirectory(dir=fast) as top, _kept_below(top):
+        yield from _in_turn(cases, seed, only)
+
+
+def _in_turn(cases: int, seed: int, only: str) -> Iterator[tuple[int, str, str, str]]:
+    done = 0
+    while done < cases:
+        wanted = min(TURNS, cases - done)
+        count, full = 0, False
+        for row in _child(wanted, seed, only, done):
+            yield (done + count, *row)
+            count += 1
+            full = row[1] == SPENT
+            if full:  # what it holds would be in the way of those that follow
+                break
+        if count < wanted and not full:  # died or hung in the case that follows
+            yield done + count, "?", "the process died", f"case {done + count}"
+            count += 1
+        done += count
+
+
+def _child(cases: int, seed: int, only: str, begin: int) -> Iterator[tuple[str, str, str]]:
+    reads, writes = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.close(reads)
+        faulthandler.enable()
+        os.environ["EVENHAND_FUZZ_LIMIT"] = "1"
+        with os.fdopen(writes, "w") as out:
+            for row in fuzz(cases, seed, only, begin):
+                out.write(json.dumps(row) + "\n")
+                out.flush()
+        os._exit(0)
+    os.close(writes)
+    held = b""
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            done = evenhand(*words, cwd=folder)
-    except TooLong:
-        return "too long", f"{path.name}"
+        while select.select([reads], [], [], SILENCE)[0] and (piece := os.read(reads, 65536)):
+            *lines, held = (held + piece).split(b"\n")
+            for line in lines:
+                target, outcome, said = json.loads(line)
+                yield target, outcome, said
     finally:
-        signal.alarm(0)
-        path.write_bytes(kept)
-        for new in set(folder.rglob("*")) - before:
-            shutil.rmtree(new) if new.is_dir() else new.unlink(missing_ok=True)
-    if done.returncode == 70 or "Traceback" in done.stderr:
-        found = [
-            line for line in done.stderr.splitlines() if re.match(r"\s+File .*evenhand/", line)
-        ]
-        last = [x for x in done.stderr.strip().splitlines() if not x.startswith("evenhand:")][-1]
-        return "traceback", f"{path.name}: {found[-1].strip() if found else ''}: {last[:200]}"
-    if "\x1b" in done.stdout + done.stderr:
-        return "drives the terminal", path.name
-    return ("accepted" if done.returncode in (0, 1, 3) else "refused"), done.stderr[:200]
-
-
-def _late(*_: Any) -> None:
-    raise TooLong
+        os.close(reads)
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
 
 
 def main(cases: int, seed: int = 0, only: str = "") -> int:
     """Run, print the counts and every kind of fault, and give 1 when there was one."""
-    begun = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    counts: Counter[tuple[str, str]] = Counter()
+    counts: dict[str, Counter[str]] = {}
     faults: Counter[tuple[str, str]] = Counter()
-    for name, outcome, said in fuzz(cases, seed, only):
-        counts[name, outcome] += 1
-        if outcome not in ("accepted", "refused"):
-            faults[name, f"{outcome} {said}"] += 1
-    for (name, outcome), n in sorted(counts.items()):
-        print(f"{name:28} {outcome:12} {n:7}")
+    first: dict[tuple[str, str], int] = {}
+    for number, name, outcome, said in apart(cases, seed, only):
+        counts.setdefault(name, Counter())[outcome] += 1
+        if outcome not in FINE:
+            key = name, f"{outcome}: {said}"
+            faults[key] += 1
+            first.setdefault(key, number)
+            if faults[key] == 1:
+                print(f"FAULT {name}: {key[1]} (case {number})", flush=True)
+        if (number + 1) % 5_000 == 0:
+            print(f"... {number + 1} cases, {sum(faults.values())} faults", flush=True)
+    print(f"{'reader or command':28} {'cases':>8} {'accepted':>9} {'refused':>8} {'faults':>7}")
+    for name, found in sorted(counts.items()):
+        bad = sum(n for outcome, n in found.items() if outcome not in FINE)
+        print(f"{name:28} {found.total():8} {found['accepted']:9} {found['refused']:8} {bad:7}")
     for (name, said), n in faults.most_common():
-        print(f"FAULT x{n} {name}: {said}")
-    grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - begun) / 1024
-    print(f"{cases} cases, {sum(faults.values())} faults, memory grew by {grown:.0f} MiB")
-    return int(bool(faults) or grown > 1024)
+        print(f"FAULT x{n} {name}: {said} (first: case {first[name, said]})")
+    print(f"{cases} cases, {len(counts)} targets, {sum(faults.values())} faults, seed {seed}")
+    return int(bool(faults))
+
+
+def again(number: int, seed: int, only: str) -> int:
+    """One case once more, by the number that was printed; the exception is let through."""
+    (row,) = fuzz(1, seed, only, number)
+    print(*row, sep="\n")
+    return int(row[1] not in FINE)
 
 
 if __name__ == "__main__":
     given = sys.argv[1:]
+    if given[:1] == ["--case"]:
+        sys.exit(again(int(given[1]), int(given[2]), "".join(given[3:4])))
     sys.exit(main(int(given[0]), *(map(int, given[1:2])), *given[2:3]))

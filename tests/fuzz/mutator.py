@@ -7,6 +7,7 @@ import gzip
 import json
 import lzma
 import random
+from functools import cache
 from typing import Any
 
 NASTY = (
@@ -95,8 +96,16 @@ def _json(raw: bytes, draw: random.Random) -> bytes:
     return json.dumps(value).encode()
 
 
+@cache
+def _bomb() -> bytes:
+    """A third of a mebibyte that unpacks to 300."""
+    return gzip.compress(b"1,2\n" * (75 << 20), compresslevel=6)
+
+
 def _pack(raw: bytes, draw: random.Random) -> bytes:
-    """Packed, and sometimes the packed bytes broken."""
+    """Packed, and sometimes the packed bytes broken; rarely something that does not end."""
+    if draw.random() < 0.005:
+        return _bomb()
     packed = draw.choice((gzip.compress, bz2.compress, lzma.compress))(raw)
     return draw.choice((_cut, _flip, lambda r, d: r))(packed, draw)
 

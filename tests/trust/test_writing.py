@@ -14,21 +14,22 @@ import pytest
 
 from evenhand.errors import DataError, SpecError
 from evenhand.mitigations import saved
-from evenhand.opening import drafted, write_csv, write_text
 from evenhand.probes.generation.ratings import Text, write_sheets
+from evenhand.writing import drafted, write_csv, write_text
 from in_process import evenhand
+from trust.hostile import void
 
 KILLED = """
 import os, signal, sys
 from pathlib import Path
 from evenhand.mitigations import saved
-from evenhand.opening import drafted
+from evenhand.writing import drafted
 out = Path(sys.argv[1])
-with drafted(out) as draft:
+def save(draft):
     (draft / "weights").write_text("half")
     if sys.argv[2] == "writing":
         os.kill(os.getpid(), signal.SIGKILL)
-with saved.unfinished(out):
+with saved.unfinished(out, save):
     (out / "run").mkdir()
     os.kill(os.getpid(), signal.SIGKILL)
 """
@@ -48,14 +49,14 @@ def test_a_killed_mitigation_is_started_over(tmp_path: Path, when: str) -> None:
 
 
 def test_only_what_a_dead_process_left_is_thrown_away(tmp_path: Path) -> None:
-    (tmp_path / "mine").write_text("precious")
-    saved.start_over(tmp_path)
-    assert (tmp_path / "mine").exists()
-    with saved.unfinished(tmp_path):  # another process works on it
-        saved.start_over(tmp_path)
-        assert (tmp_path / "mine").exists()
+    out = tmp_path / "out"
+    with saved.unfinished(out, lambda draft: void((draft / "mine").write_text("precious"))):
+        saved.start_over(out)  # another process works on it
+        assert (out / "mine").exists()
         with pytest.raises(SpecError, match="not empty"):
-            saved.check_free(tmp_path)
+            saved.check_free(out)
+    saved.start_over(out)
+    assert os.listdir(out) == ["mine"]
 
 
 def test_a_folder_that_fails_half_way_never_was(tmp_path: Path) -> None:

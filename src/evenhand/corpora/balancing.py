@@ -23,7 +23,8 @@ import numpy.typing as npt
 from evenhand.corpora.files import Corpus, sentences
 from evenhand.corpora.labels import Labels
 from evenhand.errors import DataError, SpecError, unknown
-from evenhand.opening import decoded, packed_writer
+from evenhand.opening import decoded
+from evenhand.writing import packed_writer
 
 DIRECTIONS = ("reduce", "increase")
 SHARES = tuple(k / 10 for k in range(10))

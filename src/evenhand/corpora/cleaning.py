@@ -17,8 +17,8 @@ from evenhand.corpora.tokens import KINDS, tokenizer
 from evenhand.corpora.tweets import clean_tweet, read_tweets
 from evenhand.corpora.wikipedia import read_wikipedia, split_sentences
 from evenhand.errors import DataError, SpecError, unknown
-from evenhand.opening import packed_writer
 from evenhand.runner.progress import Progress, Silent
+from evenhand.writing import packed_writer
 
 UNKNOWN = "<UNK>"
 LEAST = {"wikipedia": 11, "tweets": 10}

@@ -102,13 +102,14 @@ def open_corpus(paths: str | Path | Iterable[str | Path]) -> Corpus:
 def told_lines(corpus: Corpus) -> Iterator[tuple[str, str, bool]]:
     """Each line that is not blank, its place in words, and whether its file holds JSON lines.
 
-    A file whose first character is { does.
+    A file whose first character is { does, and one that is called so.
     """
     before, number, as_json = "", 0, False
     for path, block in corpus.blocks():
         text = decoded(block, path)
         if path != before:
-            before, number, as_json = path, 0, text.lstrip()[:1] == "{"
+            named = {s.lower() for s in Path(path).suffixes} & {".json", ".jsonl", ".ndjson"}
+            before, number, as_json = path, 0, text.lstrip()[:1] == "{" or bool(named)
         for line in text.split("\n")[:-1]:
             number += 1
             if line.strip():

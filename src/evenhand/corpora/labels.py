@@ -18,10 +18,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from evenhand.arrays import map_array
 from evenhand.corpora.files import Corpus, open_corpus
 from evenhand.corpora.matching import Matcher
 from evenhand.errors import DataError, SpecError
-from evenhand.opening import decoded
+from evenhand.opening import decoded, read_object
 from evenhand.runner.files import replace
 from evenhand.runner.progress import Progress, Silent
 from evenhand.words.lexicons.word_sets import WordSets, named_sets
@@ -124,8 +125,9 @@ def label_corpus(
     told = _Megabytes(progress or Silent(), corpus.bytes_on_disk)
     parts = []
     for path, block in corpus.blocks(watch=told.read):
+        text = decoded(block, path)
         if fold:
-            block = decoded(block, path).lower().encode()
+            block = text.lower().encode()
         parts.append(find.flags(block))
     told.finish()
     flags = np.concatenate(parts) if parts else np.zeros(0, np.uint8)
@@ -146,15 +148,16 @@ def read_labels(folder: str | Path, *, corpus: Corpus | None = None) -> Labels:
     """
     place = Path(folder)
     try:
-        card = json.loads((place / "labels.json").read_text(encoding="utf-8"))
-        flags = np.load(place / "flags.npy", mmap_mode="r", allow_pickle=False)
-    except (OSError, ValueError) as error:
+        card = read_object(place / "labels.json")
+        flags = map_array(place / "flags.npy")
+    except DataError as error:
         raise DataError(
-            f"{place}: no labels here ({error}). Make them with: "
+            f"{place}: no labels here ({error}) Make them with: "
             f"evenhand corpus label CORPUS --sets TEST --out {place}"
         ) from error
     if card.get("format") != FORMAT or flags.dtype != np.uint8 or flags.ndim != 1:
         raise DataError(f"{place}: labels of another format ({card.get('format')!r}).")
+    _check_card(place, card)
     corpus = corpus or open_corpus(card["corpus"])
     if corpus.fingerprint != card["corpus_fingerprint"]:
         raise DataError(
@@ -162,6 +165,17 @@ def read_labels(folder: str | Path, *, corpus: Corpus | None = None) -> Labels:
             f"evenhand corpus label {' '.join(card['corpus'][:3])} --sets TEST --out {place}"
         )
     return Labels(flags, corpus, card["sets"], card["corpus_fingerprint"], card["fold"])
+
+
+def _check_card(place: Path, card: Mapping[str, Any]) -> None:
+    sets, files = card.get("sets"), card.get("corpus")
+    good = isinstance(sets, dict) and isinstance(files, list) and isinstance(card.get("fold"), bool)
+    good = good and all(isinstance(f, str) for f in files or ())
+    if not good or not all(isinstance(words, list) for words in (sets or {}).values()):
+        raise DataError(
+            f"{place}/labels.json: not as it was written. Label the corpus again with: evenhand "
+            f"corpus label CORPUS --sets TEST --out DIR"
+        )
 
 
 def labels_of(

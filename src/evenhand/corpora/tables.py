@@ -11,14 +11,16 @@ import math
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from evenhand.errors import DataError, unknown
-from evenhand.opening import SUFFIX, json_lines, opened, read_json
+from evenhand.errors import DataError
+from evenhand.opening import json_lines, opened, read_json
+from evenhand.writing import SUFFIX
 
 Floats = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.int64]
@@ -85,9 +87,11 @@ class Table:
         """Raise when a column is missing, naming all that are."""
         lost = [name for name in names if name not in self.columns]
         if lost:
-            near = unknown("column", lost[0], self.columns, where=self.source)
+            near = get_close_matches(lost[0], self.columns, n=1)
+            meant = f" Is {near[0]!r} meant to be {lost[0]!r}?" if near else ""
             raise DataError(
-                f"{near} Missing: {', '.join(lost)}. Columns found: {', '.join(self.columns)}."
+                f"{self.source}: the file has no column {lost[0]!r}.{meant} Missing: "
+                f"{', '.join(lost)}. Columns found: {', '.join(self.columns)}."
             )
         if not self.n_rows:
             raise DataError(f"{self.source}: the table has a header but no rows.")
@@ -204,7 +208,7 @@ def _arrow(values: Any) -> Any:
 
     try:
         return pa.array(values)
-    except (pa.ArrowInvalid, pa.ArrowTypeError):
+    except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError):
         return pa.array([None if value is None else str(value) for value in values])
 
 
@@ -256,20 +260,26 @@ def _kind(path: Path) -> str:
 
 
 def _read_parquet(path: Path) -> tuple[dict[str, Any], int]:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
+    from evenhand.arrays import read_parquet
 
-    try:
-        table = pq.read_table(path)
-    except (pa.ArrowException, OSError, ValueError) as error:
-        raise DataError(f"{path}: is not a readable Parquet file ({error}).") from error
+    table = read_parquet(path)
+    if len(set(table.column_names)) < table.num_columns:
+        raise DataError(f"{path}: a column name occurs twice: {', '.join(table.column_names)}.")
     return {name: table.column(name) for name in table.column_names}, table.num_rows
+
+
+def _is_text(name: str) -> bool:
+    """Whether a column can have that name: half a character is none."""
+    return name.encode(errors="replace").decode() == name
 
 
 def _read_csv(path: Path, delimiter: str, text: Sequence[str]) -> tuple[dict[str, Any], int]:
     import pyarrow as pa
     from pyarrow import csv
 
+    from evenhand.corpora.quoting import check_quotes
+
+    text = [name for name in text if _is_text(name)]
     coded = pa.dictionary(pa.int32(), pa.string())
     parse = csv.ParseOptions(delimiter=delimiter, newlines_in_values=True)
     options = csv.ConvertOptions(
@@ -283,13 +293,42 @@ def _read_csv(path: Path, delimiter: str, text: Sequence[str]) -> tuple[dict[str
         with opened(path) as file:
             table = csv.read_csv(file, parse_options=parse, convert_options=options)
         names = table.column_names  # which may be no UTF-8
+        check_quotes(path, delimiter)
     except (pa.ArrowException, OSError, EOFError, UnicodeDecodeError) as error:
         if path.stat().st_size == 0:
             raise DataError(f"{path}: the file is empty. Its first line names columns.") from error
         raise DataError(f"{path}: is not a readable CSV file ({error}).") from error
     if len(set(names)) < len(names):
         raise DataError(f"{path}: a column name occurs twice: {', '.join(names)}.")
+    for name in names:
+        _check_text(path, name, table.column(name))
     return {name: table.column(name) for name in names}, table.num_rows
+
+
+def _check_text(path: Path, name: str, column: Any) -> None:
+    """Refuse bytes that are no text: Arrow hands them on as they are."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if pa.types.is_dictionary(column.type):
+        texts = pa.chunked_array([c.dictionary for c in column.chunks], pa.string())
+    else:
+        texts = column
+    wrong = ""
+    if pa.types.is_binary(texts.type) or pa.types.is_large_binary(texts.type):
+        wrong = "bytes that are not UTF-8"
+    elif pa.types.is_string(texts.type):
+        try:
+            texts.validate(full=True)
+        except pa.ArrowInvalid:
+            wrong = "bytes that are not UTF-8"
+        if not wrong and pc.any(pc.match_substring(texts, "\0")).as_py():
+            wrong = "a NUL byte"
+    if wrong or "\0" in name:
+        raise DataError(
+            f"{path}, column {name!r}: holds {wrong or 'a NUL byte'}, so it is no text. Convert "
+            f"it first, e.g. with: iconv -f latin1 -t utf-8 {path}"
+        )
 
 
 def _read_json(path: Path) -> dict[str, Any]:

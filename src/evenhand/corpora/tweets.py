@@ -9,14 +9,13 @@ Cleaning, in this order (Kato and Miyao 2024; order as in the released code):
 from __future__ import annotations
 
 import html
-import json
 import re
 from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
 from evenhand.corpora.files import Corpus, told_lines
-from evenhand.errors import DataError
+from evenhand.opening import parse_json
 
 _BREAKS = re.compile("\r\n|[\n\r\v\f\u0085\u2028\u2029]")
 _MENTION = re.compile(r"@\w+", re.ASCII)
@@ -60,19 +59,16 @@ def read_tweets(corpus: Corpus, dropped: Counter[str] | None = None) -> Iterator
 
 
 def _text_of(line: str, where: str, dropped: Counter[str]) -> str | None:
-    try:
-        tweet = json.loads(line)
-    except json.JSONDecodeError as error:
-        raise DataError(
-            f"{where}: not a JSON object ({error.msg}). Accepted: one tweet per line, as JSON of "
-            "the stream archive or as plain text."
-        ) from None
+    tweet = parse_json(
+        line, where, "one tweet per line, as JSON of the stream archive or as plain text"
+    )
     reason = _unwanted(tweet)
     if reason:
         dropped[reason] += 1
         return None
     longer = tweet.get("extended_tweet") or {}
-    return _BREAKS.sub(" ", longer.get("full_text") or tweet.get("full_text") or tweet["text"])
+    whole = longer.get("full_text") if isinstance(longer, dict) else None
+    return _BREAKS.sub(" ", str(whole or tweet.get("full_text") or tweet["text"]))
 
 
 def _unwanted(tweet: Any) -> str:

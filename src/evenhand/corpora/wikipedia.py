@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections import Counter
 from collections.abc import Iterator
 
 from evenhand.corpora.files import Corpus, told_lines
 from evenhand.errors import DataError
+from evenhand.opening import parse_json
 
 _END = re.compile(r"""[.!?…]+["'”’)\]]*\s+(?=["'“‘(\[]*[A-Z0-9À-ÖØ-Þ])""")
 _SHORT = frozenset(
@@ -58,11 +58,10 @@ def read_wikipedia(corpus: Corpus, dropped: Counter[str] | None = None) -> Itera
 
 
 def _paragraphs(line: str, where: str) -> Iterator[str]:
-    try:
-        text = json.loads(line)["text"]
-    except (json.JSONDecodeError, KeyError, TypeError):
+    told = parse_json(line, where)
+    if not isinstance(told, dict) or not isinstance(told.get("text"), str):
         raise DataError(
             f"{where}: no JSON object with a 'text'. Accepted: the output of WikiExtractor "
             "(plain or --json), or plain paragraphs."
-        ) from None
-    yield from (part.strip() for part in str(text).split("\n") if part.strip())
+        )
+    yield from (part.strip() for part in told["text"].split("\n") if part.strip())

@@ -18,7 +18,7 @@ from evenhand.evidence.documents import BASELINE, RUN, Terms, documents
 from evenhand.evidence.signing import sign as signed
 from evenhand.runner.files import output_errors, replacing
 from evenhand.runs.kinds import Again, kind_of
-from evenhand.runs.record import Run
+from evenhand.runs.record import Run, code
 
 Content = bytes | Path
 
@@ -80,8 +80,8 @@ def _again(run: Run, scratch: Path) -> Again:
         again = f"evenhand resume {place}" if kind.resumes else kind.command(run.facts)[0]
         raise RunError(
             f"{run.folder}: {wrong} does not follow from the stored scores, so the run is no "
-            f"evidence. It was changed, or computed by another version than evenhand "
-            f"{__version__}. Compute it again with: {again}"
+            f"evidence. It was changed, or computed by another state of evenhand than "
+            f"{__version__} ({code()}). Compute it again with: {again}"
         )
     return made
 

@@ -51,7 +51,7 @@ def _by_ssh(message: bytes, key: Path) -> bytes:
         path.write_bytes(message)
         words = ["ssh-keygen", "-Y", "sign", "-f", str(key), "-n", NAMESPACE, str(path)]
         try:
-            done = subprocess.run(words, stderr=subprocess.PIPE, text=True, check=False)
+            done = subprocess.run(words, stderr=subprocess.PIPE, encoding="utf-8", check=False)
         except OSError as error:
             raise SpecError(f"--sign {key}: ssh-keygen (OpenSSH) is not here. {WAYS}") from error
         if done.returncode:

@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from evenhand import __version__
 from evenhand.errors import EvenhandError, RunError, SpecError
 from evenhand.evidence import checker
 from evenhand.evidence.canonical import canonical
@@ -22,7 +23,7 @@ from evenhand.evidence.documents import RUN, Terms, documents
 from evenhand.models.protocol import Model
 from evenhand.opening import understood
 from evenhand.runs.kinds import Again, kind_of
-from evenhand.runs.record import Run
+from evenhand.runs.record import Run, code
 
 TOLERANCE = 1e-3
 
@@ -182,7 +183,18 @@ def _part(run: Run, scratch: Path) -> tuple[str, Again, str]:
     if not wrong:
         return "", made, other
     here = f" (computed here with {other})" if other else ""
-    return f"{wrong} does not follow from the scores{here}", made, ""
+    return f"{wrong} does not follow from the scores{here}{_state(run)}", made, ""
+
+
+def _state(run: Run) -> str:
+    """Which state of evenhand computed a run, where it is another one than this."""
+    by = run.facts.get("environment", {})
+    if by.get("code") == code():
+        return ""
+    return (
+        f"; it was computed by evenhand {by.get('evenhand', '?')}, state "
+        f"{by.get('code', 'not recorded')!r}, and this is {__version__}, state {code()!r}"
+    )
 
 
 def _bytes(path: Path) -> bytes:

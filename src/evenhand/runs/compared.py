@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from evenhand.charts.base import Drawn, Listing
+from evenhand.errors import need
 from evenhand.runs.finding import NAN, Finding
 
 Row = dict[str, Any]
@@ -217,6 +218,17 @@ class Comparison:
     def rows(self) -> list[Row]:
         """Every finding with a value and an interval per run."""
         return [across.as_row(self.names) for across in self.findings]
+
+    def to_pandas(self) -> Any:
+        """What became of every finding, one row each, in every later run (extra `pandas`)."""
+        pandas = need("pandas", extra="pandas", what="a data frame of decisions")
+        rows = [{"run": c.after, **vars(d)} for c in self.changes for d in c.decisions]
+        return pandas.DataFrame(rows)
+
+    def _repr_html_(self) -> str:
+        from evenhand.runs.html import comparison_page
+
+        return comparison_page(self)
 
     def as_dict(self) -> dict[str, Any]:
         """The JSON contract (`evenhand compare --json`)."""

@@ -7,7 +7,6 @@ files are named by what was asked of whom.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import shlex
 from collections.abc import Iterator, Mapping
@@ -15,10 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from evenhand.errors import RunError, name_problem
+from evenhand.seals import unsealed
 
 FORMAT = 1
 NAME = "run.json"
-SEAL = "sha256"
 FILES = "files"
 """Key of the SHA-256 of every other file whose contents are shown, by its path in the folder."""
 NUMBER = (int, float)
@@ -60,14 +59,9 @@ def read_facts(folder: Path) -> dict[str, Any]:
         )
     for wrong in problems(found):
         raise damaged(path, wrong)
-    if found.pop(SEAL, None) not in (None, sealed(found)):
+    if not unsealed(found):
         raise damaged(path, "it is not what was written")
     return found
-
-
-def sealed(facts: Mapping[str, Any]) -> str:
-    """SHA-256 of what run.json holds, whatever the order of its keys."""
-    return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
 
 
 def problems(facts: Mapping[str, Any]) -> Iterator[str]:

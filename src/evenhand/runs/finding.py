@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
+from fnmatch import fnmatchcase
 from typing import Any
 
 import pyarrow as pa
 
+from evenhand.errors import SpecError, need, unknown
 from evenhand.strict import plain
 
 NAN = float("nan")
@@ -99,6 +101,11 @@ class Finding:
         """Plain JSON values; undefined numbers become null."""
         return {name: plain(value) for name, value in asdict(self).items()}
 
+    def _repr_html_(self) -> str:
+        from evenhand.runs.html import finding_page
+
+        return finding_page(self)
+
     @classmethod
     def from_dict(cls, row: Mapping[str, Any]) -> Finding:
         """Read back what `as_dict` wrote; unknown keys of newer versions are left out."""
@@ -114,6 +121,40 @@ class Finding:
         for name in ("groups", "examples", "generalises_over"):
             values[name] = tuple(values.get(name) or ())
         return cls(**values)
+
+
+def chosen(findings: Iterable[Finding], patterns: Iterable[str]) -> list[Finding]:
+    """The findings that any of these ids names; in an id `*` is any text.
+
+    Raises:
+        SpecError: an id that no finding has.
+    """
+    known = list(findings)
+    wanted = list(patterns)
+    for pattern in wanted:
+        if not any(fnmatchcase(f.id, pattern) for f in known):
+            raise SpecError(unknown("finding", pattern, [f.id for f in known]))
+    return [f for f in known if any(fnmatchcase(f.id, pattern) for pattern in wanted)]
+
+
+class Findings(list[Finding]):
+    """Findings of a run, or those that a pattern chose: a list that can be shown and tabulated."""
+
+    def to_arrow(self) -> pa.Table:
+        """One row a finding; nested fields as JSON text."""
+        return to_table(self)
+
+    def to_pandas(self) -> Any:
+        """One row a finding, by its id; groups are tuples, details dicts (extra `pandas`)."""
+        pandas = need("pandas", extra="pandas", what="a data frame of findings")
+        names = [spec.name for spec in fields(Finding)]
+        rows = [[getattr(f, name) for name in names] for f in self]
+        return pandas.DataFrame(rows, columns=names).set_index("id", drop=False)
+
+    def _repr_html_(self) -> str:
+        from evenhand.runs.html import findings_table
+
+        return findings_table(self)
 
 
 def to_json(findings: Iterable[Finding]) -> bytes:

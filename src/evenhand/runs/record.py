@@ -13,10 +13,8 @@ Reports, comparisons, gates and exports need the folder only, never the model.
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import hashlib
 import io
-import json
 import platform
 import shlex
 import time
@@ -25,50 +23,118 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, overload
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from evenhand import __version__
-from evenhand.errors import RunError, name_problem
+from evenhand.errors import RunError, SpecError, name_problem, need
 from evenhand.runner.files import disk_errors, replace, replacing
 from evenhand.runner.store import write_batches
-from evenhand.runs.facts import FILES, FORMAT, NAME, SEAL, read_facts, sealed
-from evenhand.runs.finding import Finding, from_json, to_json, to_table
+from evenhand.runs.facts import FILES, FORMAT, NAME, read_facts
+from evenhand.runs.finding import Finding, Findings, chosen, from_json, to_json, to_table
 from evenhand.runs.kinds import kind_of
-from evenhand.strict import plain
+from evenhand.seals import SEAL, digests, sealed_text
+from evenhand.seals import digest as digest_of
+from evenhand.systems import locked
+
+LOCK = ".lock"
+if TYPE_CHECKING:
+    from evenhand.charts.standalone import Plots
 
 STATUSES = ("running", "interrupted", "failed", "finished")
+REPORT = "report.html"
+SHOWN = ("findings.*", "probes/*/*.parquet", "inputs/**/*")
+"""Files of a finished run, beside its report, whose contents are shown or computed with."""
 
 
 @dataclass(frozen=True)
 class Run:
     """A run folder, read lazily.
 
-    >>> run = Run(Path("runs/example"))
-    >>> run.name
-    'example'
+        run = eh.Run("runs/mine")
+        run["underspecified/gamma/nurse"]    a finding; with * a list of findings
+        run.to_pandas()                      every finding as a row
+        run.plot()                           its charts
+
+    Raises:
+        RunError: there is no run in that folder, its run.json is damaged, or its format is newer
+            than this version.
     """
 
     folder: Path
 
-    @classmethod
-    def open(cls, folder: str | Path) -> Run:
-        """Open an existing run folder.
-
-        Raises:
-            RunError: there is no run in that folder, its run.json is damaged, or its format is
-                newer than this version.
-        """
-        run = cls(Path(folder))
-        if not (run.folder / NAME).is_file():
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "folder", Path(self.folder))
+        if not (self.folder / NAME).is_file():
             raise RunError(
-                f"{folder}: no run.json there, so it is not a run folder. List runs with: "
+                f"{self.folder}: no run.json there, so it is not a run folder. List runs with: "
                 f"evenhand ls runs"
             )
-        read_facts(run.folder)
+        read_facts(self.folder)
+
+    @classmethod
+    def open(cls, folder: str | Path) -> Run:
+        """Open an existing run folder; the same as calling the class."""
+        return cls(Path(folder))
+
+    @classmethod
+    def unread(cls, folder: Path) -> Run:
+        """A run for lists: a damaged one is refused only when something of it is read."""
+        run = object.__new__(cls)
+        object.__setattr__(run, "folder", folder)
         return run
+
+    @overload
+    def get(self, place: str) -> Finding | Findings | None: ...
+    @overload
+    def get(self, place: str, default: Any) -> Any: ...
+    def get(self, place: str, default: Any = None) -> Any:
+        """The finding of that id, or those that a pattern with * fits; `default` where none is."""
+        try:
+            return self[place]
+        except SpecError:
+            return default
+
+    def __getitem__(self, place: str) -> Any:
+        """A finding by its id; a list of them by a pattern in which * stands for anything.
+
+        Raises:
+            SpecError: there is none; the message names the nearest.
+        """
+        exact = next((f for f in self.findings if f.id == place), None)
+        if exact is not None:
+            return exact
+        return Findings(chosen(self.findings, [str(place)]))
+
+    def __contains__(self, place: object) -> bool:
+        return isinstance(place, str) and self.get(place) is not None
+
+    def __iter__(self) -> Iterator[Finding]:
+        return iter(self.findings)
+
+    def to_arrow(self, probe: str | None = None, table: str = "items") -> pa.Table:
+        """The findings as a table; with a probe, one of its tables (its items by default)."""
+        return self.findings.to_arrow() if probe is None else self.table(probe, table)
+
+    def to_pandas(self, probe: str | None = None, table: str = "items") -> Any:
+        """The findings as a data frame; with a probe, one of its tables (extra `pandas`)."""
+        if probe is None:
+            return self.findings.to_pandas()
+        need("pandas", extra="pandas", what="a data frame")
+        return self.table(probe, table).to_pandas()
+
+    def plot(self, what: str = "*", *, mode: str = "light") -> Plots:
+        """The charts of the report, by part (`underspecified`) or title (`*/words`), with *."""
+        from evenhand.runs.drawing import plots_of
+
+        return plots_of(self, what, mode=mode)
+
+    def _repr_html_(self) -> str:
+        from evenhand.runs.html import run_page
+
+        return run_page(self)
 
     @property
     def name(self) -> str:
@@ -84,7 +150,7 @@ class Run:
         return str(self.facts.get("status", "?"))
 
     @cached_property
-    def findings(self) -> list[Finding]:
+    def findings(self) -> Findings:
         """All findings of a finished run."""
         path = self.folder / "findings.json"
         if not path.is_file():
@@ -98,16 +164,38 @@ class Run:
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise self._spoiled(path, error) from error
         facts = self.facts
-        return found if "kind" in facts else kind_of(facts).mark(facts, found)
+        return Findings(found if "kind" in facts else kind_of(facts).mark(facts, found))
 
     @property
-    def strongest(self) -> list[Finding]:
+    def strongest(self) -> Findings:
         """What a reader should see first, as on the first screen: findings that count."""
-        return list(kind_of(self.facts).story(self).strongest)
+        return Findings(kind_of(self.facts).story(self).strongest)
 
     @property
     def report(self) -> Path:
-        return self.folder / "report.html"
+        return self.folder / REPORT
+
+    def page(self) -> bytes:
+        """The report as it was written.
+
+        Raises:
+            RunError: there is none yet, or it is not what was written.
+        """
+        if not self.report.is_file():
+            raise RunError(f"run {self.name} has no report yet. Write it with: {self._reported}")
+        return self.checked(self.report).read_bytes()
+
+    @property
+    def _reported(self) -> str:
+        return f"evenhand report {shlex.quote(str(self.folder))}"
+
+    def check(self) -> None:
+        """Refuse a finished run of which any file that is shown is not what was written."""
+        for name in self.facts.get(FILES, {}):
+            path = self.folder / name
+            if not path.is_file():
+                raise self._spoiled(path, ValueError("it is gone"))
+            self.checked(path)
 
     @property
     def probes(self) -> list[str]:
@@ -143,6 +231,8 @@ class Run:
     def _spoiled(self, path: Path, error: Exception) -> RunError:
         why = (str(error).splitlines() or [type(error).__name__])[0].rstrip(".")
         again = f"evenhand resume {shlex.quote(str(self.folder))}"
+        if path == self.report:
+            return RunError(f"{path} is damaged ({why}). Write it again with: {self._reported}")
         with contextlib.suppress(Exception):  # damage elsewhere has its own message
             facts = self.facts
             again = again if kind_of(facts).resumes else kind_of(facts).command(facts)[0]
@@ -162,16 +252,14 @@ class RunWriter:
     @contextlib.contextmanager
     def held(self) -> Iterator[None]:
         """Hold the folder. The lock dies with the process, so it is never stale."""
-        with disk_errors(self.folder):
-            lock = open(self.folder / ".lock", "w")  # noqa: SIM115 - closed below
-        with lock:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError as error:
+        with contextlib.ExitStack() as stack:
+            with disk_errors(self.folder):
+                mine = stack.enter_context(locked(self.folder / LOCK))
+            if not mine:
                 raise RunError(
                     f"{self.folder}: another process is working in this run folder. Wait for it, "
                     f"or choose another folder with: --out DIR"
-                ) from error
+                )
             yield
 
     @contextlib.contextmanager
@@ -193,15 +281,12 @@ class RunWriter:
         own = ("format", FILES, SEAL)
         body = {"format": FORMAT, **{k: v for k, v in values.items() if k not in own}}
         if body["status"] == "finished":
-            body[FILES] = {
-                path.relative_to(self.folder).as_posix(): digest(path, path.stat().st_mtime_ns)
-                for path in sorted(self.folder.glob("findings.*"))
-                + sorted(self.folder.glob("probes/*/*.parquet"))
-            }
-        body = plain(body)
-        body[SEAL] = sealed(body)
-        text = json.dumps(body, indent=1, ensure_ascii=False)
-        replace(self.folder / NAME, (text + "\n").encode())
+            shown = (p for pattern in SHOWN for p in self.folder.glob(pattern) if p.is_file())
+            body[FILES] = digests(self.folder, shown)
+        self._record(body)
+
+    def _record(self, body: Mapping[str, Any]) -> None:
+        replace(self.folder / NAME, sealed_text(body).encode())
 
     def table(self, probe: str, name: str, table: pa.Table | pa.RecordBatchReader) -> None:
         for part in (probe, name):
@@ -225,21 +310,25 @@ class RunWriter:
         replace(self.folder / "findings.json", to_json(findings))
 
     def page(self, html: str) -> None:
-        replace(self.folder / "report.html", html.encode("utf-8", "backslashreplace"))
+        """Write the report of a finished run, and its hash beside those of the other files."""
+        path = self.folder / REPORT
+        replace(path, html.encode("utf-8", "backslashreplace"))
+        facts = read_facts(self.folder)
+        if FILES in facts:  # what older versions wrote has no hashes
+            self._record({**facts, FILES: {**facts[FILES], REPORT: digest_of(path)}})
 
 
 @lru_cache(1024)
 def digest(path: Path, changed: int) -> str:
     """SHA-256 of a file that last changed at this time."""
-    with open(path, "rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+    return digest_of(path)
 
 
 def environment() -> dict[str, str]:
     """Versions that a number may depend on."""
     from importlib import metadata
 
-    versions = {"evenhand": __version__, "python": platform.python_version()}
+    versions = {"evenhand": __version__, "code": code(), "python": platform.python_version()}
     for package in ("numpy", "scipy", "scikit-learn", "pyarrow", "torch", "transformers"):
         with contextlib.suppress(metadata.PackageNotFoundError):
             versions[package] = metadata.version(package)
@@ -247,15 +336,33 @@ def environment() -> dict[str, str]:
     return versions
 
 
+@lru_cache(1)
+def code() -> str:
+    """What this very state of evenhand is called: its version stays the same between two releases.
+
+    SHA-256 over names and bytes of the package's Python files and lists, cut to 16 digits.
+
+    >>> len(code())
+    16
+    """
+    home = Path(__file__).resolve().parents[1]
+    state = hashlib.sha256()
+    lists = (home / "words").rglob("*.toml")
+    for path in sorted([*home.rglob("*.py"), *lists]):
+        state.update(path.relative_to(home).as_posix().encode() + b"\0")
+        state.update(hashlib.sha256(path.read_bytes()).digest())
+    return state.hexdigest()[:16]
+
+
 def now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 def runs_below(folder: Path) -> list[Run]:
-    """Run folders directly below a folder, newest first."""
+    """Run folders directly below a folder, newest first, damaged ones last."""
     if not folder.is_dir():
         return []
-    found = [Run(p.parent) for p in folder.glob(f"*/{NAME}")]
+    found = [Run.unread(p.parent) for p in folder.glob(f"*/{NAME}")]
     return sorted(found, key=_started, reverse=True)
 
 

@@ -21,6 +21,7 @@ from evenhand.runner.files import disk_errors
 from evenhand.runner.places import settled
 from evenhand.runner.store import ShardStore
 from evenhand.runs.facts import NAME
+from evenhand.writing import require_place
 
 HIDDEN = {"Thumbs.db", "desktop.ini"}
 """What systems put into folders without a dot in front."""
@@ -31,7 +32,8 @@ OURS = SCORES | {"probes", "exports", "findings.json", "findings.parquet", "repo
 def default_folder(model: str, suite: str) -> Path:
     """runs/<time>-<model>-<suite>"""
     stamp = time.strftime("%Y%m%d-%H%M%S")
-    names = (re.sub(r"[^\w.-]+", "-", n.rstrip("/").split("/")[-1]) for n in (model, suite))
+    last = (re.split(r"[/\\]", name.rstrip("/\\"))[-1] for name in (model, suite))
+    names = (re.sub(r"[^\w.-]+", "-", name) for name in last)
     return Path("runs") / "-".join((stamp, *names))
 
 
@@ -75,6 +77,7 @@ def require_writable(folder: Path) -> None:
         raise RunError(
             f"{folder}: cannot be written ({str(there)!r} is {why}). Choose another folder."
         )
+    require_place(folder)
 
 
 def place_of(store: str, folder: Path) -> str:
