@@ -14,7 +14,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-__version__ = "0.1.0"
+__version__ = "0.2.0.dev0"
 
 _HOMES = {
     "audit": "evenhand.audit.auditing",
@@ -31,6 +31,9 @@ _HOMES = {
     "ScriptedModel": "evenhand.models.adapters.scripted",
     "Run": "evenhand.runs.record",
     "Finding": "evenhand.runs.finding",
+    "Probe": "evenhand.probes.base",
+    "Measured": "evenhand.probes.base",
+    "Contrast": "evenhand.probes.shared.contrast",
     "compare": "evenhand.audit.comparison",
     "gate": "evenhand.audit.gate",
     "bundle": "evenhand.evidence.bundling",
@@ -45,12 +48,15 @@ _RENAMED = {"load_model": "resolve"}
 
 __all__ = [
     "Ask",
+    "Contrast",
     "DevicesExecutor",
     "EvenhandError",
     "Finding",
     "LoadOptions",
+    "Measured",
     "Model",
     "Policy",
+    "Probe",
     "RayExecutor",
     "Run",
     "ScriptedModel",
@@ -88,7 +94,9 @@ if TYPE_CHECKING:
     from evenhand.models.adapters.scripted import ScriptedModel
     from evenhand.models.loading.resolver import resolve as load_model
     from evenhand.models.protocol import LoadOptions, Model
+    from evenhand.probes.base import Measured, Probe
     from evenhand.probes.registry import make_probe
+    from evenhand.probes.shared.contrast import Contrast
     from evenhand.runner.ask import Ask
     from evenhand.runner.cluster import RayExecutor
     from evenhand.runner.devices import DevicesExecutor

@@ -69,9 +69,14 @@ def name_problem(name: object) -> str:
 
     >>> name_problem("gender-2"), name_problem("../x")
     ('', 'letters, digits, "_", "-" and "." (not first) are accepted')
+    >>> name_problem("aux")
+    'Windows keeps this name for itself'
     """
-    good = isinstance(name, str) and re.fullmatch(r"\w[\w.-]{0,99}", name)
-    return "" if good else 'letters, digits, "_", "-" and "." (not first) are accepted'
+    if not isinstance(name, str) or not re.fullmatch(r"\w[\w.-]{0,99}", name):
+        return 'letters, digits, "_", "-" and "." (not first) are accepted'
+    if re.fullmatch(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?", name, re.IGNORECASE):
+        return "Windows keeps this name for itself"
+    return "it must not end with a dot" if name.endswith(".") else ""
 
 
 def bare(text: str) -> str:

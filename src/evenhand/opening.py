@@ -4,12 +4,13 @@
     read_text(path)       the whole text
     read_json(path)       one JSON value
     read_toml(path)       the tables of a TOML file
+    read_rows(path)       the rows of a small CSV file
     json_lines(path)      JSON lines, each with its number
     opened(path)          a file object over the unpacked bytes
-    packed_writer(path)   text into a file that is packed as its name ends
 
 gzip, bzip2, xz and zstandard are unpacked whatever the name says. Whatever is wrong with a file
-becomes one sentence that names it.
+becomes one sentence that names it; how much is read has limits (`evenhand.limits`). Nothing is
+guessed: a name that stands twice in one object, or a row of another length, is refused.
 """
 
 from __future__ import annotations
@@ -22,28 +23,33 @@ import json
 import lzma
 import os
 import re
-import shutil
+import stat
 import tomllib
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any, cast
 
 from evenhand.errors import DataError, EvenhandError, SpecError
+from evenhand.limits import Unpacking, beyond, check_depth, limit
 
 BLOCK = 1 << 20
-LONGEST_LINE = LARGEST_TEXT = 1 << 28
 MAGIC = {b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"\xfd7zXZ\x00": "xz", b"\x28\xb5\x2f\xfd": "zstd"}
-SUFFIX = {".gz": "gzip", ".bz2": "bzip2", ".xz": "xz", ".zst": "zstd"}
-FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
 _BOM = b"\xef\xbb\xbf"
 
 
 def compression_of(path: str | Path, expected: str = "") -> str:
     """ "gzip", "bzip2", "xz", "zstd", or "" for a plain file, from its first bytes."""
-    with readable(path, expected=expected), open(path, "rb") as file:
-        head = file.read(6)
+    with readable(path, expected=expected):
+        mode = os.stat(path).st_mode
+        if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
+            raise DataError(
+                f"{path}: is a pipe or a device, and files are read more than once. Write it to a "
+                f"file first.{_expected(expected)}"
+            )
+        with open(path, "rb") as file:
+            head = file.read(6)
     return next((name for magic, name in MAGIC.items() if head.startswith(magic)), "")
 
 
@@ -61,24 +67,54 @@ def opened(path: str | Path, expected: str = "") -> Iterator[IO[bytes]]:
 
 def read_text(path: str | Path, expected: str = "") -> str:
     """The whole of a UTF-8 file."""
+    most = limit("text")
     with opened(path, expected) as file:
-        raw = file.read(LARGEST_TEXT + 1)
-    if len(raw) > LARGEST_TEXT:
-        raise DataError(
-            f"{path}: is larger than {LARGEST_TEXT >> 20} MiB, unpacked: more than is read "
-            f"at once.{_expected(expected)}"
-        )
+        raw = file.read(most + 1)
+    if len(raw) > most:
+        raise beyond(path, "is read at once and, unpacked, larger than", "text")
     return decoded(raw.removeprefix(_BOM), path)
 
 
 def read_json(path: str | Path, expected: str = "") -> Any:
     """The JSON value in a file."""
+    return parse_json(read_text(path, expected), path, expected)
+
+
+def parse_json(text: str | bytes, where: object, expected: str = "") -> Any:
+    """A JSON value; one that readers would understand differently is refused.
+
+    >>> parse_json('{"a": 1, "a": 2}', "x.json")
+    Traceback (most recent call last):
+    evenhand.errors.DataError: x.json: is not JSON ('a' stands twice in one object).
+    """
     try:
-        return json.loads(read_text(path, expected))
-    except (ValueError, RecursionError) as error:  # too deep, or a number of too many digits
+        value = json.loads(text, object_pairs_hook=_once)
+    except RecursionError:
+        raise beyond(where, "is nested deeper than", "depth") from None
+    except ValueError as error:  # a number of too many digits is one, too
         if isinstance(error, DataError):
             raise
-        raise DataError(f"{path}: is not JSON ({error}).{_expected(expected)}") from error
+        raise DataError(f"{where}: is not JSON ({error}).{_expected(expected)}") from error
+    check_depth(value, where)
+    half = r"\\u[dD][89a-fA-F]" if isinstance(text, str) else rb"\\u[dD][89a-fA-F]"
+    if re.search(half, text):  # type: ignore[arg-type]
+        try:
+            json.dumps(value, ensure_ascii=False).encode()
+        except UnicodeEncodeError:
+            raise DataError(
+                f"{where}: holds half a character (a lone surrogate, \\ud800 to \\udfff), which is "
+                f"no text.{_expected(expected)}"
+            ) from None
+    return value
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        raise ValueError(f"{next(n for n in names if names.count(n) > 1)!r} stands twice in one "
+                         f"object")  # fmt: skip
+    return found
 
 
 def read_object(path: str | Path, expected: str = "") -> dict[str, Any]:
@@ -93,9 +129,41 @@ def read_toml(path: str | Path, expected: str = "") -> dict[str, Any]:
     """The tables of a TOML file; a mistake is reported with the file and the line."""
     text = read_text(path, expected)
     try:
-        return tomllib.loads(text)
-    except (ValueError, RecursionError) as error:
+        found = tomllib.loads(text)
+    except RecursionError:
+        raise beyond(path, "is nested deeper than", "depth") from None
+    except ValueError as error:
         raise SpecError(f"{path}: {_toml_place(str(error), text)} Accepted: TOML 1.0.") from error
+    check_depth(found, path)
+    return found
+
+
+def read_rows(path: str | Path, expected: str = "") -> list[dict[str, str]]:
+    """The rows of a small CSV file by the names of its first line, as strict as CSV can be."""
+    text = read_text(path, expected)
+    if "\0" in text:
+        raise DataError(f"{path}: holds a NUL byte, so it is no text.{_expected(expected)}")
+    try:
+        rows = [
+            (reader.line_num, row)
+            for reader in [csv.reader(io.StringIO(text, newline=""), strict=True)]
+            for row in reader
+            if row
+        ]
+    except csv.Error as error:
+        raise DataError(f"{path}: is not a readable CSV file ({error}).") from error
+    if not rows:
+        raise DataError(f"{path}: the file is empty. Its first line names columns.")
+    head = rows[0][1]
+    if len(set(head)) < len(head):
+        raise DataError(f"{path}: a column name occurs twice: {', '.join(head)}.")
+    for number, row in rows:
+        if len(row) != len(head):
+            raise DataError(
+                f"{path}, line {number}: {len(row)} cells for {len(head)} columns. Every row has "
+                f"as many cells as the first line names."
+            )
+    return [dict(zip(head, row, strict=True)) for _, row in rows[1:]]
 
 
 def _toml_place(message: str, text: str) -> str:
@@ -118,12 +186,7 @@ def json_lines(path: str | Path, expected: str = "") -> Iterator[tuple[int, Any]
     """The values of a JSON lines file, each with the number of its line; blank lines are not."""
     for number, line in enumerate(lines(path, expected), start=1):
         if line.strip():
-            try:
-                yield number, json.loads(line)
-            except (ValueError, RecursionError) as error:
-                raise DataError(
-                    f"{path}, line {number}: is not JSON ({error}).{_expected(expected)}"
-                ) from error
+            yield number, parse_json(line, f"{path}, line {number}", expected)
 
 
 def blocks(
@@ -139,7 +202,7 @@ def blocks(
         watch: told how many bytes more of the file on disk have been read.
         expected: what the file should be, for the message when it cannot be read.
     """
-    kind = compression_of(path, expected)
+    kind, longest = compression_of(path, expected), limit("line")
     with readable(path, kind, expected), open(path, "rb") as raw, unpack(raw, kind) as file:
         seen, rest, first = 0, b"", True
         while piece := file.read(size):
@@ -152,11 +215,8 @@ def blocks(
             cut = piece.rfind(b"\n") + 1
             if cut == 0:
                 rest += piece
-                if len(rest) > LONGEST_LINE:
-                    raise DataError(
-                        f"{path}: a line is longer than {LONGEST_LINE >> 20} MiB. "
-                        "Expected one sentence, tweet or paragraph per line."
-                    )
+                if len(rest) > longest:
+                    raise beyond(path, "a line is longer than", "line")
                 continue
             yield rest + piece[:cut]
             rest = piece[cut:]
@@ -177,118 +237,23 @@ def decoded(block: bytes, path: str | Path) -> str:
 
 
 def unpack(raw: IO[bytes], kind: str) -> IO[bytes]:
-    """A file object over the unpacked bytes of an open file."""
-    if kind == "gzip":
-        return cast(IO[bytes], gzip.GzipFile(fileobj=raw))
-    if kind == "bzip2":
-        return cast(IO[bytes], bz2.BZ2File(raw))
-    if kind == "xz":
-        return cast(IO[bytes], lzma.LZMAFile(raw))
-    if kind == "zstd":
-        import pyarrow as pa
-
-        stream: Any = pa.CompressedInputStream(pa.PythonFile(raw, mode="r"), "zstd")
-        return io.BufferedReader(stream, BLOCK)  # which reads lines, too
-    return raw
-
-
-def write_csv(path: Path, head: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
-    """A CSV file with a header line, put in place whole; no text in it starts a formula."""
-    with packed_writer(path) as file:
-        csv.writer(file).writerows([[harmless(cell) for cell in row] for row in (head, *rows)])
-
-
-def write_text(path: Path, text: str) -> None:
-    """A text file, put in place whole."""
-    with packed_writer(path) as file:
-        file.write(text)
-
-
-@contextmanager
-def drafted(folder: Path) -> Iterator[Path]:
-    """A folder to fill that takes its place when all went well, and else never was there.
-
-    What stands in its place must be empty. A draft that a killed process left is thrown away.
-    """
-    draft = folder.with_name(f".{folder.name}.draft")
-    shutil.rmtree(draft, ignore_errors=True)
-    try:
-        draft.mkdir(parents=True)
-        yield draft
-        if folder.exists():
-            folder.rmdir()
-        draft.rename(folder)
-    except OSError as error:
-        raise DataError(
-            f"{folder}: cannot be written ({error.strerror or error}). Choose another place with: "
-            f"--out DIR"
-        ) from error
-    finally:
-        shutil.rmtree(draft, ignore_errors=True)
-
-
-def harmless(cell: Any) -> Any:
-    """A cell of a CSV file; text that a spreadsheet would run gets a quote in front.
-
-    >>> harmless("=1+1"), harmless(-0.5), harmless("nurse")
-    ("'=1+1", -0.5, 'nurse')
-    """
-    risky = isinstance(cell, str) and cell.lstrip(" ").startswith(FORMULA)
-    return f"'{cell}" if risky else cell
-
-
-@contextmanager
-def packed_writer(path: Path) -> Iterator[io.TextIOBase]:
-    """Text to a file that is packed as its name ends (.gz, .bz2, .xz, .zst), put in place whole.
-
-    gzip files carry no time or name, so equal text gives equal bytes.
-    """
-    kind = SUFFIX.get(path.suffix, "")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    draft = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        with open(draft, "wb") as raw, _pack(raw, kind) as binary:
-            text = io.TextIOWrapper(binary, encoding="utf-8", newline="\n")
-            yield text
-            text.flush()
-            text.detach()
-        draft.replace(path)
-    finally:
-        draft.unlink(missing_ok=True)
-
-
-@contextmanager
-def _pack(raw: IO[bytes], kind: str) -> Iterator[Any]:
-    if kind == "zstd":
-        import pyarrow as pa
-
-        with pa.CompressedOutputStream(pa.PythonFile(raw, mode="w"), "zstd") as stream:
-            buffered = io.BufferedWriter(_ArrowRaw(stream), 1 << 20)
-            yield buffered
-            buffered.flush()
-        return
+    """A file object over the unpacked bytes of an open file, which must end some time."""
     makers: dict[str, Callable[[], Any]] = {
-        "gzip": lambda: gzip.GzipFile(filename="", fileobj=raw, mode="wb", mtime=0),
-        "bzip2": lambda: bz2.BZ2File(raw, "wb"),
-        "xz": lambda: lzma.LZMAFile(raw, "wb"),  # noqa: SIM115 - opened by the with below
-        "": lambda: nullcontext(raw),
+        "gzip": lambda: gzip.GzipFile(fileobj=raw),
+        "bzip2": lambda: bz2.BZ2File(raw),
+        "xz": lambda: lzma.LZMAFile(raw),  # noqa: SIM115 - closed with what is given
+        "zstd": lambda: _zstd(raw),
     }
-    with makers[kind]() as made:
-        yield made
+    if kind not in makers:
+        return raw
+    packed = os.fstat(raw.fileno()).st_size
+    return cast(IO[bytes], io.BufferedReader(Unpacking(makers[kind](), packed, raw.name), BLOCK))
 
 
-class _ArrowRaw(io.RawIOBase):
-    """The least of a raw file that a buffered writer wants from an Arrow stream."""
+def _zstd(raw: IO[bytes]) -> Any:
+    import pyarrow as pa
 
-    def __init__(self, stream: Any) -> None:
-        self._stream = stream
-
-    def writable(self) -> bool:
-        return True
-
-    def write(self, data: Any) -> int:
-        self._stream.write(bytes(data))
-        return len(data)
+    return pa.CompressedInputStream(pa.PythonFile(raw, mode="r"), "zstd")
 
 
 @contextmanager
@@ -318,6 +283,10 @@ def understood(what: str | Path) -> Iterator[None]:
     except (EvenhandError, ImportError, MemoryError):
         raise
     except Exception as error:
+        if isinstance(error, OSError) and error.filename:  # a name too long, a folder, no right
+            raise DataError(
+                f"{str(error.filename)[:200]}: cannot be used ({error.strerror})."
+            ) from error
         if os.environ.get("EVENHAND_DEBUG") == "1":
             raise
         said = " ".join(str(error).split())[:200]

@@ -83,6 +83,7 @@ BUILT_IN: dict[str, dict[str, str]] = {
         "gaps": "evenhand.train.gaps:GapsReader",
         "correlation": "evenhand.study.correlation:CorrelationReader",
         "table": "evenhand.measured.table:TableReader",
+        "log": "evenhand.integrations.reading:LogReader",
     },
     TASKS: {
         "erase": "evenhand.mitigations.erasing.task:Erase",
@@ -114,6 +115,26 @@ def places(group: str) -> dict[str, str]:
     return found
 
 
+_ADOPTED: dict[tuple[str, str], Any] = {}
+
+
+def adopt(group: str, name: str, thing: type, *, what: str) -> None:
+    """Know a class of somebody's script by a name, in this process; the last of a name counts.
+
+    Raises:
+        SpecError: the name belongs to something that is installed.
+    """
+    held = places(group).get(name)
+    own = f"{thing.__module__}:{thing.__qualname__}"
+    if held is not None and (group, name) not in _ADOPTED and held != own:
+        raise SpecError(
+            f"{what} {name!r}: the name belongs to {held!r}. Give {thing.__name__!r} another."
+        )
+    if held != own or (group, name) in _ADOPTED:
+        _ADOPTED[group, name] = thing
+        places(group)[name] = own
+
+
 def load(group: str, name: str, *, what: str, where: str = "", hint: str = "") -> Any:
     """The object of that name.
 
@@ -128,6 +149,8 @@ def load(group: str, name: str, *, what: str, where: str = "", hint: str = "") -
     known = places(group)
     if name not in known:
         raise SpecError(unknown(what, name, known, where=where, hint=hint))
+    if (group, name) in _ADOPTED:
+        return _ADOPTED[group, name]
     module, _, attribute = known[name].partition(":")
     try:
         return getattr(importlib.import_module(module), attribute)

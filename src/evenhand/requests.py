@@ -60,8 +60,9 @@ class Requests:
 
     def take(self, rows: Sequence[int] | np.ndarray) -> Requests:
         """The given rows, in the given order, under the same options."""
+        places = rows.tolist() if isinstance(rows, np.ndarray) else rows
         picked = {
-            name: [column[i] for i in rows]
+            name: [column[i] for i in places]
             for name in self.columns
             for column in [getattr(self, name)]
         }

@@ -5,17 +5,28 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError, field_validator
 
 from evenhand.errors import EvenhandError, SpecError, unknown
 
 M = TypeVar("M", bound=BaseModel)
 
 
+LARGEST = 2**53
+"""Beyond it numbers are no longer told apart, and no setting means so much."""
+
+
 class Settings(BaseModel):
-    """Frozen settings; unknown ones are refused."""
+    """Frozen settings; unknown ones are refused, and so are numbers beyond any meaning."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
+
+    @field_validator("*")
+    @classmethod
+    def _meant(cls, value: Any) -> Any:
+        if isinstance(value, int) and abs(value) > LARGEST:
+            raise ValueError(f"Input should be between -{LARGEST} and {LARGEST}")
+        return value
 
 
 class Asked(Settings):

@@ -193,3 +193,26 @@ def test_the_suite_of_the_proof_can_be_asked_for_every_axis(
     entry: Any = suite.entries[0]
     design = entry.probe.design(form, 0)
     assert len(design) == 20 * 2 * 8
+
+
+def test_a_task_file_that_does_not_fit_is_refused_before_anything_is_fitted(
+    tiny: Any, words: Path, tmp_path: Path
+) -> None:
+    wrong = tmp_path / "task.csv"
+    wrong.write_text("sentence,label\na b,1\n", encoding="utf-8")
+    line = ("mitigate", tiny("masked"), "--method", "leace", "--axis", str(words))
+    done = evenhand(*line, "--task", str(wrong), "--out", "m", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "text" in done.stderr
+    assert str(wrong) in done.stderr
+    assert "layer" not in done.stderr  # what fitting says
+    assert not (tmp_path / "m").exists()
+
+
+@pytest.mark.parametrize("command", ["tokens", "context-accuracy"])
+def test_a_masked_model_is_not_sent_to_erase(command: str, tiny: Any, tmp_path: Path) -> None:
+    done = evenhand(command, tiny("masked"), cwd=tmp_path)
+    assert done.returncode == 2
+    assert "Accepted: causal language models" in done.stderr
+    assert "evenhand mitigate MODEL --method leace" in done.stderr
+    assert "erase" not in done.stderr

@@ -56,7 +56,8 @@ def again(run: Run, scratch: Path, models: Mapping[str, Model]) -> Again:
         named = {f"scores/{name}": raw for name, raw in (s.raw(k) for k, s in shards.items())}
         asked_of[spec] = tuple(sorted(named))
         files |= named
-        paths = (folder / "requests" / f"{key}.parquet" for key in shards)
+        # As they are asked now: nobody checks what lies in the folder.
+        paths = (scratch / "requests" / f"{key}.parquet" for key in shards)
         files |= {f"requests/{path.name}": path for path in paths if path.is_file()}
     places = {typed: f"inputs/{k}/{path.name}" for k, (typed, path) in enumerate(inputs.items())}
     for typed, home in places.items():

@@ -9,18 +9,21 @@ from pathlib import Path
 from typing import Any
 
 from evenhand.audit.choosing import choose_suite, require_fit
+from evenhand.audit.fluency import Fluency, known_languages
 from evenhand.audit.marking import marked
-from evenhand.audit.suites import Entry, Suite, parse_suite
+from evenhand.audit.suites import Asked, Entry, Suite, parse_suite
 from evenhand.audit.verdicts import PlaceboRate, decided, placebo_rate
 from evenhand.errors import RunError, SpecError
 from evenhand.models.choosing import TOLD
 from evenhand.models.endpoints.address import Address, is_address, safe
+from evenhand.models.loading.held import lent
 from evenhand.models.loading.resolver import DEFAULT_MODEL, resolve
+from evenhand.models.objects import as_model, as_typed, no_extras, separated
 from evenhand.models.protocol import LoadOptions, Model, with_options
 from evenhand.runner.ask import Ask
 from evenhand.runner.job import Executor
 from evenhand.runner.places import is_remote, local_path, settled
-from evenhand.runner.progress import Progress, Silent
+from evenhand.runner.progress import Progress, Silent, usual
 from evenhand.runner.store import ShardStore, scored_by_attempt
 from evenhand.runs.finding import Finding
 from evenhand.runs.kinds import AUDIT
@@ -59,12 +62,15 @@ class Audit:
     """Where score shards go instead of the folder: a URL such as s3://bucket/prefix."""
     tell: Callable[[str], None] | None = None
     """Told before the first question what this design cannot show."""
+    force: bool = False
+    """Ask in a language that the model does not know, all the same."""
     named: bool = True
     """Whether somebody chose the folder; else the next free name is taken."""
     _place: str | None = None
     _object: bool = False
     """Whether the model is a Python object, which only its maker can give again."""
     _asked_of: list[tuple[str, ShardStore]] = field(default_factory=list)
+    _fluency: dict[str, Fluency] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.store = None if self.store is None else settled(self.store)
@@ -74,12 +80,16 @@ class Audit:
 
     def run(self) -> Run:
         """Do what is left, write findings and report, and give the finished run."""
+        from evenhand.report.build import prepared
+
         # Before the folder is made: a mistyped name leaves nothing behind.
         require_writable(self.folder)
         self._check_store()
         self._check_models()
+        self.languages()
         if not self.named:
             self.folder, self.named = claimed(self.folder), True
+        render = prepared(type(self), *(type(entry.probe) for entry in self.suite.entries))
         writer = RunWriter(self.folder)
         with writer.held():
             facts = self._begin()
@@ -89,8 +99,8 @@ class Audit:
                         self.tell(note)
                 self._probes(writer, facts)
             self._finish(writer, facts)
-        run = Run.open(self.folder)
-        self._report(writer, run)
+            run = Run.open(self.folder)
+            writer.page(render(run))
         return run
 
     def again(self, scores: str) -> tuple[Run, dict[str, dict[str, ShardStore]]]:
@@ -132,10 +142,15 @@ class Audit:
         for entry in self.suite.entries:
             self.model_for(entry)
 
-    def _report(self, writer: RunWriter, run: Run) -> None:
-        from evenhand.report.build import render
+    def languages(self) -> dict[str, Fluency]:
+        """How well the audited model knows the languages that it is to be asked in.
 
-        writer.page(render(run))
+        Raises:
+            ModelError: not at all, and nobody insists.
+        """
+        left = [name for name in self.suite.languages if name not in self._fluency]
+        self._fluency |= known_languages(self.audited, left, self.force)
+        return self._fluency
 
     def _begin(self) -> dict[str, Any]:
         """The facts of this attempt; refuses a folder that holds other work."""
@@ -157,6 +172,7 @@ class Audit:
             "attempts": 1, "started": now(), "environment": environment(), "timings": {},
             **({"scores": place_of(self.store, self.folder)} if self.store else {}),
             **({"object": True} if self._object else {}),
+            **({"forced": True} if self.force else {}),
             **({"call_limits": self.options.limits()} if self.options.limits() else {}),
         }  # fmt: skip
 
@@ -238,7 +254,7 @@ class Audit:
                 "as_published": entry.probe.as_published,
                 "settings": entry.probe.model_dump(mode="json"),
                 "counts": dict(ask.counts.__dict__),
-                "summary": dict(measured.summary),
+                "summary": self._trusted(entry, measured.summary),
                 **({"limits": list(limits)} if (limits := self._limits(entry)) else {}),
             }
             if "usage" in facts["models"][entry.model or self.model]:
@@ -249,6 +265,14 @@ class Audit:
         facts |= self._asked(facts)
         facts["placebos"] = {label: found.as_dict() for label, found in placebos.items()}
         writer.findings(self._decided(claims, placebos, unlisted))
+
+    def _trusted(self, entry: Entry, summary: Mapping[str, Any]) -> dict[str, Any]:
+        """A summary whose trust begins with how well the model knows the language."""
+        seen = self._fluency.get(getattr(entry.probe, "language", ""))
+        if seen is None or entry.model:
+            return dict(summary)
+        told = [*seen.notes(), *summary.get("trust", ())]
+        return {**summary, "trust": told, "fluency": seen.as_dict()}
 
     def _asked(self, facts: Mapping[str, Any]) -> dict[str, Any]:
         """How the audited model was asked, and what became of the questions."""
@@ -347,9 +371,10 @@ def _short(value: Any) -> str:
 
 
 def audit(
-    model: str | Model = DEFAULT_MODEL,
-    suite: str | Path | Suite | None = None,
+    model: Any = DEFAULT_MODEL,
+    suite: Asked | None = None,
     *,
+    tokenizer: Any = None,
     out: str | Path | None = None,
     seed: int = 0,
     kind: str | None = None,
@@ -357,45 +382,69 @@ def audit(
     progress: Progress | None = None,
     executor: Executor | None = None,
     store: str | None = None,
+    language: str | None = None,
+    force: bool = False,
     **how: Any,
 ) -> Run:
     """Audit a model with a suite and give the finished run.
 
     Args:
-        model: an alias, a folder, a file or a Hub id; or a model object.
-        suite: the name of a suite, a TOML file, or a Suite; by default that of the model's kind.
+        model: an alias, a folder, a file or a Hub id; or an object (`models.objects`): a
+            transformers model with its tokenizer, a pipeline, a SentenceTransformer, gensim, spaCy
+            or model2vec vectors, a function from texts to scores or labels.
+        suite: the name of a suite, a TOML file, a Suite, or a list of probes (their names, or
+            probe objects); by default the suite of the model's kind.
+        tokenizer: of a transformers model object.
         out: the run folder; by default one below `runs/`. An unfinished run of the same work in
             it is resumed.
         seed: of every draw; same seed, same bytes.
         kind: overrides the model kind read from its configuration.
         options: dtype, device and so on.
-        progress: told how far the work is.
+        progress: told how far the work is; in a notebook a bar by default.
         executor: where shards are scored, e.g. `RayExecutor`; this process by default.
         store: keep score shards below this URL (s3://bucket/prefix) instead of in the folder.
-        how: single options of `LoadOptions`, e.g. chat="off", system="Be brief."
+        language: ask in this language (docs/languages.md), e.g. "es", or the folder of a pack.
+        force: ask in a language that the model was found not to know.
+        how: single options of `LoadOptions`, e.g. chat="off", system="Be brief."; of an object
+            also `name`, and of a function `labels` and `version`.
 
     Raises:
         ModelError: nothing of the suite can be asked of the model, or no suite is for its kind.
     """
-    job = plan_audit(
-        model, suite, out=out, seed=seed, kind=kind, options=with_options(options, how),
-        progress=progress or Silent(), executor=executor, store=store,
-    )  # fmt: skip
-    return job.run()
+    told, how = separated(how)
+    with lent(model):
+        job = plan_audit(
+            model, suite, tokenizer=tokenizer, told=told, out=out, seed=seed, kind=kind,
+            options=with_options(options, how), progress=progress or usual(), executor=executor,
+            store=store, language=language, force=force,
+        )  # fmt: skip
+        return job.run()
 
 
 def plan_audit(
-    model: str | Model,
-    suite: str | Path | Suite | None = None,
+    model: Any,
+    suite: Asked | None = None,
     *,
+    tokenizer: Any = None,
+    told: Mapping[str, Any] | None = None,
     out: str | Path | None = None,
     store: str | None = None,
+    language: str | None = None,
     **options: Any,
 ) -> Audit:
-    """An audit before it is run: the suite chosen, the folder named, nothing loaded."""
+    """An audit before it is run: the suite chosen, the folder named, nothing loaded.
+
+    `told` is what is said of an object: its name, labels and version.
+    """
     place = None if store is None else settled(store)
-    model = safe(model) if isinstance(model, str) else model
-    chosen = choose_suite(model, suite, options.get("kind"))
+    kind = options.get("kind")
+    if isinstance(model, str | Path):
+        no_extras(model, tokenizer, told or {})
+        model = safe(as_typed(model))
+    else:
+        asked = options.get("options")
+        model = as_model(model, tokenizer=tokenizer, kind=kind, options=asked, **(told or {}))
+    chosen = choose_suite(model, suite, kind, language)
     name = model if isinstance(model, str) else model.name
     loaded = {} if isinstance(model, str) else {name: model}
     called = name
@@ -442,7 +491,7 @@ def asked_again(
     return audit(
         model or work["model"], suite, out=out, seed=int(work["seed"]), kind=work.get("as"),
         options=options_of(run.facts, **how), progress=progress, executor=executor,
-        store=work.get("store"),
+        store=work.get("store"), force=bool(run.facts.get("forced")),
     )  # fmt: skip
 
 

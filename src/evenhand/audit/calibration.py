@@ -12,7 +12,6 @@ machine that others use too, only the second is repeatable.
 from __future__ import annotations
 
 import hashlib
-import resource
 import tempfile
 import time
 from dataclasses import dataclass
@@ -176,11 +175,6 @@ def rest_cost(probe: Probe, answers: frozenset[str], seed: int, rows: int) -> Cl
             return None
         spent = Clock.now() - begun
     return spent * (rows / max(1, ask.counts.rows) if share < 1.0 else 1.0)
-
-
-def peak_mib() -> int:
-    """The largest memory this process has had."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
 
 
 def held_mib(requests: Requests | LazyRequests) -> int:

@@ -98,6 +98,24 @@ def lexicons() -> Rows:
     return [{"name": name, "title": title} for name, title in available().items()]
 
 
+def languages() -> Rows:
+    """Language packs, and what each has to ask."""
+    from evenhand.words.packs import pack_places, packs, social_classes
+    from evenhand.words.packs.sets import pack_tests
+
+    places = {str(place): name for name, place in pack_places().items()}
+    return [
+        {
+            "language": places.get(str(pack.folder), pack.language),
+            "name": pack.name,
+            "asks about": ", ".join(social_classes(pack)),
+            "word tests": len(pack_tests(pack)) if "words" in pack.parts else 0,
+            "genders": ", ".join(pack.genders) or "none",
+        }
+        for pack in packs()
+    ]
+
+
 def groups() -> Rows:
     from evenhand.words.lexicons import groups as known
 

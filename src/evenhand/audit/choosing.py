@@ -4,33 +4,43 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
-from pathlib import Path
 
-from evenhand.audit.suites import Suite, load_suite, suite_names
-from evenhand.errors import EvenhandError, ModelError
+from evenhand.audit.suites import ANY, Asked, Suite, as_suite, load_suite, suite_names
+from evenhand.errors import EvenhandError, ModelError, SpecError
 from evenhand.models.loading.resolver import adapter, kind_of_spec
 from evenhand.models.protocol import Model
+from evenhand.words.packs import pack_places
 
 
 def choose_suite(
-    model: str | Model, suite: str | Path | Suite | None = None, kind: str | None = None
+    model: str | Model,
+    suite: Asked | None = None,
+    kind: str | None = None,
+    language: str | None = None,
 ) -> Suite:
-    """The suite that is asked for, else the one of the model's kind.
+    """The suite that is asked for, else the one of the model's kind, in the language asked for.
 
     Args:
         model: what a user typed, or a model object.
-        suite: a name, a TOML file or a suite.
+        suite: a name, a TOML file, a suite, or a list of probes.
         kind: overrides the kind read from the model's files.
+        language: of a pack; its own, or English, when not given.
 
     Raises:
         ModelError: no suite is for this kind of model.
     """
     if suite is not None:
-        return suite if isinstance(suite, Suite) else load_suite(suite)
+        chosen = as_suite(suite)
+        if chosen.language == ANY and not language:
+            raise SpecError(
+                f"suite {chosen.name!r} asks in the language that is asked for. Say which with: "
+                f"--language {next(iter(pack_places()))}"
+            )
+        return chosen.in_language(language) if language else chosen
     found = kind or kind_of_spec(model) if isinstance(model, str) else model.kind
     for made in _readable():
-        if found in made.kinds:
-            return made
+        if found in made.kinds and (made.language == ANY) == bool(language):
+            return made.in_language(language) if language else made
     answers = adapter(found).answers if isinstance(model, str) else model.answers
     raise ModelError(
         f"no suite is for a model of kind {found!r}, which answers {_listed(answers)}. "
@@ -59,8 +69,11 @@ def require_fit(suite: Suite, model: Model) -> None:
 
 
 def fitting(kind: str, answers: frozenset[str]) -> list[str]:
-    """The suites that have something to ask a model, those made for its kind first."""
-    found = [suite for suite in _readable() if suite.asks(answers)]
+    """The suites that have something to ask a model, those made for its kind first.
+
+    Those that ask in a language that is still to be said are left out: alone they are refused.
+    """
+    found = [suite for suite in _readable() if suite.language != ANY and suite.asks(answers)]
     return [s.name for s in sorted(found, key=lambda s: (kind not in s.kinds, not s.kinds))]
 
 

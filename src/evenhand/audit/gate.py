@@ -25,7 +25,8 @@ from typing import Any, Literal
 from evenhand.audit.estimates import estimated
 from evenhand.audit.policy import Policy, read_policy
 from evenhand.audit.verdicts import BELIEVED
-from evenhand.errors import RunError
+from evenhand.errors import RunError, need
+from evenhand.runs import html
 from evenhand.runs.counting import undefined
 from evenhand.runs.finding import NAN, Finding
 from evenhand.runs.record import Run
@@ -126,6 +127,23 @@ class Gate:
     def of(self, outcome: Outcome) -> list[Check]:
         """The checks with this outcome."""
         return [c for c in self.checks if c.outcome == outcome]
+
+    def to_pandas(self) -> Any:
+        """One row per check (extra `pandas`)."""
+        pandas = need("pandas", extra="pandas", what="a data frame of checks")
+        return pandas.DataFrame([{**c.as_dict(), "sentence": c.sentence} for c in self.checks])
+
+    def _repr_html_(self) -> str:
+        head = ("finding", "outcome", "value", "interval", "margin", "why")
+        order = ("failed", "undecided", "undefined", "passed")
+        rows = [
+            (c.id, c.outcome, number(c.value), html.interval(c.low, c.high), number(c.margin),
+             c.reason)
+            for c in sorted(self.checks, key=lambda c: order.index(c.outcome))
+        ]  # fmt: skip
+        return html.box(
+            f"Gate: {self.outcome}", html.paragraph(self.reason), html.table(head, rows)
+        )
 
     def as_dict(self) -> dict[str, Any]:
         """The JSON contract (`evenhand gate --json`)."""

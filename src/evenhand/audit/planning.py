@@ -5,19 +5,22 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 from evenhand.audit.auditing import Audit, plan_audit
-from evenhand.audit.calibration import Clock, held_mib, model_cost, peak_mib, rest_cost
+from evenhand.audit.calibration import Clock, held_mib, model_cost, rest_cost
 from evenhand.audit.choosing import require_fit
-from evenhand.audit.suites import Entry, Suite
+from evenhand.audit.fluency import known_languages
+from evenhand.audit.suites import Asked, Entry
 from evenhand.errors import SpecError
+from evenhand.models.loading.held import lent
 from evenhand.models.loading.resolver import DEFAULT_MODEL
-from evenhand.models.protocol import Expected, LoadOptions, Model
+from evenhand.models.objects import separated
+from evenhand.models.protocol import Expected, LoadOptions, Model, with_options
 from evenhand.probes.base import Preview
 from evenhand.requests import LazyRequests, Requests
 from evenhand.runner.plan import distinct_rows
+from evenhand.systems import peak_mib
 
 COUNTED_ROWS = 200_000
 UNITS = {"s": 1, "m": 60, "h": 3600}
@@ -75,19 +78,28 @@ class Forecast:
 
 
 def check(
-    model: str | Model = DEFAULT_MODEL,
-    suite: str | Path | Suite | None = None,
+    model: Any = DEFAULT_MODEL,
+    suite: Asked | None = None,
     *,
+    tokenizer: Any = None,
     seed: int = 0,
     kind: str | None = None,
     options: LoadOptions | None = None,
+    language: str | None = None,
+    **how: Any,
 ) -> list[Forecast]:
     """What an audit would ask and how long it would take, by probe. Writes no run.
 
     The arguments are those of `audit`; without a suite it is that of the model's kind.
     """
-    job = plan_audit(model, suite, seed=seed, kind=kind, options=options or LoadOptions())
-    return forecast(job)
+    told, how = separated(how)
+    with lent(model):
+        return forecast(
+            plan_audit(
+                model, suite, tokenizer=tokenizer, told=told, seed=seed, kind=kind,
+                options=with_options(options, how), language=language,
+            )
+        )  # fmt: skip
 
 
 def forecast(job: Audit) -> list[Forecast]:
@@ -104,9 +116,20 @@ def forecast(job: Audit) -> list[Forecast]:
         asked = job.model_for(entry)
         load = Clock.now() - begun
         rate = job.suite.false_discovery_rate
-        rows.append(_expected(entry, asked, job.seed, round(load.wall, 1), rate))
+        made = _expected(entry, asked, job.seed, round(load.wall, 1), rate)
+        rows.append(replace(made, notes=(*_languages(job, entry), *made.notes)))
     require_fit(job.suite, job.audited)
     return rows
+
+
+def _languages(job: Audit, entry: Entry) -> Iterator[str]:
+    """What is to be said of how well the model knows the language of a probe."""
+    language = getattr(entry.probe, "language", "")
+    if language and not entry.model:
+        found = known_languages(job.audited, [language], force=True)[language]
+        yield from found.notes()
+        if not found.fit:
+            yield "An audit would be refused; ask all the same with: --force"
 
 
 def _expected(entry: Entry, model: Model, seed: int, load_s: float, rate: float) -> Forecast:
@@ -153,6 +176,10 @@ def announced(job: Audit) -> Iterator[str]:
     Raises:
         SpecError: the forecast is above the limit.
     """
+    if job.suite.left_out:
+        yield f"  left out, since they ask in English only: {', '.join(job.suite.left_out)}"
+    for found in job.languages().values():
+        yield from (f"  {note}" for note in found.notes())
     seen = job.audited.introduction()
     if seen is None:
         return

@@ -96,7 +96,7 @@ class Policy(Asked):
             except ValueError:
                 most = float("nan")
             if not most >= 0:
-                raise SpecError(f"--limit {limit!r}: expected ID=VALUE with a number of 0 or more.")
+                raise SpecError(f"--within {limit!r}: expected ID=NUMBER, 0 or more.")
             found[place] = most
         if not found:
             return self

@@ -166,7 +166,8 @@ def _pilot(model: Any, suite: Any, budget: str, given: dict[str, Any]) -> Run:
     """The run itself, or a pilot that fits the time."""
     if isinstance(model, Run) or (isinstance(model, str) and (Path(model) / "run.json").is_file()):
         return finished(model)
-    known = {k: given.pop(k) for k in ("out", "seed", "kind", "progress", "options") if k in given}
+    named = ("out", "seed", "kind", "language", "progress", "options")
+    known = {k: given.pop(k) for k in named if k in given}
     known["options"] = with_options(known.get("options"), given)
     job: Audit = plan_audit(model, suite, **known)
     list(fit_to_budget(job, seconds(budget)))

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -12,9 +12,12 @@ from evenhand import plugins
 from evenhand.errors import EvenhandError, SpecError, name_problem, unknown
 from evenhand.opening import read_toml, understood
 from evenhand.probes.base import FDR, Probe
-from evenhand.probes.registry import make_probe
+from evenhand.probes.registry import adopted, make_probe, probe_class, probe_names
+from evenhand.words.packs import load_pack
 
-SUITE_KEYS = {"name", "title", "kinds", "false_discovery_rate", "probe"}
+SUITE_KEYS = {"name", "title", "kinds", "language", "left_out", "false_discovery_rate", "probe"}
+ANY = "any"
+"""The language of a suite that is chosen when some language is asked for."""
 ENTRY_KEYS = {"name", "model", "as", "label"}
 
 
@@ -43,6 +46,38 @@ class Suite:
     false_discovery_rate: float = FDR
     kinds: tuple[str, ...] = ()
     """The kinds of model that are audited with it when no suite is given."""
+    language: str = ""
+    """What its probes ask in (docs/languages.md); English when empty, ANY: what is asked for."""
+    left_out: tuple[str, ...] = ()
+    """Probes that were left out because they ask in English only."""
+
+    @property
+    def languages(self) -> tuple[str, ...]:
+        """The languages of its packs that are asked of the audited model."""
+        own = (
+            str(getattr(e.probe, "language", ""))
+            for e in self.entries
+            if e.probe.packs and not e.model
+        )
+        return tuple(dict.fromkeys(language for language in own if language))
+
+    def in_language(self, language: str) -> Suite:
+        """The same asked in another language, without the probes that know English only.
+
+        Raises:
+            SpecError: there is no such pack, or no probe knows other languages.
+        """
+        load_pack(language)
+        able = [e for e in self.entries if e.probe.packs]
+        if not able:
+            names = ", ".join(e.label for e in self.entries)
+            raise SpecError(
+                f"suite {self.name!r} asks {names}, in English only, and language is {language!r}. "
+                f"Probes that know other languages: {', '.join(_multilingual())}."
+            )
+        entries = tuple(replace(e, probe=_translated(e.probe, language)) for e in able)
+        lost = tuple(e.label for e in self.entries if e not in able)
+        return replace(self, entries=entries, language=language, left_out=lost)
 
     def asks(self, answers: frozenset[str]) -> bool:
         """Whether something of it can be asked of a model that answers these request kinds."""
@@ -53,9 +88,15 @@ class Suite:
             "name": self.name,
             "title": self.title,
             **({"kinds": list(self.kinds)} if self.kinds else {}),
+            **({"language": self.language} if self.language else {}),
+            **({"left_out": list(self.left_out)} if self.left_out else {}),
             "false_discovery_rate": self.false_discovery_rate,
             "probe": [entry.as_dict() for entry in self.entries],
         }
+
+
+Asked = str | Path | Suite | Probe | type[Probe] | Mapping[str, Any] | Sequence[Any]
+"""What a suite may be given as."""
 
 
 def recipe_files() -> dict[str, Path]:
@@ -101,6 +142,39 @@ def load_suite(name: str | Path) -> Suite:
     return _read(Path(found))
 
 
+def as_suite(given: Asked) -> Suite:
+    """Whatever a suite may be given as: itself, a name, a TOML file, or a list of probes."""
+    if isinstance(given, Suite):
+        return given
+    if isinstance(given, str | Path):
+        return load_suite(given)
+    entries: list[Entry] = []
+    for number, one in enumerate(given if isinstance(given, Sequence) else [given], start=1):
+        probe = _one_probe(one, f"probe[{number}]")
+        entries.append(Entry(_free_label(probe.name, entries), probe))
+    if not entries:
+        raise SpecError("a suite without a probe: there is nothing to run.")
+    names = list(dict.fromkeys(entry.probe.name for entry in entries))
+    return Suite(names[0] if len(names) == 1 else "probes", "", tuple(entries))
+
+
+def _one_probe(given: Any, where: str) -> Probe:
+    """A probe from an object, a class, a name, or a mapping with a name and settings."""
+    if isinstance(given, Probe):
+        return adopted(given)
+    if isinstance(given, type) and issubclass(given, Probe):
+        return adopted(given())
+    if isinstance(given, str):
+        return make_probe(given, {}, where)
+    if isinstance(given, Mapping) and isinstance(given.get("name"), str):
+        settings = {k: v for k, v in given.items() if k != "name"}
+        return make_probe(given["name"], settings, where)
+    raise SpecError(
+        f"{where}: {given!r:.60}: expected a probe, its name, or a mapping with its name and "
+        f"settings. List them with: evenhand ls probes"
+    )
+
+
 def _read(path: Path) -> Suite:
     return parse_suite(read_toml(path), str(path), path.stem)
 
@@ -138,13 +212,29 @@ def _parsed(data: Mapping[str, Any], where: str, name: str) -> Suite:
             raise SpecError(f"{place}: label {wanted!r}: {name_problem(wanted)}.")
         label = _free_label(wanted, entries)
         entries.append(Entry(label, probe, row.get("model"), row.get("as")))
-    return Suite(
+    made = Suite(
         data.get("name", name),
         data.get("title", ""),
         tuple(entries),
         _rate(data.get("false_discovery_rate", FDR), where),
         tuple(map(str, data.get("kinds", ()))),
+        str(data.get("language", "")),
+        tuple(map(str, data.get("left_out", ()))),
     )
+    if made.language in ("", ANY) or made.language in made.languages:
+        return made
+    return replace(made.in_language(made.language), left_out=made.left_out or ())
+
+
+def _translated(probe: Probe, language: str) -> Probe:
+    """The probe with all its settings in a language; what it then lacks is told as usual."""
+    settings = probe.model_dump(mode="json", exclude_defaults=True)
+    return make_probe(probe.name, settings | {"language": language}, f"probe {probe.name!r}")
+
+
+def _multilingual() -> list[str]:
+    names = (name for name in probe_names() if "language" in probe_class(name).model_fields)
+    return sorted(names)
 
 
 def _rate(given: Any, where: str) -> float:

@@ -8,16 +8,23 @@ from typing import Annotated, Any
 import typer
 
 from evenhand.cli import output
-from evenhand.cli.options import Json
+from evenhand.cli.dressing import App
+from evenhand.cli.from_settings import lazy_group
+from evenhand.cli.options import Json, place
 
-app = typer.Typer(help="Clean, label and balance text corpora.", no_args_is_help=True)
+app = App(cls=lazy_group(), help="Clean, label and balance text corpora.", no_args_is_help=True)
 
 Files = Annotated[list[Path], typer.Argument(help="Text files or folders; .gz .bz2 .xz .zst too.")]
 Sets = Annotated[
     str | None, typer.Option(help="A packaged test (evenhand ls tests) or a .toml/.json file.")
 ]
+Cleaned = Annotated[Path, place("--out", help="File to write; packed as its name ends.")]
+Labels = Annotated[Path | None, place("--out", help="Folder to keep the labels in.")]
+Sample = Annotated[
+    Path | None, place("--write", help="Also write the sample as text (training does not need it).")
+]
 Fold = Annotated[bool, typer.Option(help="Lower-case the text while matching.")]
-Seed = Annotated[int, typer.Option(min=0, help="Same seed, same lines.")]
+Seed = Annotated[int, typer.Option(min=0, max=2**53, help="Same seed, same lines.")]
 Published = Annotated[
     bool, typer.Option(help="The released code's random stream; its seed is 20230220.")
 ]
@@ -27,13 +34,13 @@ Both = Annotated[bool, typer.Option(help="Leave lines alone that carry both patt
 @app.command()
 def clean(
     files: Files,
-    out: Annotated[Path, typer.Option(help="File to write; packed as its name ends.")],
+    out: Cleaned,
     kind: Annotated[str, typer.Option(help="wikipedia or tweets.")] = "wikipedia",
     least: Annotated[
         int | None, typer.Option(min=1, help="Keep tokens this frequent; default 11 or 10.")
     ] = None,
     tokenizer: Annotated[str, typer.Option(help="plain or nltk.")] = "plain",
-    as_published: Annotated[bool, typer.Option(help="As the released code: nltk, ...")] = False,
+    as_published: Annotated[bool, typer.Option(help="As the released code (nltk).")] = False,
     json: Json = None,
 ) -> None:
     """Turn raw text into lines of lower-case tokens, rare tokens replaced by <UNK>."""
@@ -59,7 +66,7 @@ def clean(
 def label(
     files: Files,
     sets: Annotated[str, typer.Option(help="A packaged test, or a .toml/.json file.")],
-    out: Annotated[Path | None, typer.Option(help="Folder to keep the labels in.")] = None,
+    out: Labels = None,
     fold: Fold = False,
     lines: Annotated[bool, typer.Option(help="List every line's flags in the JSON.")] = False,
     json: Json = None,
@@ -92,9 +99,7 @@ def balance(
     share: Annotated[
         float | None, typer.Option(help="Probability that an affected line stays.")
     ] = None,
-    write: Annotated[
-        Path | None, typer.Option(help="Also write the sample as text (training does not need it).")
-    ] = None,
+    write: Sample = None,
     seed: Seed = 0,
     as_published: Published = False,
     keep_both: Both = False,

@@ -8,18 +8,20 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from evenhand.cli import output
-from evenhand.cli.options import Json
+from evenhand.cli.options import Json, place
 from evenhand.opening import understood
 
 if TYPE_CHECKING:
     from evenhand.evidence.verifying import Verified
 
+Bundle = Annotated[
+    Path | None, place("--out", help="The file; default: RUN.evidence.tar beside the folder.")
+]
+
 
 def bundle(
     run: Annotated[Path, typer.Argument(help="A finished run folder.")],
-    out: Annotated[
-        Path | None, typer.Option(help="The file; default: RUN.evidence.tar beside the folder.")
-    ] = None,
+    out: Bundle = None,
     sign: Annotated[
         Path | None,
         typer.Option(metavar="KEY", help="Ed25519 private key (PEM), or one of OpenSSH."),

@@ -9,20 +9,22 @@ from typing import Annotated
 import typer
 
 from evenhand.cli import output
+from evenhand.cli.options import place
 
 NAMES = (
     "csv | parquet | lm-eval | eee | model-index | model-card | cyclonedx | junit | sarif | "
     "summary | figures"
 )
+Target = Annotated[
+    str | None,
+    place("--out", help="File or folder, or - for standard output; default: RUN/exports."),
+]
 
 
 def export(
     run: Annotated[Path, typer.Argument(help="A finished run folder.")],
     form: Annotated[str, typer.Option("--format", help=NAMES)] = "csv",
-    out: Annotated[
-        str | None,
-        typer.Option(help="File or folder, or - for standard output; default: RUN/exports."),
-    ] = None,
+    out: Target = None,
 ) -> None:
     """Write a run's findings in another tool's format. Needs the folder only, no model."""
     from evenhand.errors import SpecError

@@ -16,6 +16,7 @@ With `json_schema_extra={"text": True}` a field is given as text, which its vali
 from __future__ import annotations
 
 import inspect
+import re
 import types
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -23,6 +24,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, get_args, get_
 
 import typer
 from typer.core import TyperGroup
+
+from evenhand.cli.foreign import refuse
+from evenhand.cli.options import placed
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -89,11 +93,13 @@ def _parameter(name: str, field: FieldInfo, argument: bool, given_only: bool) ->
     more = field.json_schema_extra if isinstance(field.json_schema_extra, dict) else {}
     facts: dict[str, Any] = {"help": field.description, "metavar": more.get("metavar")}
     if kind == list[str] and not argument:
-        facts["metavar"] = facts["metavar"] or "<str,...>"
+        facts["metavar"] = facts["metavar"] or "A,B"
     kind = str if more.get("text") else kind
     if kind in (int, float):
         facts |= {"min": _limit(field, "ge"), "max": _limit(field, "le")}
     flag = f"--{name.replace('_', '-')}"
+    if name == "out" and not argument:
+        facts["callback"] = lambda value: placed(value, flag)
     if kind is bool:
         flag = f"{flag}/--no-{flag[2:]}"
     if not field.is_required():
@@ -142,17 +148,25 @@ def _texts(values: Sequence[str]) -> tuple[str, ...]:
     return tuple(t.strip() for value in values for t in value.split(",") if t.strip())
 
 
+def no_entries() -> Mapping[str, str]:
+    """None but those that are registered."""
+    return {}
+
+
 def lazy_group(
-    entries: Callable[[], Mapping[str, str]], load: Callable[[str], Callable[..., None] | None]
+    entries: Callable[[], Mapping[str, str]] = no_entries,
+    load: Callable[[str], Callable[..., None] | None] = lambda name: None,
+    sections: Mapping[str, Sequence[str]] | None = None,
 ) -> type[TyperGroup]:
     """A group whose commands are imported when one is asked for, or its help.
 
         typer.Typer(cls=lazy_group(lambda: {"mitigate": "Fit a mitigation."}, load))
 
     Args:
-        entries: names of the commands with their help in a line; an empty line is read from the
+        entries: names of the commands with their help in a sentence; an empty one is read from the
             command itself, which imports it.
         load: the function of a command (see `function`), or None when there is none.
+        sections: names under a heading each, in the order of the help; what is in none comes last.
     """
 
     class Lazy(TyperGroup):
@@ -164,26 +178,54 @@ def lazy_group(
             return found or self._made(cmd_name)
 
         def _made(self, name: str) -> Any:
+            from evenhand.cli.dressing import App
+
             work = load(name)
             if work is None:
                 return None
-            alone = typer.Typer(rich_markup_mode=self.rich_markup_mode, add_completion=False)
+            alone = App(rich_markup_mode=self.rich_markup_mode, add_completion=False)
             alone.command(name)(work)
             return typer.main.get_command(alone)
 
         def format_commands(self, ctx: Any, formatter: Any) -> None:
-            listed = self.list_commands(ctx)
-            limit = formatter.width - 6 - max(map(len, listed))
-            said, rows = entries(), []
-            for name in listed:
-                line = said.get(name) or self.get_command(ctx, name).get_short_help_str(limit)
-                rows.append((name, line))
-            with formatter.section("Commands"):
-                formatter.write_dl(rows)
+            said = entries()
+            hidden = {name for name, command in self.commands.items() if command.hidden}
+            listed = [name for name in self.list_commands(ctx) if name not in hidden]
+            named = {name for names in (sections or {}).values() for name in names}
+            parts = {**(sections or {}), ("More" if sections else "Commands"):
+                     [name for name in listed if name not in named]}  # fmt: skip
+            wide = max(map(len, listed))
+            for title, names in parts.items():
+                rows = [
+                    (name.ljust(wide), said.get(name) or sentence(self.get_command(ctx, name).help))
+                    for name in names
+                    if name in listed
+                ]
+                if rows:
+                    with formatter.section(title):
+                        formatter.write_dl(rows)
+
+        def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+            if args and args[0].startswith("-"):
+                refuse(args, {o for p in self.get_params(ctx) for o in p.opts})
+            return list(super().parse_args(ctx, args))
 
         def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-            if self.get_command(ctx, args[0]) is None:  # typer suggests names of this mapping
+            found = self.get_command(ctx, args[0])
+            if found is None:  # typer suggests names of this mapping
                 self.commands = dict.fromkeys(self.list_commands(ctx), self)
+            elif not isinstance(found, TyperGroup):
+                refuse(args[1:], {o for p in found.get_params(ctx) for o in p.opts})
             return super().resolve_command(ctx, args)
 
     return Lazy
+
+
+def sentence(text: str | None) -> str:
+    r"""The first sentence of a command's help, whole.
+
+    >>> sentence("Do this\nor that. And more.\n\nDetails.")
+    'Do this or that.'
+    """
+    first = " ".join((text or "").partition("\n\n")[0].split())
+    return re.split(r"(?<=[.?!])\s", first)[0]

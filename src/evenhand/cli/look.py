@@ -3,25 +3,35 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from evenhand.cli import output
-from evenhand.cli.options import Json
+from evenhand.cli.options import Json, place
 from evenhand.opening import understood
 
+if TYPE_CHECKING:
+    from evenhand.runs.record import Run
+
 RunFolder = Annotated[Path, typer.Argument(help="A run folder.")]
+Page = Annotated[Path | None, place("--html", help="Write one self-contained page.")]
+Junit = Annotated[Path | None, place("--junit", help="Write the outcome as JUnit XML.")]
+Sarif = Annotated[Path | None, place("--sarif", help="Write the outcome as SARIF.")]
+Summary = Annotated[Path | None, place("--summary", help="Write it as Markdown, for a job's page.")]
+ReportFile = Annotated[Path | None, place("--out", help="Where to write; default: in the run.")]
 THINGS = ("models", "suites", "probes", "mitigations", "lexicons")
-LISTS = (*THINGS, "groups", "tests", "attributes", "runs")
+LISTS = (*THINGS, "languages", "groups", "tests", "attributes", "runs")
 
 
 def ls(
-    what: Annotated[str, typer.Argument(help=" | ".join(LISTS))] = "models",
+    what: Annotated[
+        str, typer.Argument(metavar="WHAT", help=", ".join(LISTS), autocompletion=lambda: LISTS)
+    ] = "models",
     folder: Annotated[Path, typer.Option(help="Where run folders are.")] = Path("runs"),
     json: Json = None,
 ) -> None:
-    """List models, suites, probes, mitigations, lexicons, groups, word tests, runs."""
+    """List models, suites, probes, mitigations, lexicons, languages, groups, word tests, runs."""
     from evenhand.audit import catalogue
     from evenhand.errors import SpecError, unknown
 
@@ -34,7 +44,11 @@ def ls(
 
 def show(
     run: RunFolder,
-    limit: Annotated[int, typer.Option(help="How many findings with their numbers.")] = 10,
+    only: Annotated[
+        list[str] | None,
+        typer.Option(help="The findings of this ID alone, * being any text (repeatable)."),
+    ] = None,
+    limit: Annotated[int, typer.Option(help="At most so many findings with their numbers.")] = 10,
     whole: Annotated[
         bool, typer.Option("--all", help="All harms, and the numbers of the strongest findings.")
     ] = False,
@@ -44,6 +58,10 @@ def show(
     from evenhand.runs.record import Run
 
     opened = Run.open(run)
+    opened.check()
+    if only:
+        _findings(opened, only, json)
+        return
     if json is None:
         facts = opened.facts
         work = facts["work"]
@@ -53,9 +71,20 @@ def show(
         output.give(opened, json, limit, whole=whole)
 
 
+def _findings(run: Run, only: list[str], json: str | None) -> None:
+    """Findings by their id, a line each, or as JSON."""
+    from evenhand.runs.finding import chosen
+
+    found = chosen(run.findings, only)
+    if output.write_json({"run": str(run.folder), "findings": [f.as_dict() for f in found]}, json):
+        return
+    columns = ("id", "value", "low", "high", "q", "margin", "detected", "sentence")
+    output.print_table([{name: getattr(f, name) for name in columns} for f in found])
+
+
 def compare(
-    runs: Annotated[list[Path], typer.Argument(help="Two or more run folders.")],
-    html: Annotated[Path | None, typer.Option(help="Write one self-contained page.")] = None,
+    runs: Annotated[list[Path], typer.Argument(metavar="RUN", help="Two or more run folders.")],
+    html: Page = None,
     json: Json = None,
 ) -> None:
     """Say whether later runs are better, worse, the same or cannot be told from the first.
@@ -92,28 +121,32 @@ def gate(
         Path | None, typer.Option(help="An earlier run: judge what became worse since.")
     ] = None,
     require: Annotated[
-        str | None, typer.Option(help="undetected | within-margin (equivalence is to be shown).")
+        str | None,
+        typer.Option(help="What passes: what is not detected, or what is shown within its margin."),
     ] = None,
     error: Annotated[
         float | None, typer.Option(help="How often an outcome may be wrong; default 0.05.")
     ] = None,
-    limit: Annotated[
+    within: Annotated[
         list[str] | None,
-        typer.Option(help="ID=VALUE: show that the finding is at most VALUE from its ideal."),
+        typer.Option(
+            metavar="ID=NUMBER",
+            help="Check these findings alone: each must be shown to lie within NUMBER of its "
+            "ideal. In an ID * is any text (repeatable).",
+        ),
     ] = None,
+    limit: Annotated[list[str] | None, typer.Option(hidden=True)] = None,
     allow: Annotated[int | None, typer.Option(help="Failing findings allowed.")] = None,
     undecided: Annotated[
-        str | None, typer.Option(help="fail | pass: what an undecided check counts as.")
+        str | None, typer.Option(help="What an undecided check counts as.")
     ] = None,
     until_decided: Annotated[
         bool, typer.Option("--until-decided", help="Ask the model more until all is decided.")
     ] = False,
     budget: Annotated[str, typer.Option(help="Time for --until-decided: 90s, 20m, 1h.")] = "10m",
-    junit: Annotated[Path | None, typer.Option(help="Write the outcome as JUnit XML.")] = None,
-    sarif: Annotated[Path | None, typer.Option(help="Write the outcome as SARIF.")] = None,
-    summary: Annotated[
-        Path | None, typer.Option(help="Write it as Markdown, for a job's page.")
-    ] = None,
+    junit: Junit = None,
+    sarif: Sarif = None,
+    summary: Summary = None,
     json: Json = None,
 ) -> None:
     """Decide whether a run passes: exit 0 passed, 1 failed, 3 undecided or undefined, 2 usage.
@@ -126,20 +159,22 @@ def gate(
     """
     from evenhand.audit.gate import gate as decide
     from evenhand.exports.checks import junit_files, sarif_files, summary_files
+    from evenhand.exports.common import for_others
     from evenhand.runner.files import output_errors, replace
     from evenhand.runs.record import Run
 
     with understood(run), output.RichProgress() as progress:
         asking = {"progress": progress, "tell": progress.note} if until_decided else {}
         found = decide(
-            run, limit or [], policy=policy, baseline=baseline, require=require, error=error,
+            run, [*(within or ()), *(limit or ())], policy=policy, baseline=baseline,
+            require=require, error=error,
             allow=allow, undecided=undecided, until_decided=budget if until_decided else None,
             **asking,
         )  # fmt: skip
     made = ((junit, junit_files), (sarif, sarif_files), (summary, summary_files))
     for path, files in made:
         if path is not None:
-            (raw,) = files(Run.open(run), found).values()
+            (raw,) = for_others(files(Run.open(run), found)).values()
             with output_errors(path):  # whatever its name: that of a job's page has no ending
                 path.parent.mkdir(parents=True, exist_ok=True)
                 replace(path, raw)
@@ -151,19 +186,22 @@ def gate(
 
 def report(
     run: RunFolder,
-    out: Annotated[Path | None, typer.Option(help="Where to write; default: in the run.")] = None,
+    out: ReportFile = None,
 ) -> None:
     """Write the report of a finished run again. Needs the folder only, no model."""
     from evenhand.report.build import render
     from evenhand.runner.files import output_errors, replace
-    from evenhand.runs.record import Run
+    from evenhand.runs.record import Run, RunWriter
 
     opened = Run.open(run)
     target = out or opened.report
     with understood(run):
-        page = render(opened).encode("utf-8", "backslashreplace")
+        page = render(opened)
     with output_errors(target):
-        replace(target, page)
+        if out is None:
+            RunWriter(run).page(page)
+        else:
+            replace(target, page.encode("utf-8", "backslashreplace"))
     output.console().print(f"Read it:   {target}", markup=False)
 
 

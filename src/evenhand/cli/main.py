@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from typing import Annotated
+from typing import Annotated, NoReturn
 
 import typer
 
@@ -13,16 +13,20 @@ from evenhand.cli import (
     corpus,
     evidence,
     export,
+    hosts,
+    lexicon,
     look,
     measure,
     names,
     ratings,
     run,
+    streams,
     study,
     train,
     view,
     words,
 )
+from evenhand.cli.dressing import App, Command
 from evenhand.cli.from_settings import lazy_group
 from evenhand.cli.probe_help import ProbeCommand
 from evenhand.cli.results import task
@@ -47,45 +51,47 @@ def _lazy(name: str) -> Callable[..., None] | None:
     )
 
 
-app = typer.Typer(
+GROUPS: dict[str, tuple[str | Callable[..., None] | tuple[str, typer.Typer], ...]] = {
+    "Audit": (run.audit, run.probe, run.plan, run.resume),
+    "Read": (look.show, look.report, view.view, export.export, hosts.push),
+    "Decide": (look.gate, look.compare, evidence.bundle, evidence.verify),
+    "Mitigate": ("mitigate", "erase"),
+    "Measure": (("measure", measure.app), hosts.tasks),
+    "Catalogue": (look.ls, look.fetch),
+    "Research": (
+        study.study, ("train", train.app), ("corpus", corpus.app), ("words", words.app),
+        ("lexicon", lexicon.app),
+        ("names", names.app), ("ratings", ratings.app), "tokens", "context-accuracy",
+    ),
+}  # fmt: skip
+"""Commands by what they are for: functions, groups with their name, or names of lazy ones."""
+
+
+def _called(entry: str | Callable[..., None] | tuple[str, typer.Typer]) -> str:
+    name = entry if isinstance(entry, str) else entry[0] if isinstance(entry, tuple) else ""
+    return name or str(getattr(entry, "__name__", "")).replace("_", "-")
+
+
+app = App(
     name="evenhand",
-    cls=lazy_group(lambda: LAZY, _lazy),
+    cls=lazy_group(
+        lambda: LAZY, _lazy, {title: [*map(_called, held)] for title, held in GROUPS.items()}
+    ),
     help=(
         "Discover, measure and mitigate social bias in language models and word embeddings.\n\n"
-        "Start with: evenhand audit"
+        "Start with: evenhand audit MODEL"
     ),
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
 )
-
-COMMANDS: tuple[Callable[..., None], ...] = (
-    run.audit,
-    run.probe,
-    run.check,
-    run.plan,
-    run.resume,
-    look.show,
-    look.compare,
-    look.gate,
-    look.report,
-    look.ls,
-    look.fetch,
-    export.export,
-    evidence.bundle,
-    evidence.verify,
-    view.view,
-    study.study,
-)
-for command in COMMANDS:
-    app.command(cls=ProbeCommand if command is run.probe else None)(command)
-app.add_typer(measure.app, name="measure")
-app.add_typer(train.app, name="train")
-app.add_typer(names.app, name="names")
-app.add_typer(ratings.app, name="ratings")
-app.add_typer(corpus.app, name="corpus")
-app.add_typer(words.app, name="words")
+for entry in (entry for held in GROUPS.values() for entry in held):
+    if isinstance(entry, tuple):
+        app.add_typer(entry[1], name=entry[0])
+    elif callable(entry):
+        app.command(cls=ProbeCommand if entry is run.probe else Command)(entry)
+app.command("check", hidden=True)(run.plan)  # as it was called before
 
 
 def _version(wanted: bool) -> None:
@@ -97,7 +103,8 @@ def _version(wanted: bool) -> None:
 @app.callback()
 def options(
     version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print it.")
+        bool,
+        typer.Option("--version", callback=_version, is_eager=True, help="Print the version."),
     ] = False,
 ) -> None:
     """Discover, measure and mitigate social bias in language models and word embeddings."""
@@ -105,6 +112,7 @@ def options(
 
 def main() -> None:
     """Entry point: a user's mistake is one paragraph and exit 2, a bug a traceback and exit 70."""
+    streams.settle()
     try:
         app()
     except EvenhandError as error:
@@ -114,6 +122,14 @@ def main() -> None:
         said = str(error).replace("evenhand resume RUN", "the same command once more")
         sys.stderr.write(f"evenhand: {bare(clean(said))}\n")
         sys.exit(2)
+    except OSError as error:
+        if error.filename is None:
+            raise_bug()
+        from evenhand.cli.output import clean
+
+        why = f"cannot be used ({error.strerror or error})"
+        sys.stderr.write(f"evenhand: {bare(clean(str(error.filename)[:200]))}: {why}.\n")
+        sys.exit(2)
     except MemoryError as error:
         sys.stderr.write(
             f"evenhand: not enough memory ({error or 'no more could be had'}). Finished work is "
@@ -121,8 +137,13 @@ def main() -> None:
         )
         sys.exit(2)
     except Exception:
-        import traceback
+        raise_bug()
 
-        traceback.print_exc()
-        sys.stderr.write("evenhand: this is a bug in evenhand; please report the lines above.\n")
-        sys.exit(70)
+
+def raise_bug() -> NoReturn:
+    """Say what nobody foresaw, with the lines it comes from."""
+    import traceback
+
+    traceback.print_exc()
+    sys.stderr.write("evenhand: this is a bug in evenhand; please report the lines above.\n")
+    sys.exit(70)

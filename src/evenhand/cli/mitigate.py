@@ -11,7 +11,7 @@ import typer
 
 from evenhand.cli import output
 from evenhand.cli.from_settings import function, joined, option, options
-from evenhand.cli.options import Chat, Device, Dtype, Json, System
+from evenhand.cli.options import Chat, Device, Dtype, Json, System, place
 
 HELP = """Fit a mitigation, judge it on the same items before and after, and save it.
 
@@ -28,13 +28,13 @@ def command() -> Callable[..., None]:
     methods = "; ".join(told) + ". Several of the first with commas: the best is kept."
     own = [
         option("model", Annotated[str, typer.Argument(metavar="MODEL", help="See: ls models")]),
-        option("out", Annotated[Path, typer.Option(help="Folder for the mitigation.")]),
+        option("out", Annotated[Path, place("--out", help="Folder for the mitigation.")]),
         option("method", Annotated[str | None, typer.Option(help=methods)], None),
         option("dtype", Dtype, None),
         option("device", Device, None),
         option("chat", Chat, None),
         option("system", System, None),
-        option("export", Annotated[Path | None, typer.Option(help=EXPORT)], None),
+        option("export", Annotated[Path | None, place("--export", help=EXPORT)], None),
         option("json", Json, None),
     ]
     parts = [options(family, given_only=True) for family in known]

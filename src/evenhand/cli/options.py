@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -22,7 +22,23 @@ def _writable(target: str | None) -> str | None:
         raise SpecError(f"--json {target!r}: there is no folder {str(path.parent)!r}.")
     if not os.access(path.parent, os.W_OK):
         raise SpecError(f"--json {target!r}: the folder {str(path.parent)!r} is read-only.")
+    placed(target, "--json")
     return target
+
+
+def placed(target: Any, flag: str = "--out") -> Any:
+    """Refuse a file or folder that cannot be written now, whatever the command."""
+    if target not in (None, "-"):
+        from evenhand.writing import require_place
+
+        require_place(Path(target), flag)
+    return target
+
+
+def place(*names: str, help: str, **more: Any) -> Any:
+    """An option for something to write, looked at before any work is done."""
+    flag = names[0] if names else "--out"
+    return typer.Option(*names, help=help, callback=lambda v: placed(v, flag), **more)
 
 
 Json = Annotated[
@@ -35,22 +51,22 @@ Json = Annotated[
 ]
 RunOut = Annotated[
     Path | None,
-    typer.Option("--out", metavar="DIR", help="Write a run folder with sentences and a report."),
+    place("--out", metavar="DIR", help="Write a run folder with sentences and a report."),
 ]
-Html = Annotated[
-    Path | None, typer.Option("--html", metavar="FILE", help="Write the report to FILE.")
-]
+Html = Annotated[Path | None, place("--html", metavar="FILE", help="Write the report to FILE.")]
 Dtype = Annotated[str | None, typer.Option(help="float32, bfloat16, float16.")]
 Device = Annotated[str | None, typer.Option(help="cpu, cuda, cuda:1.")]
 Chat = Annotated[
     str | None,
-    typer.Option(help="auto | on | off: ask through the chat template; auto: if any."),
+    typer.Option(help="Ask through the chat template; auto: if there is one."),
 ]
 System = Annotated[
     str | None, typer.Option(metavar="TEXT|@FILE", help="System prompt of every conversation.")
 ]
 Way = Annotated[
     str | None,
-    typer.Option(help="continuation | letters | answers: how a local model says which option."),
+    typer.Option(help="How a local model says which option."),
 ]
-Seed = Annotated[int, typer.Option(min=0, help="Seed of every draw: same seed, same bytes.")]
+Seed = Annotated[
+    int, typer.Option(min=0, max=2**53, help="Seed of every draw: same seed, same bytes.")
+]

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import sys
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,10 +22,50 @@ if TYPE_CHECKING:
     from evenhand.runs.record import Run
 
 
-def console(*, stderr: bool = False) -> Console:
+WIDE = 10_000
+PROSE = 100
+"""Columns where there is no terminal: tables as wide as they are, sentences wrapped."""
+_quiet = ContextVar("quiet", default=False)
+
+
+@contextmanager
+def quietly(quiet: bool = True) -> Iterator[None]:
+    """Inside: nothing on standard error but errors."""
+    before = _quiet.set(quiet or _quiet.get())
+    try:
+        yield
+    finally:
+        _quiet.reset(before)
+
+
+def console(*, stderr: bool = False, always: bool = False) -> Console:
+    """The terminal, which no text drives, whoever wrote it.
+
+    Piped, nothing is cut or broken: ids, paths and commands stay whole.
+
+    Args:
+        always: print on standard error even where quiet was asked for.
+    """
     from rich.console import Console
 
-    return Console(stderr=stderr, highlight=False, soft_wrap=False)
+    class Screen(Console):
+        def print(self, *objects: Any, **how: Any) -> None:
+            super().print(*(clean(o) if isinstance(o, str) else o for o in objects), **how)
+
+    made = Screen(
+        stderr=stderr, highlight=False, soft_wrap=False, markup=False, emoji=False,
+        quiet=stderr and not always and _quiet.get(),
+    )  # fmt: skip
+    if not made.is_terminal and "COLUMNS" not in os.environ:
+        made.width = WIDE
+    return made
+
+
+def prose() -> Console:
+    """The terminal for sentences: wrapped where lines can be read, be it into a file."""
+    made = console()
+    made.width = min(made.width, PROSE)
+    return made
 
 
 def clean(text: object) -> str:
@@ -46,7 +88,7 @@ def notes() -> Iterator[None]:
     with warnings.catch_warnings(record=True) as noted:
         warnings.simplefilter("always", UserWarning)
         yield
-    for warning in noted:
+    for warning in () if _quiet.get() else noted:
         sys.stderr.write(f"note: {clean(warning.message)}\n")
 
 
@@ -144,7 +186,7 @@ def print_run(run: Run, limit: int = 10, *, whole: bool = False) -> None:
     """The first screen: may it ship, who is worse off, how far to trust this, what next."""
     from evenhand.cli.first_screen import print_first_screen
 
-    print_first_screen(run, console(), limit, whole=whole)
+    print_first_screen(run, prose(), limit, whole=whole)
 
 
 def print_gate(gate: Gate) -> None:
@@ -203,14 +245,16 @@ def print_changes(compared: Comparison) -> None:
 def print_table(rows: Sequence[Mapping[str, Any]], title: str = "") -> None:
     """Any list of rows as a terminal table."""
     from rich.table import Table
+    from rich.text import Text
 
     if not rows:
-        console().print(f"{title}: none" if title else "none")
+        console().print(f"{title}: none" if title else "none", markup=False)
         return
-    table = Table(title=title or None, box=None, pad_edge=False, header_style="bold")
+    shown = Text(clean(title)) if title else None
+    table = Table(title=shown, box=None, pad_edge=False, header_style="bold")
     for name in rows[0]:
-        table.add_column(name, overflow="fold")
+        table.add_column(Text(clean(name)), overflow="fold")
     for row in rows:
         cells = [number(v) if isinstance(v, float) else clean(v) for v in row.values()]
-        table.add_row(*cells)
+        table.add_row(*map(Text, cells))
     console().print(table)

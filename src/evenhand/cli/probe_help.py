@@ -11,7 +11,7 @@ import textwrap
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
 
-from typer.core import TyperCommand
+from evenhand.cli.dressing import Command
 
 if TYPE_CHECKING:
     from pydantic.fields import FieldInfo
@@ -30,13 +30,13 @@ COMMON = {
 """Settings that mean the same wherever nothing else is said."""
 
 
-class ProbeCommand(TyperCommand):
+class ProbeCommand(Command):
     """The command whose help is about a probe, where one is named."""
 
     _named = ""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        if "--help" in args:
+        if {"-h", "--help"} & set(args):
             from evenhand.probes.registry import probe_names
 
             self._named = next((a for a in args if a in probe_names()), "")
@@ -67,7 +67,7 @@ def told(probe: type[Probe]) -> str:
         lines += ["", *_filled(
             f"Groups and words of your own: the smallest useful list has {few} terms a group for "
             f"one comparison, {some} for a dozen and {many} for hundreds (single words); 16 make "
-            "placebos possible. What is too few is said by: evenhand check. One TOML file can hold "
+            "placebos possible. What is too few is said by: evenhand plan. One TOML file can hold "
             "them for every probe: docs/lexicons.md", "",
         )]  # fmt: skip
     more = "Options of the run, and --as-published: evenhand probe --help"
@@ -112,6 +112,8 @@ def _typed(value: Any) -> str:
 
 def example(field: FieldInfo, about: str = "") -> str:
     """A value that can be typed: another one than the default where the type tells one."""
+    if field.examples:
+        return str(field.examples[0])
     value = None if field.is_required() else field.get_default(call_default_factory=True)
     options = _options(field.annotation)
     if options:

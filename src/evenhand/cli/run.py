@@ -1,4 +1,4 @@
-"""Commands that ask a model: audit, resume, probe, check, plan."""
+"""Commands that ask a model: audit, resume, probe, plan."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ import typer
 
 from evenhand.cli import output
 from evenhand.cli.from_settings import option
-from evenhand.cli.options import Chat, Json, Seed, System, Way
+from evenhand.cli.options import Chat, Json, Seed, System, Way, place
 
 if TYPE_CHECKING:
     from evenhand.audit.auditing import Audit
     from evenhand.models.protocol import LoadOptions
     from evenhand.runner.job import Executor
 
-Where = Annotated[str, typer.Option("--executor", help="local | ray: where shards are scored.")]
+Where = Annotated[str, typer.Option("--executor", help="Where shards are scored.")]
 Address = Annotated[
     str | None,
     typer.Option(help="ray: HOST:PORT of a cluster, or auto; default: RAY_ADDRESS, or one here."),
@@ -44,12 +44,25 @@ OPTIONS: dict[str, tuple[Any, Any]] = {
     "suite": (_known(
         str | None, "A suite or TOML file (evenhand ls suites); default: by kind of model."
     ), None),
-    "out": (_known(Path | None, "Run folder. One that holds the same work is resumed."), None),
+    "out": (Annotated[Path | None, place(
+        "--out", help="Run folder. One that holds the same work is resumed."
+    )], None),
     "seed": (Seed, 0),
+    "language": (_known(
+        str | None, "Ask in this language, as es or ko (evenhand ls languages), or a pack."
+    ), None),
+    "force": (_known(bool, "Ask in a language that the model does not know."), False),
     "kind": (_known(
-        str | None, "Treat the model as causal, masked, span, choice, ...", "--as"
+        str | None, "The kind of the model (causal, masked, span, choice, encoder), whatever its "
+        "files say.", "--as",
     ), None),
     "dtype": (_known(str | None, "float32, bfloat16, float16; default by machine."), None),
+    "load": (_known(
+        str | None, "Weights whole, or packed: 8bit, 4bit (pip install 'evenhand[packed]')."
+    ), None),
+    "revision": (_known(
+        str | None, "Hub id: this commit, branch or tag; default: the newest."
+    ), None),
     "device": (_known(str | None, "cpu, cuda, cuda:1; default: a GPU if present."), None),
     "devices": (_known(
         str | None, "Several of this machine: all, or cuda:0,cuda:1; default: one."
@@ -87,17 +100,29 @@ OPTIONS: dict[str, tuple[Any, Any]] = {
     "json": (Json, None),
 }  # fmt: skip
 """Every option of a command that asks a model, with its default."""
+POWER, ERROR = 0.8, 0.05
 PLACES = ("devices", "executor", "address", "workers")
 LIMITS = ("concurrency", "price_in", "price_out", "max_cost")
 ASKING = ("chat", "system", "way")
-LOADING = ("dtype", "device", "compiled", *ASKING, "named", "base_url", "rung", *LIMITS)
+LOADING = (
+    "dtype",
+    "load",
+    "revision",
+    "device",
+    "compiled",
+    *ASKING,
+    "named",
+    "base_url",
+    "rung",
+    *LIMITS,
+)
 FIELDS = {"compiled": "compile", "named": "model"}
 """Options whose fields of `LoadOptions` are called otherwise."""
 PROBE: dict[str, tuple[Any, Any]] = {
     "name": (Annotated[str, typer.Argument(help="Which probe (evenhand ls probes).")], ...),
     "model": OPTIONS["model"],
     "settings": (_known(
-        list[str] | None, "A setting of the probe as name=value (repeatable).", "--set"
+        list[str] | None, "A setting of the probe (repeatable).", "--set"
     ), None),
     "pairs": (_known(
         Path | None, "divergence, counterfactual: a file with the same said in two ways."
@@ -158,11 +183,8 @@ def resume(run: Path, *, json: str | None, **where: Any) -> None:
     output.give(finished, json)
 
 
-def check(model: str, suite: str | None, *, json: str | None, **given: Any) -> None:
-    """Say what a suite would ask, how much it costs, and show an example. Writes no run.
-
-    Time and memory come from a few questions of each probe, asked of the model for some seconds.
-    """
+def _forecast(model: str, suite: str | None, json: str | None, given: dict[str, Any]) -> None:
+    """What would be asked, with what it takes and an example of each probe."""
     from evenhand.audit.auditing import plan_audit
     from evenhand.audit.planning import forecast
 
@@ -188,25 +210,41 @@ def check(model: str, suite: str | None, *, json: str | None, **given: Any) -> N
 
 
 def plan(
-    model: str, suite: str | None, *, margin: list[str] | None, power: float, error: float,
-    within: bool, write: Path | None, budget: str | None, json: str | None, **given: Any,
+    model: str, suite: str | None, *, json: str | None, **given: Any,
 ) -> None:  # fmt: skip
-    """How many names, questions and items a run needs to see a difference of the margin's size.
+    """Say what an audit would ask, how long it takes and what it costs, before anything is run.
 
-    From a pilot of the model (two minutes, or --budget), or from a finished RUN given as MODEL: the
-    variance of each metric, corrected for all tests of the run; with time, and money where prices
-    are known. --write FILE keeps the suite that asks so much.
+    Time and memory come from a few questions of each probe, asked of the model for some seconds;
+    an example of each probe is shown. Nothing is written.
+
+    With --margin, --power, --error, --within or --write: how many names, questions and items a run
+    needs to see a difference of that size. That takes a pilot of the model (two minutes, or
+    --budget), or a finished run, given as MODEL: the variance of each metric, corrected for all
+    tests of the run. --write FILE keeps the suite that asks so much.
     """
+    sizing = {name: given.pop(name) for name in PLAN}
+    pilot = {name: given.pop(name) for name in ("out", "budget")}
+    if (Path(model) / "run.json").is_file() or any([*sizing.values(), *pilot.values()]):
+        _size(model, suite, json, sizing, {**given, **pilot})
+    else:
+        _forecast(model, suite, json, given)
+
+
+def _size(
+    model: str, suite: str | None, json: str | None, sizing: dict[str, Any], given: dict[str, Any]
+) -> None:
+    """How much must be asked to see a difference of the margin's size, from a pilot."""
     from evenhand.audit.sizing import PILOT, margins_of
     from evenhand.audit.sizing import plan as planned
     from evenhand.audit.toml import suite_toml
-    from evenhand.opening import write_text
+    from evenhand.writing import write_text
 
-    options = _loading(given)
+    options, write = _loading(given), sizing["write"]
     with output.RichProgress(f"pilot of {model}") as progress:
         found = planned(
-            model, margin=margins_of(margin or ()), power=power, error=error, within=within,
-            suite=suite, budget=budget or PILOT, progress=progress, options=options, **given,
+            model, margin=margins_of(sizing["margin"] or ()), power=sizing["power"] or POWER,
+            error=sizing["error"] or ERROR, within=sizing["within"], suite=suite,
+            budget=given.pop("budget") or PILOT, progress=progress, options=options, **given,
         )  # fmt: skip
     if write is not None:
         write_text(write, suite_toml(found.suite.as_dict()) + "\n")
@@ -220,21 +258,29 @@ def plan(
 RUN = Annotated[Path, typer.Argument(help="The folder of an audit or a study.")]
 PLAN: dict[str, tuple[Any, Any]] = {
     "margin": (_known(
-        list[str] | None, "VALUE for all, or PATTERN=VALUE (repeatable); default: each metric's."
+        list[str] | None, "The size that matters: for all findings, or for an ID with * for any "
+        "text (repeatable); default: each metric's own."
     ), None),
-    "power": (_known(float, "How surely such a difference is to be seen.", min=0.5, max=0.99), 0.8),
-    "error": (_known(float, "Error rate of the run that is planned.", min=0.001, max=0.4), 0.05),
+    "power": (_known(
+        float | None, f"How surely such a difference is to be seen; default {POWER}.",
+        min=0.5, max=0.99,
+    ), None),
+    "error": (_known(
+        float | None, f"Error rate of the run that is planned; default {ERROR}.",
+        min=0.001, max=0.4,
+    ), None),
     "within": (_known(bool, "Plan to show that an even model lies within the margin."), False),
-    "write": (_known(Path | None, "Write the suite that asks so much (TOML)."), None),
+    "write": (Annotated[Path | None, place(
+        "--write", help="Write the suite that asks so much (TOML)."
+    )], None),
 }  # fmt: skip
 _command(audit, OPTIONS)
 _command(probe, {**PROBE, **{n: known for n, known in OPTIONS.items() if n != "suite"}})
 _command(resume, {"run": (RUN, ...), **{n: OPTIONS[n] for n in (*PLACES, *LIMITS, "json")}})
 _command(plan, {
     **{n: OPTIONS[n] for n in ("model", "suite")}, **PLAN,
-    **{n: OPTIONS[n] for n in ("out", "seed", "kind", "budget", *LOADING, "json")},
+    **{n: OPTIONS[n] for n in ("out", "seed", "language", "kind", "budget", *LOADING, "json")},
 })  # fmt: skip
-_command(check, {n: OPTIONS[n] for n in ("model", "suite", "seed", "kind", *LOADING, "json")})
 
 
 def _ask(model: str, suite: Any, *, budget: str | None, json: str | None, **given: Any) -> None:
@@ -338,7 +384,7 @@ def interruptible(place: Path | Callable[[], Path]) -> Iterator[None]:
     except EvenhandError as error:
         raise type(error)(str(error).replace("evenhand resume RUN", again())) from error
     except KeyboardInterrupt as stop:
-        output.console(stderr=True).print(
+        output.console(stderr=True, always=True).print(
             f"\nInterrupted; finished work is kept. Resume with: {again()}",
             markup=False,
             soft_wrap=True,

@@ -8,19 +8,25 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from evenhand.cli import output
-from evenhand.cli.options import Json
+from evenhand.cli.options import Json, place
 from evenhand.cli.run import Address, Where, interruptible, make_executor
 
 if TYPE_CHECKING:
     from evenhand.study.running import Study
 
+Folder = Annotated[
+    Path | None, place("--out", help="Study folder. One with the same recipe is resumed.")
+]
+Pack = Annotated[
+    Path | None,
+    place("--pack", help="Write a small copy for coreference on another machine, and stop."),
+]
+
 
 def study(
     *,
     recipe: Annotated[str, typer.Argument(help="Packaged study or TOML file (e.g. kato).")],
-    out: Annotated[
-        Path | None, typer.Option(help="Study folder. One with the same recipe is resumed.")
-    ] = None,
+    out: Folder = None,
     data: Annotated[
         Path | None, typer.Option(help="What {data} in the recipe's paths stands for.")
     ] = None,
@@ -29,10 +35,7 @@ def study(
         typer.Option(help="Only these now: corpus,vectors,intrinsic,hate_speech,coreference."),
     ] = None,
     jobs: Annotated[int, typer.Option(help="Stages at a time (0: in this process).", min=0)] = 1,
-    pack: Annotated[
-        Path | None,
-        typer.Option(help="Write a small copy for coreference on another machine, and stop."),
-    ] = None,
+    pack: Pack = None,
     bring: Annotated[
         Path | None, typer.Option(help="First take finished coreference results of such a copy.")
     ] = None,

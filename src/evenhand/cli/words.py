@@ -8,12 +8,15 @@ from typing import Annotated
 import typer
 
 from evenhand.cli import output
-from evenhand.cli.options import Json
+from evenhand.cli.dressing import App
+from evenhand.cli.from_settings import lazy_group
+from evenhand.cli.options import Json, place
 
-app = typer.Typer(help="Extract, expand and label word sets.", no_args_is_help=True)
+app = App(cls=lazy_group(), help="Extract, expand and label word sets.", no_args_is_help=True)
 
 Table = Annotated[Path, typer.Argument(help="A CSV, JSON lines or Parquet table.")]
 Text = Annotated[str, typer.Option(help="The column of texts.")]
+SetsFile = Annotated[Path | None, place("--out", help="Write the sets as a .toml file.")]
 Cut = Annotated[str, typer.Option(help="tweets (clean and tokenise) or split (at white space).")]
 
 
@@ -57,13 +60,13 @@ def expand(
     clashes: Annotated[str, typer.Option(help="drop, nearest, keep or error.")] = "drop",
     remove: Annotated[list[str] | None, typer.Option(help="A word not to add; repeat it.")] = None,
     as_published: Annotated[bool, typer.Option(help="Clashes and non-words stay.")] = False,
-    out: Annotated[Path | None, typer.Option(help="Write the sets as a .toml file.")] = None,
+    out: SetsFile = None,
     json: Json = None,
 ) -> None:
     """Add the nearest neighbours of every word, checking that sets do not clash."""
-    from evenhand.opening import write_text
     from evenhand.words.lexicons.word_sets import named_sets
     from evenhand.words.sets.expansion import as_toml, expand_tests
+    from evenhand.writing import write_text
 
     made = expand_tests(
         [test for name in sets for test in named_sets(name)], vectors, neighbours=neighbours,
@@ -116,7 +119,10 @@ def dialect(
 @app.command()
 def names(
     words: Annotated[list[str], typer.Argument(help="First names.")],
-    table: Annotated[list[Path], typer.Option(help="Rosenman, Census, SSA ...; repeat it.")],
+    table: Annotated[
+        list[Path],
+        typer.Option(help="A public table of names (Rosenman, Census, SSA); repeatable."),
+    ],
     by: Annotated[str, typer.Option(help="race or gender.")] = "race",
     least: Annotated[float, typer.Option(help="Probability a label needs.")] = 0.0,
     json: Json = None,

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from evenhand.errors import RunError, SpecError, unknown
+from evenhand.exports.common import for_others
 from evenhand.runner.files import replace
 from evenhand.runs.record import Run
 
@@ -27,7 +28,7 @@ class Format:
         function: Callable[[Run], Files] = getattr(
             importlib.import_module(f"evenhand.exports.{module}"), name
         )
-        return function(run)
+        return for_others(function(run))
 
 
 FORMATS = {

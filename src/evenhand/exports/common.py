@@ -8,6 +8,7 @@ from datetime import datetime
 from statistics import NormalDist
 from typing import Any
 
+from evenhand.report.build import homeless
 from evenhand.runs.finding import Finding
 from evenhand.runs.record import Run
 from evenhand.runs.safe_text import readable
@@ -28,7 +29,14 @@ def file_name(text: str) -> str:
     >>> file_name("../../etc/passwd"), file_name("org/model v1")
     ('etc-passwd', 'org-model-v1')
     """
-    return re.sub(r"[^A-Za-z0-9._-]+", "-", text).strip(".-")[:100].lstrip(".-") or "model"
+    short = re.sub(r"[^A-Za-z0-9._-]+", "-", homeless(text)).strip(".-")[:100]
+    return short.lstrip(".-") or "model"
+
+
+def for_others(files: dict[str, bytes]) -> dict[str, bytes]:
+    """Files that leave the machine: in text no path tells whose it was."""
+    return {name: raw if b"\0" in raw else homeless(raw.decode()).encode()
+            for name, raw in files.items()}  # fmt: skip
 
 
 def as_json(value: Any) -> bytes:

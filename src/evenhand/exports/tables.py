@@ -11,9 +11,9 @@ from typing import Any
 import pyarrow.parquet as pq
 
 from evenhand.exports.common import safe
-from evenhand.opening import FORMULA
 from evenhand.runs.finding import to_table
 from evenhand.runs.record import Run
+from evenhand.writing import FORMULA
 
 
 def csv_cell(value: Any) -> Any:

@@ -112,8 +112,8 @@ class TableReader(Reader):
     name = NAME
     help = """Who is worse off in a plain table: a name or group, and a decision, answer or rating.
 
-    One row per decision. Columns are found by their names (group, gender, race ...; name;
-    decision, answer, rating ...; case or scenario where the same case was decided for several
+    One row per decision. Columns are found by their names (group, gender or race; name;
+    decision, answer or rating; case or scenario where the same case was decided for several
     people), or named with the options. Decisions may be free text. With names alone groups come
     from lists of first names.
 

@@ -13,6 +13,8 @@ from evenhand.audit.verdicts import PlaceboRate, decided, placebo_rate
 from evenhand.errors import RunError, SpecError
 from evenhand.probes.reading import Claims, Result, reader_of
 from evenhand.probes.registry import probe_of
+from evenhand.runner.files import output_errors, replacing
+from evenhand.runner.files import replace as replace_file
 from evenhand.runs.finding import Finding
 from evenhand.runs.kinds import Again
 from evenhand.runs.record import Run, RunWriter, environment, now
@@ -58,18 +60,20 @@ def as_run(result: Result, out: str | Path, html: str | Path | None = None) -> R
     begun = time.monotonic()
     writer = RunWriter(Path(out))
     facts = _facts(claims, result.called or claims.name)
-    with writer.held(), writer.working(facts):
-        for name, table in claims.tables.items():
-            writer.table(claims.name, name, table)
-        facts["work"]["inputs"] = _kept(result, Path(out))
-        writer.findings(judged(claims))
-        facts["timings"] = {claims.name: round(time.monotonic() - begun, 2)}
-        writer.facts({**facts, "status": "finished", "finished": now()})
-    run = Run.open(out)
-    page = render(run)
-    writer.page(page)
+    with writer.held():
+        with writer.working(facts):
+            for name, table in claims.tables.items():
+                writer.table(claims.name, name, table)
+            facts["work"]["inputs"] = _kept(result, Path(out))
+            writer.findings(judged(claims))
+            facts["timings"] = {claims.name: round(time.monotonic() - begun, 2)}
+            writer.facts({**facts, "status": "finished", "finished": now()})
+        run = Run.open(out)
+        page = render(run)
+        writer.page(page)
     if html is not None:
-        Path(html).write_text(page, encoding="utf-8", errors="backslashreplace")
+        with output_errors(Path(html)):
+            replace_file(Path(html), page.encode("utf-8", "backslashreplace"))
     return run
 
 
@@ -83,7 +87,8 @@ def _kept(result: Result, folder: Path) -> dict[str, str]:
         place = folder / INPUTS / setting / path.name
         place.parent.mkdir(parents=True, exist_ok=True)
         if place.resolve() != path.resolve():
-            shutil.copyfile(path, place)
+            with open(path, "rb") as given, replacing(place) as file:
+                shutil.copyfileobj(given, file)
         held[setting] = place.relative_to(folder).as_posix()
     return held
 

@@ -121,11 +121,12 @@ class Mitigation(Asked):
             return
         from evenhand.mitigations.choosing import methods_for
 
-        others = ", ".join(methods_for(model.kind)) or "nothing"
+        others = ", ".join(methods_for(model.kind)) or (
+            "nothing, but features taken from it can be changed with: evenhand erase FILE.npz"
+        )
         raise ModelError(
             f"model {model.name!r} ({model.kind}) cannot be mitigated by {self.method!r}, which "
-            f"is for {' or '.join(self.kinds)} models. For this one there is: {others}. Features "
-            "of any model: evenhand erase FILE.npz"
+            f"is for {' or '.join(self.kinds)} models. For this one there is: {others}."
         )
 
     def check_export(self, model: Model) -> None:
@@ -207,6 +208,18 @@ class Fitted:
     def export(self, path: Path) -> Mapping[str, Any]:
         """Write it for use without evenhand; gives what is known about what was written."""
         raise NotImplementedError
+
+    def _repr_html_(self) -> str:
+        from evenhand.runs.html import mapping_page
+
+        asked = self.settings.model_dump(mode="json", exclude_defaults=True)
+        chosen = {"method": self.settings.method, "axis": self.settings.axis, **asked}
+        steps = (
+            "Fitted, not yet judged: .judge() measures both models on the same items; .model "
+            "answers as any model does; .save(DIR) writes it."
+        )
+        facts = {"base": self.base.name, "kind": self.base.kind, "after": self.settings.paper}
+        return mapping_page(self.title, [self.settings.title, steps], {**facts, **chosen})
 
     def as_dict(self) -> dict[str, Any]:
         """What was fitted and measured, as JSON values."""

@@ -36,6 +36,16 @@ SAID = {
     REVERSED: "turned round", BROKEN: "says nothing, the asked behaviour is broken",
 }  # fmt: skip
 
+NOW = {
+    GONE: ("is no longer detected", "are no longer detected"),
+    SMALLER: ("is smaller", "are smaller"),
+    LARGER: ("is larger", "are larger"),
+    REVERSED: ("is turned round", "are turned round"),
+    BROKEN: ("cannot be judged", "cannot be judged"),
+    SAME: ("shows no change", "show no change"),
+}
+"""The same for one and for several, in the order of a sentence."""
+
 
 @dataclass(frozen=True)
 class Followed:
@@ -150,8 +160,12 @@ class Judged:
             head = "Mixed"
         else:
             head = "No" if not better else "In part" if was > better else "Yes"
-        told = ", ".join(f"{tally[v]} {v}" for v in (GONE, SMALLER, SAME, LARGER, REVERSED))
-        return f"{head}: {count(was, 'difference')} detected before; of {len(self.tests)} {told}."
+        parts = [f"{tally[v]} {NOW[v][tally[v] != 1]}" for v in NOW if tally[v]]
+        some = was if was else "none"
+        return (
+            f"{head}: of {count(len(self.tests), 'comparison')} {some} showed a difference before. "
+            f"Now {', '.join(parts)}."
+        )
 
 
 def judged(before: Run, after: Run, seen: Collection[str] = ()) -> Judged:

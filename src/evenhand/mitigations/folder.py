@@ -116,8 +116,9 @@ def written(folder: Path, page: Page, model: Model) -> Iterator[Callable[..., No
 
     Args of the function: the judgement; more facts for the record; other questions than usual.
     """
-    from evenhand.report.build import render
+    from evenhand.report.build import prepared
 
+    render = prepared(family(page.family))
     require_writable(folder)
     if folder.is_dir() and not (folder / "run.json").is_file():
         require_room(folder)
@@ -130,9 +131,10 @@ def written(folder: Path, page: Page, model: Model) -> Iterator[Callable[..., No
         facts["timings"]["total_s"] = round(time.monotonic() - begun, 2)
         _finish(writer, page.label, facts, found, more, questions)
 
-    with writer.held(), writer.working(facts):
-        yield give
-    writer.page(render(Run.open(folder)))
+    with writer.held():
+        with writer.working(facts):
+            yield give
+        writer.page(render(Run.open(folder)))
 
 
 def _finish(

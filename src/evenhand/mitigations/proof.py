@@ -69,6 +69,14 @@ class ProvedMitigation(Mitigation):
         if self.texts is not None:
             read_texts(self.texts)
 
+    def require_kind(self, model: Model) -> None:
+        """The task's file too: nothing is fitted that cannot be judged."""
+        from evenhand.mitigations.utility import require_readable
+
+        super().require_kind(model)
+        if self.task is not None:
+            require_readable(model, self.task)
+
     def lexicons(self, kind: str) -> list[str]:
         suite = self.proof_suite(kind)
         return [name for e in (suite.entries if suite else ()) for name in e.probe.lexicons()]

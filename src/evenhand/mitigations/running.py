@@ -12,19 +12,22 @@ from evenhand.mitigations.base import Fitted, Mitigation, Note, quiet
 from evenhand.mitigations.choosing import kind_if_known, settings_for
 from evenhand.mitigations.saved import check_free, start_over, unfinished
 from evenhand.models.loading.resolver import resolve
-from evenhand.models.protocol import LoadOptions, Model
-from evenhand.opening import write_text
+from evenhand.models.objects import as_model, as_typed, no_extras
+from evenhand.models.protocol import LoadOptions
 from evenhand.runs.record import Run
 from evenhand.strict import plain
+from evenhand.writing import require_place, write_text
 
 if TYPE_CHECKING:
     from evenhand.runner.progress import Progress
 
 
 def mitigate(
-    model: str | Model,
+    model: Any,
     method: str | None = None,
     *,
+    tokenizer: Any = None,
+    name: str = "",
     axis: str = "gender",
     texts: str | Path | Sequence[str] | None = None,
     options: LoadOptions | None = None,
@@ -39,7 +42,8 @@ def mitigate(
         calmer.judge(out="judged")      # a run folder: what it buys, what it costs
 
     Args:
-        model: a model, or what to type to get it.
+        model: a model, what to type to get it, or an object as `audit` takes it.
+        tokenizer, name: of a transformers model object, and what an object is called.
         method: by default the usual one for the kind of model.
         texts: plain text, where the method takes some: a file, or passages to fit or train on.
         settings: those of the method's family, e.g. `rounds=2`.
@@ -48,10 +52,16 @@ def mitigate(
         SpecError: no such method or setting.
         ModelError: the method is not for this kind of model.
     """
+    if isinstance(model, str | Path):
+        no_extras(model, tokenizer, {"name": name})
+        model = as_typed(model)
+    else:
+        model = as_model(model, tokenizer=tokenizer, options=options, name=name)
     kind = kind_if_known(model) if isinstance(model, str) else model.kind
     if isinstance(texts, str | Path):
         settings, texts = {"texts": Path(texts), **settings}, None
     asked = settings_for(method, kind, {"axis": axis, **settings})
+    asked.ready()
     loaded = resolve(model, options=options) if isinstance(model, str) else model
     return asked.fit(loaded, texts=texts, note=note)
 
@@ -81,17 +91,16 @@ def run(
     out/proof/    proof.json; audits before and after, where the family makes some
     """
     start_over(out)
-    check_free(out)
-    if export is not None:
-        check_free(export, "--export")
+    for place, option in ((out, "--out"), *([(export, "--export")] if export else ())):
+        check_free(place, option)
+        require_place(place, option)
     settings.ready()
     base = resolve(spec, options=options)
     if export is not None:
         settings.check_export(base)
     fitted = settings.fit(base, note=note)
-    fitted.save(out)
-    note("before and after on the same items")
-    with unfinished(out):
+    with unfinished(out, fitted.save):
+        note("before and after on the same items")
         after = type(settings).load(out, base)
         judged = fitted.judge(base, after, out=out / "run", proof=out / "proof", progress=progress)
         more = fitted.export(export) if export is not None else {}

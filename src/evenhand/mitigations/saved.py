@@ -8,12 +8,9 @@ The model may be a saved mitigation itself: mitigations stack.
 
 from __future__ import annotations
 
-import hashlib
-import json
-import os
 import shutil
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -25,17 +22,18 @@ from evenhand.errors import ModelError, SpecError
 from evenhand.mitigations.base import Fitted, identity, spec_of
 from evenhand.models.loading.saved import FACTS, FORMAT
 from evenhand.models.protocol import Model
-from evenhand.opening import drafted
-from evenhand.strict import plain
+from evenhand.seals import digest, digests, write_sealed
+from evenhand.systems import is_locked, locked
+from evenhand.writing import drafted
 
 ARRAYS = "mitigation.safetensors"
 BEGUN = ".evenhand-begun"
-"""In a folder that is not whole yet: the process that works on it."""
+"""In a folder that is not whole yet, locked by the process that works on it."""
 README = """\
 A mitigation made by evenhand {version} for the model {name!r}: {method} on {axis}.
 
-Use it like any model:      evenhand audit {folder}
-In Python:                  import evenhand; evenhand.load_model("{folder}")
+Use it like any model:      evenhand audit FOLDER
+In Python:                  import evenhand; evenhand.load_model("FOLDER")
 {more}
 It holds no model weights and is refused by any other model. What was measured is in {facts}; it
 is about the texts named there and says nothing about other groups or uses.
@@ -50,21 +48,24 @@ def check_free(folder: Path, option: str = "--out") -> None:
 
 
 @contextmanager
-def unfinished(folder: Path) -> Iterator[None]:
-    """Inside: the folder is not whole yet; whoever finds it so after a kill may start over."""
-    (folder / BEGUN).write_text(str(os.getpid()))
-    yield
+def unfinished(folder: Path, save: Callable[[Path], None]) -> Iterator[None]:
+    """Inside: the folder is saved but not whole yet; who finds it after a kill may start over.
+
+    From the moment it appears it holds a mark, which this process locks. Locks die with their
+    process, so none is ever stale (the number of a process may be another's by then).
+    """
+    with drafted(folder) as draft:
+        save(draft)
+        (draft / BEGUN).touch()
+    with locked(folder / BEGUN):
+        yield
     (folder / BEGUN).unlink()
 
 
 def start_over(folder: Path) -> None:
     """Throw away what a killed process left unfinished; what is whole or in work stays."""
-    with suppress(OSError, ValueError):
-        process = int((folder / BEGUN).read_text())
-        try:
-            os.kill(process, 0)
-        except ProcessLookupError:
-            shutil.rmtree(folder)
+    if (folder / BEGUN).exists() and not is_locked(folder / BEGUN):
+        shutil.rmtree(folder)
 
 
 def write(
@@ -88,6 +89,11 @@ def write(
             "name it. Save that one first, load it with evenhand.load_model(FOLDER), and fit on "
             "what comes back."
         )
+    if getattr(base, "held", None) is not None:
+        raise ModelError(
+            f"model {base.name!r} is an object in memory, which a folder could not name. Save it "
+            "with its save_pretrained(DIR), and fit on that folder: evenhand.mitigate(DIR)"
+        )
     check_free(folder)
     with drafted(folder) as draft:
         if arrays is not None:
@@ -104,18 +110,12 @@ def write(
             },
             **facts,
         }  # fmt: skip
-        text = json.dumps(plain(body), indent=1, ensure_ascii=False)
-        (draft / FACTS).write_text(text + "\n", encoding="utf-8")
         text = README.format(
             version=__version__, name=base.name, method=settings.method, axis=settings.axis,
-            folder=folder, facts=FACTS, more=readme,
+            facts=FACTS, more=readme,
         )  # fmt: skip
         (draft / "README.txt").write_text(text, encoding="utf-8")
-
-
-def digest(path: Path) -> str:
-    """SHA-256 of a file."""
-    return hashlib.sha256(path.read_bytes()).hexdigest()
+        write_sealed(draft / FACTS, body, digests(draft))
 
 
 def read_arrays(folder: Path, facts: Mapping[str, Any]) -> dict[str, npt.NDArray[Any]]:

@@ -76,20 +76,39 @@ def labelled_accuracy(model: Any, path: Path, limit: int = 2_000, seed: int = 0)
     A classifier answers by itself; for other models a logistic one is fitted on frozen vectors
     of 70 % of the texts and judged on the rest.
     """
-    table = read_table(path, text=("text", "label"), needed=("text", "label"))
-    texts, labels = list(table.labels("text"))[:limit], list(table.labels("label"))[:limit]
+    texts, labels = _labelled(model, path, limit)
     if Classify.kind in model.answers:
         answered = np.asarray(Ask(model)(Classify(texts))["probabilities"])
         names = [str(n) for n in model.labels]
-        strange = sorted(set(labels) - set(names))
-        if strange:
-            raise DataError(
-                f"{path}: label {strange[0]!r} is none of the model's: {', '.join(names)}."
-            )
         hits = np.asarray([names[i] == y for i, y in zip(answered.argmax(axis=1), labels)])
         return Behaviour("accuracy", hits.astype(float), POINTS)
     X = np.asarray(Ask(model)(Embed(texts))["vector"], np.float64)
     return _read_task(X, np.asarray(labels), seed)
+
+
+def _labelled(model: Any, path: Path, limit: int) -> tuple[list[str], list[str]]:
+    """Texts and labels of a file; a classifier must know the labels."""
+    table = read_table(path, text=("text", "label"), needed=("text", "label"))
+    texts, labels = list(table.labels("text"))[:limit], list(table.labels("label"))[:limit]
+    names = [str(n) for n in model.labels] if Classify.kind in model.answers else labels
+    strange = sorted(set(labels) - set(names))
+    if strange:
+        raise DataError(f"{path}: label {strange[0]!r} is none of the model's: {', '.join(names)}.")
+    return texts, labels
+
+
+def require_readable(model: Any, path: Path) -> None:
+    """Refuse a file that the model's task cannot be measured on, before anything is fitted."""
+    if model.kind == "choice":
+        from evenhand.train.choice import read_questions
+
+        read_questions(path)
+    elif model.kind == "span":
+        from evenhand.train.squad import read_squad
+
+        read_squad(path)
+    else:
+        _labelled(model, path, 2_000)
 
 
 def _read_task(X: Floats, labels: npt.NDArray[Any], seed: int) -> Behaviour:

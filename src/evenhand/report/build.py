@@ -8,22 +8,27 @@ scripts run (by their hash), so that text can never become code.
 from __future__ import annotations
 
 import base64
+import contextlib
 import hashlib
+import importlib
 import json
 import re
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
+from pkgutil import walk_packages
 from typing import Any
 
-from jinja2 import ChainableUndefined, Environment, FileSystemLoader
+from jinja2 import ChainableUndefined, Environment, FileSystemLoader, Template
 from markupsafe import Markup
 
 from evenhand.charts import theme
 from evenhand.charts.base import Chart, Drawn
+from evenhand.errors import name_problem
 from evenhand.report import sources
-from evenhand.report.drawing import charts_of
 from evenhand.runs import wording as words
+from evenhand.runs.drawing import charts_of
 from evenhand.runs.finding import Finding
 from evenhand.runs.kinds import kind_of
 from evenhand.runs.record import Run
@@ -33,6 +38,14 @@ from evenhand.runs.story import UNSEEN
 FOLDER = Path(__file__).parent
 VENDOR = ("vega.min.js", "vega-lite.min.js", "vega-embed.min.js")
 LISTED = 250
+
+
+def _spoken(facts: Mapping[str, Any], finding: Finding) -> str:
+    """The language of a finding's examples; "" for English, the language of the page."""
+    entry = facts["probes"].get(finding.probe) or {}
+    told = (entry.get("settings") or {}).get("language")
+    told = told or (entry.get("summary") or {}).get("language")
+    return str(told) if told and name_problem(told) == "" and told != "en" else ""
 
 
 @dataclass(frozen=True)
@@ -47,6 +60,22 @@ class Section:
     more: int
 
 
+def prepared(*members: type) -> Callable[[Run], str]:
+    """`render`, with all that it and the packages of these classes may need in memory.
+
+    What the end of a long run needs is read before it begins: an upgrade, or an edit of the source
+    under it, would else mix two versions hours later.
+    """
+    own = ("evenhand.report", "evenhand.runs", "evenhand.charts", "evenhand.stats")
+    for room in dict.fromkeys((*own, *(m.__module__.rpartition(".")[0] for m in members))):
+        there = getattr(importlib.import_module(room), "__path__", ()) if room else ()
+        for module in walk_packages(there, f"{room}."):
+            with contextlib.suppress(ImportError):  # of an extra that is not installed
+                importlib.import_module(module.name)
+    _ = vendored(), script("report.js"), script("report.css"), template()
+    return render
+
+
 def render(run: Run) -> str:
     """The report of a finished run as one HTML page, under 3 MB."""
     facts = run.facts
@@ -56,12 +85,12 @@ def render(run: Run) -> str:
     scripts = [*vendored(), script("report.js")]
     kind = kind_of(facts)
     command, suite = kind.command(facts)
-    page = environment().get_template("report.html.jinja")
     return homeless(
-        page.render(
+        template().render(
             story=kind.story(run),
             unseen=UNSEEN,
             card=partial(kind.card, facts),
+            spoken=partial(_spoken, facts),
             run=run,
             facts=facts,
             sections=[s for s in sections if s.tests or s.whole or s.drawn],
@@ -153,6 +182,15 @@ def as_json(value: Any) -> Markup:
     for character in "<>&":
         text = text.replace(character, f"\\u{ord(character):04x}")
     return Markup(text)
+
+
+@cache
+def template() -> Template:
+    """The page with its parts, compiled once."""
+    env = environment()
+    for name in env.list_templates(extensions=["jinja"]):
+        env.get_template(name)
+    return env.get_template("report.html.jinja")
 
 
 @cache

@@ -28,6 +28,7 @@ from evenhand.runner import cluster_address, trouble
 from evenhand.runner.job import Counts, Job, check_answers
 from evenhand.runner.plan import Shard
 from evenhand.runner.store import ShardStore, write_requests
+from evenhand.systems import host
 
 TASKS_AHEAD = 2
 CPUS_PER_WORKER = 2
@@ -49,7 +50,7 @@ class Scorer:
                     f"torch version or device). Use the same installation on every machine."
                 )
         except EvenhandError as error:  # told by the first shard, as a task can and a start cannot
-            self.refused = type(error)(f"worker on {os.uname().nodename}: {error}")
+            self.refused = type(error)(f"worker on {host()}: {error}")
 
     def score(self, key: str, requests: Requests, attempt: int) -> tuple[str, int]:
         """Score one shard and commit it; gives the host's name and how often batches shrank."""
@@ -66,7 +67,7 @@ class Scorer:
         check_answers(self.model, requests, columns)
         self.store.attempt = attempt
         self.store.write(key, columns, type(requests))
-        return os.uname().nodename, counts.smaller_batches
+        return host(), counts.smaller_batches
 
 
 def build(recipe: ModelRecipe | Model, threads: int) -> Model:

@@ -14,10 +14,12 @@ import contextlib
 import errno
 import os
 from collections.abc import Iterator
+from glob import escape
 from pathlib import Path
 from typing import BinaryIO, Protocol
 
-from evenhand.errors import RunError
+from evenhand.errors import DataError, RunError
+from evenhand.systems import alive, host, put_in_place, sync_folder
 
 DISK = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.EIO, errno.ESTALE}
 """What a full, read-only, forbidden, broken or vanished disk says."""
@@ -62,7 +64,7 @@ class LocalFiles:
                 continue
             if is_shard(entry.name) and entry.name.startswith(prefix):
                 found.append(entry.name)
-            elif not prefix and entry.name.endswith(".tmp") and not _writer_lives(entry.name):
+            elif not prefix and _left_behind(entry.name):
                 with contextlib.suppress(OSError):
                     os.unlink(entry.path)  # left by a killed writer
         return found
@@ -105,27 +107,22 @@ def replace(path: Path, raw: bytes) -> None:
 @contextlib.contextmanager
 def replacing(path: Path) -> Iterator[BinaryIO]:
     """A file to write that takes the place of `path` when all went well, and else never was."""
-    temporary = path.with_name(f"{path.name}.{os.uname().nodename}.{os.getpid()}.tmp")
+    if not path.name or path.is_dir():
+        raise DataError(f"{path}: is a folder. Give the name of a file to write.")
+    temporary = path.with_name(f"{path.name}.{host()}.{os.getpid()}.tmp")
     with disk_errors(path):
+        if not is_shard(path.name):  # whose places are tidied once, not at every write
+            _tidy(path)
         try:
             with open(temporary, "wb") as file:
                 yield file
                 file.flush()
                 os.fsync(file.fileno())
-            os.replace(temporary, path)
+            put_in_place(temporary, path)
         finally:
             with contextlib.suppress(FileNotFoundError):
                 temporary.unlink()
         sync_folder(path.parent)
-
-
-def sync_folder(folder: Path) -> None:
-    """Make sure that a new name in the folder survives a power cut."""
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 @contextlib.contextmanager
@@ -167,16 +164,23 @@ def disk_trouble(folder: Path) -> Iterator[None]:
             raise
 
 
-def _writer_lives(temporary: str) -> bool:
-    """Whether the process that writes this temporary file may still be running."""
-    parts = temporary.split(".")
-    host, process = ".".join(parts[3:-2]), parts[-2]
-    if host != os.uname().nodename or not process.isdecimal():
+def _tidy(path: Path) -> None:
+    """Take away what killed writers of this file left beside it."""
+    for left in path.parent.glob(f"{escape(path.name)}.*.tmp"):
+        if not _writer_lives(left.name.removeprefix(f"{path.name}.")):
+            with contextlib.suppress(OSError):
+                left.unlink()
+
+
+def _left_behind(name: str) -> bool:
+    """Whether this is what a killed writer of a shard left."""
+    *shard, ending = name.split(".", 3)
+    return name.endswith(".tmp") and len(shard) == 3 and not _writer_lives(ending)
+
+
+def _writer_lives(ending: str) -> bool:
+    """Whether the process that writes this temporary file (HOST.PID.tmp) may still be running."""
+    machine, _, process = ending.removesuffix(".tmp").rpartition(".")
+    if machine != host() or not process.isdecimal():
         return True  # another host's or another program's: not ours to judge
-    try:
-        os.kill(int(process), 0)
-    except (ProcessLookupError, OverflowError):
-        return False
-    except PermissionError:
-        return True
-    return int(process) != os.getpid()
+    return int(process) != os.getpid() and alive(int(process))

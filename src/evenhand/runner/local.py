@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import sys
 from collections import deque
 from collections.abc import Callable, Generator, Iterator
@@ -13,6 +14,7 @@ from typing import Any
 from evenhand.requests import Column
 from evenhand.runner.job import Job
 from evenhand.runner.plan import Shard
+from evenhand.runner.store import write_requests
 
 QUICK_TURN_S = 5e-5
 
@@ -31,11 +33,16 @@ class LocalExecutor:
     """Scores shards in this process; a second thread makes and tokenises the next one.
 
     On a GPU the next shard is put in the device's queue before the answers of the last one are
-    waited for, so the device goes from one to the next without a gap.
+    waited for, so the device goes from one to the next without a gap. Where a pass has hundreds of
+    launches, shards are prepared between them, not beside them: two threads that want the
+    interpreter hold each other up for longer than the work takes.
     """
 
     def run(self, job: Job) -> Generator[tuple[Shard, dict[str, Column]], None, None]:
         """Each shard with its answers: read when finished before, else scored and stored."""
+        if job.model.alternates:
+            yield from self._in_turns(job)
+            return
         queue = 1 if job.model.overlaps else 0
         begun: deque[tuple[Shard, Callable[[], dict[str, Column]]]] = deque()
         with ThreadPoolExecutor(1) as ahead, _quick_turns(queue > 0):
@@ -51,6 +58,19 @@ class LocalExecutor:
             for shard, finish in begun:
                 yield shard, finish()
 
+    def _in_turns(self, job: Job) -> Generator[tuple[Shard, dict[str, Column]], None, None]:
+        """One thread: a shard is queued, the next prepared, and then the first waited for."""
+        begun: tuple[Shard, Callable[[], dict[str, Column]]] | None = None
+        with _short_sweeps() as sweep:
+            for index in range(job.plan.count):
+                ready = self._make_ready(job, index)
+                last, begun = begun, (ready.shard, self._begin(job, ready))
+                if last is not None:
+                    yield last[0], last[1]()
+                sweep()
+            if begun is not None:
+                yield begun[0], begun[1]()
+
     def _begin(self, job: Job, ready: _Ready) -> Callable[[], dict[str, Column]]:
         if ready.columns is None:
             return job.begin(ready.key, ready.shard.requests, ready.prepared)
@@ -62,8 +82,26 @@ class LocalExecutor:
         shard = job.plan.shard(index)
         key = job.key(shard.requests)
         stored = job.store.read(key, type(shard.requests)) if job.store else None
+        if stored is not None:
+            write_requests(job.requests_folder, key, shard.requests)  # where somebody removed them
         prepared = None if stored is not None else job.model.prepare(shard.requests)
         return _Ready(shard, key, stored, prepared)
+
+
+@contextlib.contextmanager
+def _short_sweeps() -> Iterator[Callable[[], object]]:
+    """Look for garbage among what is new, when told to.
+
+    Python's own sweeps walk over the millions of questions of a run again and again, a fifth of a
+    second each time.
+    """
+    usual = gc.isenabled()
+    gc.disable()
+    try:
+        yield lambda: gc.collect(1)
+    finally:
+        if usual:
+            gc.enable()
 
 
 @contextlib.contextmanager

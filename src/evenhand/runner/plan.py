@@ -9,9 +9,9 @@ what makes resuming and distributing exact.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -53,33 +53,35 @@ class EagerPlan:
         self.type = type(requests)
         self.size = len(requests)
         self._requests = requests
-        rows = requests.rows()
-        first, inverse = distinct_rows(rows)
-        order = scoring_order(requests, rows, first)
-        rank = np.empty(len(first), dtype=np.int64)
-        rank[order] = np.arange(len(first))
-        self._picked = first[order]
-        self._bounds = self._cut(rows, shard_rows)
-        self.distinct = len(first)
+        group, others = ranks(requests)
+        order = np.lexsort([*others[::-1], group])  # the last key comes first, equal rows as given
+        new = _changes(order, [group, *others])
+        self._picked = order[new]
+        self._bounds = self._cut(np.flatnonzero(_changes(self._picked, [group])), shard_rows)
+        self.distinct = len(self._picked)
         self.count = len(self._bounds) - 1
-        position = rank[inverse]
+        position = np.empty(self.size, np.int64)
+        position[order] = np.cumsum(new) - 1
         self._by_position = np.argsort(position, kind="stable")
         self._sorted = position[self._by_position]
 
-    def _cut(self, rows: list[tuple[str, ...]], shard_rows: int) -> list[int]:
-        """Shard limits: at most about `shard_rows` rows, never inside a shared group."""
-        shared = [self.type.columns.index(c) for c in self.type.shared]
-        bounds, start = [0], 0
-        group_start, previous = 0, None
-        for i, row in enumerate(self._picked):
-            group = tuple(rows[row][c] for c in shared) if shared else (i,)
-            if group != previous:
-                group_start, previous = i, group
-            if i - start >= shard_rows and group_start > start:
-                bounds.append(group_start)
-                start = group_start
-        bounds.append(len(self._picked))
-        return bounds if len(self._picked) else [0]
+    def _cut(self, begins: np.ndarray, shard_rows: int) -> list[int]:
+        """Shard limits: at most about `shard_rows` rows, never inside a shared group.
+
+        Args:
+            begins: where each group begins.
+        """
+        size, bounds = len(self._picked), [0]
+        while size - bounds[-1] > shard_rows:
+            full = bounds[-1] + shard_rows
+            at = int(np.searchsorted(begins, full, side="right"))  # the group after the full one's
+            if begins[at - 1] > bounds[-1]:
+                bounds.append(int(begins[at - 1]))
+            elif at < len(begins):
+                bounds.append(int(begins[at]))
+            else:
+                break
+        return [*bounds, size] if size else [0]
 
     def shard(self, index: int) -> Shard:
         low, high = self._bounds[index], self._bounds[index + 1]
@@ -133,16 +135,43 @@ def distinct_rows(rows: list[tuple[str, ...]]) -> tuple[np.ndarray, np.ndarray]:
     return first, inverse
 
 
-def scoring_order(requests: Requests, rows: list[tuple[str, ...]], first: np.ndarray) -> np.ndarray:
-    """Longest first (memory trouble shows at once), rows of one forward pass side by side."""
-    shared = [requests.columns.index(c) for c in requests.shared]
+def ranks(requests: Requests) -> tuple[np.ndarray, list[np.ndarray]]:
+    """The order of the rows as numbers: by what rows of one pass share, then by the other columns.
 
-    def key(place: int) -> tuple[int, tuple[str, ...], tuple[str, ...]]:
-        row = rows[first[place]]
-        group = tuple(row[c] for c in shared) if shared else row
-        return -sum(map(len, group)), group, row
+    What is shared counts longest first, so that memory trouble shows at once.
 
-    return np.asarray(sorted(range(len(first)), key=key), dtype=np.int64)
+    >>> from evenhand.requests import Option
+    >>> group, others = ranks(Option(["a", "abc", "a"], ["y", "z", "x"]))
+    >>> group.tolist(), others[0].tolist()
+    ([1, 0, 1], [1, 2, 0])
+    """
+    shared = requests.shared or requests.columns
+    columns = [getattr(requests, name) for name in shared]
+    if len(columns) == 1:
+        group = _rank(columns[0], len)
+    else:
+        group = _rank(list(zip(*columns)), lambda texts: sum(map(len, texts)))
+    rest = [getattr(requests, name) for name in requests.columns if name not in shared]
+    return group, [_rank(column) for column in rest]
+
+
+def _rank(values: Sequence[Any], size: Callable[[Any], int] | None = None) -> np.ndarray:
+    """The place of each value among the distinct ones in order, the largest first."""
+    distinct = sorted(dict.fromkeys(values))
+    places = np.arange(len(distinct))
+    if size is not None:
+        sizes = np.fromiter(map(size, distinct), np.int64, len(distinct))
+        places[np.argsort(-sizes, kind="stable")] = np.arange(len(distinct))
+    known = dict(zip(distinct, places.tolist()))
+    return np.fromiter(map(known.__getitem__, values), np.int64, len(values))
+
+
+def _changes(order: np.ndarray, keys: Sequence[np.ndarray]) -> np.ndarray:
+    """Whether each row in that order differs from the one before it; the first does."""
+    new = np.ones(len(order), bool)
+    if len(order):
+        new[1:] = np.any([np.diff(key[order]) != 0 for key in keys], axis=0)
+    return new
 
 
 def shards(plan: ShardPlan) -> Iterator[Shard]:

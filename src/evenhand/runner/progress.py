@@ -29,3 +29,10 @@ class Silent:
 
     def finish(self) -> None:
         pass
+
+
+def usual() -> Progress:
+    """What suits the place: a bar in a notebook, silence elsewhere."""
+    from evenhand.runner.notebook import NotebookProgress, in_notebook
+
+    return NotebookProgress() if in_notebook() else Silent()

@@ -11,15 +11,15 @@ that was stopped is resumed at the first missing one, and several machines may s
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from evenhand.errors import RunError
+from evenhand.errors import DataError, RunError
+from evenhand.models.loading.cache import file_digest
 from evenhand.runner.files import replace
-from evenhand.strict import plain
+from evenhand.seals import broken, digests, read_sealed, sealed_text
 
 VECTORS = "vectors"
 PREPARING = ("corpus", VECTORS)
@@ -62,10 +62,27 @@ class StudyFolder:
         return known == {key: value for key, value in settings.items() if key not in added}
 
     def write(self, name: str, stage: str, values: Mapping[str, Any]) -> None:
-        """Keep a stage's numbers; its file says that the stage is finished."""
+        """Keep a stage's numbers; its file says that the stage is finished.
+
+        It is sealed, with the hashes of the files that a preparing stage leaves for others.
+        """
         self.cell(name).mkdir(parents=True, exist_ok=True)
-        text = json.dumps(plain(dict(values)), indent=1, ensure_ascii=False)
-        replace(self.result(name, stage), (text + "\n").encode())
+        made = self.made(name, stage)
+        files = digests(self.root, (p for p in made.rglob("*") if p.is_file())) if made else None
+        replace(self.result(name, stage), sealed_text(values, files).encode())
+
+    def made(self, name: str, stage: str) -> Path | None:
+        """The folder that a preparing stage fills."""
+        return {"corpus": self.corpus, VECTORS: self.vectors(name)}.get(stage)
+
+    def check(self, name: str, stage: str) -> None:
+        """Refuse what a preparing stage left when it is not that any more."""
+        wrong = broken(self.root, self.read(name, stage), file_digest)
+        if wrong:
+            raise RunError(
+                f"{self.root / wrong}: damaged (it is not what the stage {stage!r} wrote). Remove "
+                f"{str(self.result(name, stage))!r} and give the same command again."
+            )
 
     def read(self, name: str, stage: str) -> dict[str, Any]:
         """A stage's numbers; empty when it is not finished."""
@@ -73,8 +90,6 @@ class StudyFolder:
         if not path.is_file():
             return {}
         try:
-            return dict(json.loads(path.read_text(encoding="utf-8")))
-        except json.JSONDecodeError as error:
-            raise RunError(
-                f"{path}: damaged ({error}). Remove it and give the same command again."
-            ) from error
+            return read_sealed(path)
+        except DataError as error:
+            raise RunError(f"{error} Remove it and give the same command again.") from error

@@ -53,16 +53,16 @@ class Study:
         """Do what is left, then correlate what is there and write findings and report."""
         for path in files_of(self.recipe, self.stages):
             place(path, self.data)  # a missing file is said before hours are spent
-        writer = RunWriter(self.folder)
+        from evenhand.report.build import prepared
+
+        render, writer = prepared(Study), RunWriter(self.folder)
         with writer.held():
             facts = self._begin()
             with writer.working(facts):
                 failures = self._stages(facts)
             self._conclude(writer, facts, failures)
-        from evenhand.report.build import render
-
-        run = Run.open(self.folder)
-        writer.page(render(run))
+            run = Run.open(self.folder)
+            writer.page(render(run))
         return run
 
     @property

@@ -60,7 +60,7 @@ class ProcessLane:
     def __init__(self, folder: Path, task: Task, threads: int) -> None:
         self.log = folder / "logs" / f"{task.key.strip('/').replace('/', '.')}.log"
         self.log.parent.mkdir(parents=True, exist_ok=True)
-        environment = {**os.environ, "PYTHONHASHSEED": "0"}
+        environment = {**os.environ, "PYTHONHASHSEED": "0", "PYTHONIOENCODING": "utf-8"}
         for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
             environment[name] = str(threads)
         program = [sys.executable, "-m", "evenhand.study.worker"]

@@ -6,7 +6,6 @@ appear whole, so a stage that was killed leaves nothing behind but a temporary n
 
 from __future__ import annotations
 
-import os
 import shutil
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
@@ -27,12 +26,13 @@ from evenhand.corpora import (
 from evenhand.mitigations.vectors.attract_repel import AttractRepel, attract_repel, pairs_for
 from evenhand.models.vectors.files import VectorTable, open_vectors, write_words
 from evenhand.probes.association.score import Options, associate, choose_tests
-from evenhand.study.folder import StudyFolder
+from evenhand.study.folder import VECTORS, StudyFolder
 from evenhand.study.grid import ATTRACT_REPEL, BALANCING, Cell
 from evenhand.study.recipe import Recipe, place
 from evenhand.train.words import WordTraining, train_words
 from evenhand.words.lexicons.word_sets import WordSets, weat
 from evenhand.words.sets import expand
+from evenhand.writing import drafted
 
 SIDES = ("x", "y", "a", "b")
 CLEANED = "text.txt.gz"
@@ -57,7 +57,18 @@ class Bench:
 
     @property
     def vectors(self) -> VectorTable:
-        return open_vectors(self.folder.vectors(self.own.name))
+        return self.vectors_of(self.own.name)
+
+    def vectors_of(self, cell: str) -> VectorTable:
+        """The vectors that a cell's stage left, and no others."""
+        self.folder.check(cell, VECTORS)
+        return open_vectors(self.folder.vectors(cell))
+
+    @property
+    def text(self) -> Corpus:
+        """The cleaned text, as the corpus stage left it."""
+        self.folder.check("corpus", "corpus")
+        return open_corpus(self.folder.corpus / CLEANED)
 
 
 def prepare_corpus(bench: Bench) -> dict[str, Any]:
@@ -93,17 +104,10 @@ def widened(recipe: Recipe) -> WordSets:
 def make_vectors(bench: Bench) -> dict[str, Any]:
     """Train the cell's vectors, or change those of its base."""
     target = bench.folder.vectors(bench.own.name)
-    draft = target.with_name(f"{target.name}.{os.getpid()}.tmp")
-    shutil.rmtree(draft, ignore_errors=True)
-    try:
-        made = (
-            _pulled(bench, draft) if bench.own.family == ATTRACT_REPEL else _trained(bench, draft)
-        )
-        shutil.rmtree(target, ignore_errors=True)  # left by a stage that was killed
-        draft.rename(target)
-    finally:
-        shutil.rmtree(draft, ignore_errors=True)
-    return made
+    shutil.rmtree(target, ignore_errors=True)  # left by a stage that was killed
+    with drafted(target) as draft:
+        make = _pulled if bench.own.family == ATTRACT_REPEL else _trained
+        return make(bench, draft)
 
 
 def _trained(bench: Bench, out: Path) -> dict[str, Any]:
@@ -112,7 +116,7 @@ def _trained(bench: Bench, out: Path) -> dict[str, Any]:
         algorithm=cell.algorithm, dimensions=spec.dimensions, window=spec.window,
         epochs=spec.epochs, min_count=spec.min_count, seed=cell.seed,
     )  # fmt: skip
-    corpus = open_corpus(bench.folder.corpus / CLEANED)
+    corpus = bench.text
     text: Corpus | BalancedView = corpus
     if cell.family == BALANCING:
         assert cell.share is not None
@@ -125,7 +129,7 @@ def _trained(bench: Bench, out: Path) -> dict[str, Any]:
 def _pulled(bench: Bench, out: Path) -> dict[str, Any]:
     cell, grid = bench.own, bench.recipe.attract_repel
     assert grid is not None
-    base = open_vectors(bench.folder.vectors(cell.base))
+    base = bench.vectors_of(cell.base)
     attract, repel = pairs_for(word_set(bench), cell.direction)
     settings = AttractRepel(
         attract_margin=cell.attract_margin or 0.0, repel_margin=cell.repel_margin or 0.0,
@@ -133,7 +137,6 @@ def _pulled(bench: Bench, out: Path) -> dict[str, Any]:
         seed=cell.seed,
     )  # fmt: skip
     moved = attract_repel(base, attract, repel, settings=settings)
-    out.mkdir(parents=True)
     write_words(out / "words.parquet", moved.words.to_pylist())
     np.save(out / "vectors.npy", np.asarray(moved.matrix, np.float32))
     return {"words": len(moved), "attract_pairs": len(attract), "repel_pairs": len(repel)}

@@ -14,6 +14,7 @@ import numpy as np
 
 from evenhand.errors import RunError
 from evenhand.models.vectors.files import open_vectors, write_words
+from evenhand.seals import FILES
 from evenhand.study.folder import VECTORS, StudyFolder
 from evenhand.study.grid import cells
 from evenhand.study.recipe import Recipe, place
@@ -65,7 +66,7 @@ def _copy(here: StudyFolder, there: StudyFolder, name: str, words: set[str]) -> 
     write_words(target / "words.parquet", [all_words[i] for i in rows])
     small = np.asarray(table.matrix[rows], np.float16).astype(np.float32)
     np.save(target / "vectors.npy", small)
-    shutil.copy(here.result(name, VECTORS), there.result(name, VECTORS))
+    there.write(name, VECTORS, {k: v for k, v in here.read(name, VECTORS).items() if k != FILES})
 
 
 def bring_back(folder: Path, copy: Path) -> int:

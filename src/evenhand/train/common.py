@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import random
 from collections.abc import Callable, Sequence
@@ -13,8 +12,10 @@ import numpy as np
 
 from evenhand.errors import DataError, ModelError, SpecError, need, unknown
 from evenhand.models.loading import checkpoint
-from evenhand.opening import drafted
+from evenhand.models.loading.saved import TRAINED
+from evenhand.seals import FILES, broken, digests, read_sealed, write_sealed
 from evenhand.settings import Asked
+from evenhand.writing import drafted
 
 Say = Callable[[str], None]
 
@@ -142,7 +143,7 @@ def save(model: Any, tokenizer: Any, out: Path, card: dict[str, Any]) -> None:
     with drafted(out) as draft:
         model.save_pretrained(draft, safe_serialization=True)
         tokenizer.save_pretrained(draft)
-        (draft / "training.json").write_text(json.dumps(card, indent=1) + "\n", encoding="utf-8")
+        write_sealed(draft / TRAINED, card, digests(draft))
 
 
 def save_network(
@@ -154,7 +155,7 @@ def save_network(
     require_new(out)
     with drafted(out) as draft:
         save_file({k: v.detach().cpu().contiguous() for k, v in arrays.items()}, draft / weights)
-        (draft / facts).write_text(json.dumps(card, indent=1) + "\n", encoding="utf-8")
+        write_sealed(draft / facts, card, digests(draft))
 
 
 def read_saved(
@@ -168,12 +169,15 @@ def read_saved(
     from safetensors.torch import load_file
 
     try:
-        found = dict(json.loads((folder / facts).read_text(encoding="utf-8")))
+        found = read_sealed(folder / facts)
+        if wrong := broken(folder, found):
+            raise ValueError(f"{wrong} is not what was written")
         arrays = load_file(folder / weights)
-    except (OSError, ValueError) as error:
+    except Exception as error:  # safetensors has an exception of its own
         raise ModelError(
             f"{folder}: not a saved {what} model ({error}). Train one with: {command}"
         ) from error
+    found.pop(FILES, None)
     if found.pop("format", None) != version:
         raise ModelError(f"{folder}: another format than {version}. Train it again.")
     return found, arrays

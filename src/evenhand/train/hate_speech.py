@@ -28,9 +28,9 @@ from pydantic import Field
 from evenhand.errors import DataError, ModelError, need
 from evenhand.metrics.gaps import GroupGaps, group_gaps
 from evenhand.models.vectors.files import VectorTable
-from evenhand.opening import write_csv
 from evenhand.train import common
 from evenhand.train.hate_speech_data import Tweets
+from evenhand.writing import write_csv
 
 HEIGHTS = (3, 4, 5)
 FORMAT = 1

@@ -12,6 +12,7 @@ Loss: mean cross-entropy of 15 % masked pieces (80 % mask, 10 % random, 10 % kep
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,6 +32,8 @@ AXES = ("gender", "religion")
 RELIGIONS = ("christian", "jewish", "muslim")
 ATTENTION, HIDDEN = 0.15, 0.20
 MASKED = 0.15
+SILENCE = 10.0
+"""Seconds after which a step says how far it is, where none has for so long."""
 Ints = npt.NDArray[np.int64]
 
 
@@ -217,6 +220,7 @@ def _fit(
     per_epoch = max(1, len(encoded) // recipe.batch)
     every = max(1, recipe.steps // 10)
     losses, recent = [], []
+    begun = told = time.monotonic()
     model.train()
     for step in range(recipe.steps):
         epoch, number = divmod(step, per_epoch)
@@ -231,6 +235,11 @@ def _fit(
             losses.append(float(torch.stack(recent).mean()))
             recent = []
             say(f"step {step + 1} of {recipe.steps}: loss {losses[-1]:.3f}")
+            told = time.monotonic()
+        elif step == 0 or time.monotonic() - told > SILENCE:
+            told = time.monotonic()
+            left = (told - begun) / (step + 1) * (recipe.steps - step - 1)
+            say(f"step {step + 1} of {recipe.steps}, about {left:,.0f} s left")
     model.eval()
     return losses
 

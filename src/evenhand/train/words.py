@@ -7,7 +7,6 @@ bytes; with more workers training is faster and no two runs agree (the original 
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -20,10 +19,12 @@ from pydantic import Field, model_validator
 from evenhand.corpora.balancing import BalancedView
 from evenhand.corpora.files import Corpus
 from evenhand.errors import DataError, SpecError, need
+from evenhand.models.loading.saved import TRAINED
 from evenhand.models.vectors.files import write_words
-from evenhand.opening import drafted
 from evenhand.runner.progress import Progress, Silent
+from evenhand.seals import digests, write_sealed
 from evenhand.train.common import Training, require_known, require_new
+from evenhand.writing import drafted, replacing
 
 ALGORITHMS = ("word2vec", "fasttext")
 FORMATS = {"text": "vectors.txt", "binary": "vectors.bin", "glove": "vectors.glove.txt"}
@@ -185,10 +186,9 @@ def _write(
     with drafted(place) as draft:
         np.save(draft / "vectors.npy", rows, allow_pickle=False)
         write_words(draft / "words.parquet", words)
-        text = json.dumps(card, indent=1, ensure_ascii=False) + "\n"
-        (draft / "training.json").write_text(text, encoding="utf-8")
         for name in formats:
             write_vectors(draft / FORMATS[name], words, rows, name)
+        write_sealed(draft / TRAINED, card, digests(draft))
 
 
 def write_vectors(
@@ -206,7 +206,7 @@ def write_vectors(
     """
     n, dimensions = rows.shape
     pattern = " %.9g" * dimensions + "\n"
-    with open(path, "wb") as out:
+    with replacing(Path(path)) as out:
         if layout != "glove":
             out.write(f"{n} {dimensions}\n".encode())
         for word, row in zip(words, rows, strict=True):

@@ -22,7 +22,7 @@ from evenhand.exports.common import file_name
 from evenhand.exports.tables import csv_files, csv_text
 from evenhand.report.build import FOLDER as REPORT
 from evenhand.report.build import VENDOR, as_json, environment
-from evenhand.report.drawing import charts_of
+from evenhand.runs.drawing import charts_of
 from evenhand.runs.kinds import kind_of
 from evenhand.runs.record import Run
 from evenhand.runs.story import audited_name
@@ -57,7 +57,7 @@ class Viewer:
         self.folders = Folders(root)
         self.progress = Progress()
         self.pages = environment(HERE / "pages")
-        self.pages.globals["link"] = link
+        self.pages.globals |= {"link": link, "spoken": lambda finding: ""}
 
     def routes(self) -> list[Route]:
         pages: dict[str, Callable[[Request], Response]] = {
@@ -138,11 +138,7 @@ class Viewer:
 
     def report(self, request: Request) -> Response:
         run = self._run(request)
-        if not run.report.is_file() or run.report.is_symlink():
-            raise HTTPException(404, f"run {run.name} has no report yet.")
-        return HTMLResponse(
-            run.report.read_bytes(), headers={"content-security-policy": REPORT_POLICY}
-        )
+        return HTMLResponse(run.page(), headers={"content-security-policy": REPORT_POLICY})
 
     def finding(self, request: Request) -> Response:
         run = self._run(request)
@@ -197,7 +193,7 @@ class Viewer:
         )
 
     def figure(self, request: Request) -> Response:
-        from evenhand.exports.figures import draw, standalone
+        from evenhand.charts.standalone import draw, standalone
 
         run = self._run(request)
         place, form, probe = (request.path_params[k] for k in ("place", "form", "probe"))

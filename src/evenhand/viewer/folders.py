@@ -45,15 +45,19 @@ class Folders:
         self._tables: Cache[ItemTable] = OrderedDict()
 
     def runs(self) -> dict[str, Run]:
-        """Run folders by name, newest first; links that lead out of the folder are not followed."""
+        """Run folders by name, newest first, damaged ones too.
+
+        Links that lead out of the folder are not followed.
+        """
         if self.single:
-            return {self.root.resolve().name: Run(self.root)}
+            return {self.root.resolve().name: Run.unread(self.root)}
         if not self.root.is_dir():
             return {}
         root = self.root.resolve()
         places = [p for p in root.glob("*/run.json") if p.resolve().is_relative_to(root)]
         found = [(p.stat().st_mtime, self.root / p.parent.name) for p in places]
-        return {p.name: Run(p) for _, p in sorted(found, key=lambda x: (-x[0], x[1].name))}
+        newest = sorted(found, key=lambda x: (-x[0], x[1].name))
+        return {p.name: Run.unread(p) for _, p in newest}
 
     def run(self, name: str) -> Run:
         """The run of that name.

@@ -12,7 +12,8 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
-from evenhand.runs.record import Run
+from evenhand.runs.record import LOCK, Run
+from evenhand.systems import is_locked
 
 
 class Progress:
@@ -30,7 +31,7 @@ class Progress:
         wanted = [str(p.get("label") or p["name"]) for p in facts["work"]["suite"]["probe"]]
         inputs, shards, newest = self._stored(run.folder / "scores")
         status = str(facts.get("status", "?"))
-        if status == "running" and not _held(run.folder / ".lock"):
+        if status == "running" and not is_locked(run.folder / LOCK):
             status = "stopped"
         done = [label for label in wanted if label in facts.get("probes", {})]
         seconds = _since(str(facts.get("started", "")))
@@ -98,16 +99,6 @@ def planned(facts: dict[str, Any]) -> int:
             continue
         total += len(entry.probe.preview(answers, int(work["seed"])).requests)
     return total
-
-
-def _held(lock: Path) -> bool:
-    """Whether some process holds the lock, without touching it (Linux; elsewhere: assumed)."""
-    try:
-        inode = lock.stat().st_ino
-        held = Path("/proc/locks").read_text()
-    except OSError:
-        return True
-    return any(f":{inode} " in line for line in held.splitlines() if "FLOCK" in line)
 
 
 def _since(started: str) -> float:

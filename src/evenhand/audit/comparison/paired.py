@@ -55,17 +55,24 @@ def paired(
         known = [{}, {}, {}]
     for place, old in found[0].items():
         new = found[1].get(place)
-        is_test = old.detected is not None and old.p == old.p and not old.control
-        if old.probe != label or new is None or old.placebo or not is_test:
+        if old.probe != label or new is None or old.placebo or old.control:
             continue
         end = place.removeprefix(f"{label}/")
-        if all(end in some for some in known):
+        both = all(end in some for some in known)
+        # A run whose answers never vary has no p of its own; the change may have one all the same.
+        if not (_is_test(old) or (both and _is_test(new))):
+            continue
+        if both:
             one, two, change = (some[end] for some in known)
         else:
             one, two = (_distance(f) for f in (old, new))
             change = apart(one, two)
         about = f"{old.attribute if named[old.attribute] == 1 else end} ({label})"
         yield Paired(old, new, about, one, two, change)
+
+
+def _is_test(f: Finding) -> bool:
+    return f.detected is not None and f.p == f.p
 
 
 def _distance(f: Finding) -> Estimate:

@@ -140,7 +140,7 @@ def _reason(
 
 
 def _rows(part: Set) -> Floats:
-    return np.array(list(part.values()))
+    return np.stack(list(part.values()))
 
 
 class WEAT(Metric):

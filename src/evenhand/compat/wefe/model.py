@@ -71,6 +71,8 @@ class WordEmbeddingModel:
         """
         if strategy not in ("first", "all"):
             raise SpecError(f"strategy: {strategy!r}. Accepted: first, all.")
+        if [dict(p) for p in preprocessors] == [{}]:
+            return self._as_spelled(words)
         found: dict[str, Floats] = {}
         lost = []
         for word in words:
@@ -85,6 +87,23 @@ class WordEmbeddingModel:
             found |= dict(hits)
             if not hits:
                 lost.append(word)
+        return found, lost
+
+    def _as_spelled(self, words: Sequence[str]) -> tuple[dict[str, Floats], list[str]]:
+        """The same for words as they are: all rows are taken at once."""
+        prefix, get = self.vocab_prefix or "", self._index.get
+        places = [get(prefix + word) for word in words]
+        rows = np.asarray(self._matrix[[k for k in places if k is not None]], np.float64)
+        good = iter(np.logical_and(np.isfinite(rows).all(axis=1), rows.any(axis=1)))
+        each = iter(rows)
+        found: dict[str, Floats] = {}
+        lost = []
+        for word, place in zip(words, places):
+            vector = self._vector(word) if place is None else next(each)
+            if vector is None or (place is not None and not next(good)):
+                lost.append(word)
+            else:
+                found[word] = vector
         return found, lost
 
     def _vector(self, word: str) -> Floats | None:

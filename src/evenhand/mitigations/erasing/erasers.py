@@ -6,13 +6,14 @@ Each ends as one affine map x -> P x + offset with a P of low rank less than the
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from evenhand.errors import DataError
-from evenhand.mitigations.erasing.leace import leace
+from evenhand.mitigations.erasing.leace import Leace, Sums
 from evenhand.mitigations.erasing.nullspace import RIDGE, Floats, inlp
 from evenhand.mitigations.erasing.sentence import pair_components
 
@@ -57,15 +58,53 @@ class LEACE(Eraser):
     >>> left = LEACE().fit_transform(X, y)
     >>> bool(abs(left[y == 0].mean(0) - left[y == 1].mean(0)).max() < 1e-9)
     True
+
+    Rows that do not fit in memory come in parts; nothing is solved before it is asked for:
+
+    >>> parts = LEACE().update(X[:50], y[:50]).update(X[50:], y[50:])
+    >>> bool(np.allclose(parts.transform(X), left))
+    True
     """
 
-    def __init__(self, ridge: float = 0.0) -> None:
-        self.ridge = ridge
+    def __init__(self, ridge: float = 0.0, *, shrinkage: bool = False) -> None:
+        self.ridge, self.shrinkage = ridge, shrinkage
 
     def fit(self, X: npt.ArrayLike, y: npt.ArrayLike) -> Self:
-        found = leace(X, y, ridge=self.ridge)
-        self.projection_, self.offset_, self.rank_ = found.projection, found.offset, found.rank
+        self._sums = Sums()
+        self.update(X, y).map_  # noqa: B018 (labels that cannot be erased are refused here)
         return self
+
+    def update(self, X: npt.ArrayLike, y: npt.ArrayLike) -> Self:
+        """Take in more rows; parts may hold one label, all of them together two or more."""
+        self._sums = getattr(self, "_sums", None) or Sums()
+        self._sums.add(X, y)
+        vars(self).pop("map_", None)
+        return self
+
+    @cached_property
+    def map_(self) -> Leace:
+        """The map for all rows so far."""
+        sums = getattr(self, "_sums", None)
+        if sums is None:
+            raise DataError(f"{type(self).__name__}: not fitted yet. Call fit(X, y) first.")
+        found: Leace = sums.solved(ridge=self.ridge, shrinkage=self.shrinkage)
+        return found
+
+    @property
+    def projection_(self) -> Floats:  # type: ignore[override]
+        return self.map_.projection
+
+    @property
+    def offset_(self) -> Floats:  # type: ignore[override]
+        return self.map_.offset
+
+    @property
+    def rank_(self) -> int:  # type: ignore[override]
+        return self.map_.rank
+
+    def transform(self, X: npt.ArrayLike) -> npt.NDArray[Any]:
+        """The features after erasure [n, d], by the map's few directions; float32 stays float32."""
+        return self.map_(X)
 
 
 class INLP(Eraser):

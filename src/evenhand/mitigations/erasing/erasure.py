@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from evenhand.arrays import read_arrays
 from evenhand.errors import DataError, SpecError, unknown
 from evenhand.mitigations.erasing.erasers import INLP, LEACE, Eraser
 from evenhand.mitigations.erasing.nullspace import Floats, checked, quietly
@@ -77,16 +78,7 @@ class Erased:
 
 def read_features(path: Path, seed: int = 0) -> Features:
     """Read `X`, `y` and optional `split` from an .npz file; pickled arrays are refused."""
-    try:
-        with np.load(path, allow_pickle=False) as file:
-            arrays = {name: file[name] for name in file.files}
-    except FileNotFoundError:
-        raise DataError(f"{path}: no such file. Accepted: an .npz file with X and y.") from None
-    except Exception as error:
-        raise DataError(
-            f"{path}: not an .npz file of plain arrays ({error}). Write one with: "
-            "numpy.savez(FILE, X=features, y=labels)"
-        ) from error
+    arrays = read_arrays(path, "Write one with: numpy.savez(FILE, X=features, y=labels)")
     missing = [name for name in ("X", "y") if name not in arrays]
     if missing:
         raise DataError(

@@ -159,8 +159,10 @@ def _rounds(
     return Nullspace(basis, tuple(ends), reason, tuple(weights))
 
 
-def checked(features: npt.ArrayLike, labels: npt.ArrayLike) -> tuple[Floats, Any, Any]:
-    """Features as float64, the distinct labels, and one code per row; or a clear refusal."""
+def checked(
+    features: npt.ArrayLike, labels: npt.ArrayLike, *, least: int = 2
+) -> tuple[Floats, Any, Any]:
+    """Features as float64, at least so many labels, and one code per row; or a clear refusal."""
     given, y = np.asarray(features), np.asarray(labels)
     if given.dtype.kind not in "fiub":
         raise DataError(f"erasure: X holds {given.dtype.name} values. Accepted: real numbers.")
@@ -176,7 +178,7 @@ def checked(features: npt.ArrayLike, labels: npt.ArrayLike) -> tuple[Floats, Any
         row = int(np.flatnonzero(np.isnan(y))[0])
         raise DataError(f"erasure: y, row {row} is NaN. Accepted: a label for every row.")
     classes, codes = np.unique(y, return_inverse=True)
-    if len(classes) < 2:
+    if len(classes) < least:
         raise DataError(f"erasure: y holds only {classes.tolist()}. Accepted: two or more labels.")
     return X, classes, codes
 

@@ -41,6 +41,7 @@ RELEASED = {
 }
 SHORTEST, LONGEST = 5, 40
 TEST_SHARE = 0.3
+PACKAGED = "packaged openings alone; more kinds with --texts FILE (plain text) or --diverse FOLDER"
 Ints = npt.NDArray[np.int64]
 
 
@@ -75,7 +76,7 @@ def gather(
     """Contexts of the three kinds, `count` per group and kind.
 
     Diverse ones are those released for gender (a folder; drawn so that groups have equal lengths),
-    or are cut from plain text.
+    or are cut from plain text. Without either there are only the simple ones.
     """
     rng = np.random.default_rng(seed)
     found = openings(axis)
@@ -90,10 +91,7 @@ def gather(
     elif texts is not None:
         kept = _mined(texts, found.groups, axis, count, rng)
     else:
-        raise SpecError(
-            "context-accuracy: no source of diverse contexts. Give --texts FILE (plain text, one "
-            "passage a line), or --diverse FOLDER with the released contexts."
-        )
+        return Data(axis, found.groups, {KINDS[0]: simple}, PACKAGED)
     shorter = Contexts(tuple(_shorter(t, rng) for t in kept.texts), kept.labels, kept.clusters)
     kinds = dict(zip(KINDS, (simple, kept, shorter)))
     return Data(axis, found.groups, kinds, str(diverse or texts))
@@ -223,17 +221,19 @@ def table(model: Any, data: Data, seed: int = 0) -> dict[str, Any]:
     """
     rng = np.random.default_rng(seed)
     held = {k: _held(c, rng) for k, c in data.kinds.items()}
-    held["sub-sequences"] = held["diverse"]  # a sentence and its beginnings stay on one side
+    kinds = tuple(data.kinds)
+    if KINDS[2] in kinds:
+        held[KINDS[2]] = held[KINDS[1]]  # a sentence and its beginnings stay on one side
     states = {k: model.last_states(c.texts).astype(np.float64) for k, c in data.kinds.items()}
     lengths = {k: _lengths(c.texts) for k, c in data.kinds.items()}
     rows = []
     for features, of in (("states", states), ("length", lengths)):
-        for number in range(1, len(KINDS) + 1):
-            used = KINDS[:number]
+        for number in range(1, len(kinds) + 1):
+            used = kinds[:number]
             X = np.concatenate([of[k][~held[k]] for k in used])
             y = np.concatenate([data.kinds[k].labels[~held[k]] for k in used])
             predict = _classifier(X, y)
-            for kind in KINDS:
+            for kind in kinds:
                 right = predict(of[kind][held[kind]]) == data.kinds[kind].labels[held[kind]]
                 where = data.kinds[kind].clusters[held[kind]]
                 labels = data.kinds[kind].labels[held[kind]]

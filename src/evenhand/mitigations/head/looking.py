@@ -62,7 +62,8 @@ class Look(Task):
         if model.kind != "causal":
             raise ModelError(
                 f"model {model.name!r} is of kind {model.kind!r}. Accepted: causal language "
-                "models. For features of other models use: evenhand erase FILE.npz"
+                "models. How well a group is read from others, before and after, is said by: "
+                "evenhand mitigate MODEL --method leace --out DIR"
             )
         facts, rows, told = self.look(model, material)
         report = None if self.out is None else str(self._write(self.out, model, facts, told))
@@ -138,7 +139,8 @@ class ContextAccuracy(Look):
     name: ClassVar[str] = "context-accuracy"
     help: ClassVar[str] = """How well a linear classifier reads a group from hidden states.
 
-    Trained on simple, diverse and sub-sequence contexts, tested on each (Liang et al., Table 3).
+    Trained on simple, diverse and sub-sequence contexts, tested on each (Liang et al., Table 3);
+    without --texts or --diverse on the simple ones, which are packaged, alone.
     """
     label: ClassVar[str] = "context_accuracy"
     title: ClassVar[str] = "Can the group be read from the model's states?"

@@ -14,6 +14,7 @@ from evenhand.models.edits.head import AppliedEdit, HeadEdit
 from evenhand.models.loading.checkpoint import load_model
 from evenhand.models.loading.saved import read_facts
 from evenhand.models.protocol import Model
+from evenhand.writing import drafted
 
 if TYPE_CHECKING:
     from evenhand.mitigations.head.fit import FittedHead
@@ -33,7 +34,7 @@ means nothing in another model's coordinates."""
 TOLERANCE = 0.05  # half precision moves states by about 1 %, another model by about 100 %
 README = """\
 With transformers:          from evenhand.mitigations.head.save import attach
-                            attach("{folder}", model, tokenizer)
+                            attach("FOLDER", model, tokenizer)
 """
 
 
@@ -57,8 +58,7 @@ def save(fitted: FittedHead, folder: Path) -> None:
         },
     }  # fmt: skip
     about = {"vocabulary": model.vocabulary}
-    readme = README.format(folder=folder)
-    saved.write(folder, fitted, facts, arrays, about=about, readme=readme)
+    saved.write(folder, fitted, facts, arrays, about=about, readme=README)
 
 
 def read_edit(folder: Path) -> tuple[HeadEdit, np.ndarray]:
@@ -174,12 +174,12 @@ def export(edit: Any, model: Any, folder: Path) -> float:
     mitigated = model.with_head(edit)
     config = model.model.config
     tied = config.tie_word_embeddings
-    with mitigated.edited():
+    with mitigated.edited(), drafted(folder) as draft:
         wanted = _logits(model, model.model)
         try:
             config.tie_word_embeddings = False
-            model.model.save_pretrained(folder)
-            model.tokenizer.save_pretrained(folder)
+            model.model.save_pretrained(draft)
+            model.tokenizer.save_pretrained(draft)
         finally:
             config.tie_word_embeddings = tied
     again = load_model(type(model.model).__name__, folder, dtype=model.model.dtype)

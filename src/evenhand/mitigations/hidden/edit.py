@@ -161,8 +161,9 @@ class EditedModel(Model):
             raise AttributeError(name)
         return getattr(self.base, name)
 
-    token_budget, overlaps, threads, release, count_tokens, prepare = map(
-        _passed_on, ("token_budget", "overlaps", "threads", "release", "count_tokens", "prepare")
+    token_budget, overlaps, alternates, threads, release, count_tokens, prepare = map(
+        _passed_on,
+        ("token_budget", "overlaps", "alternates", "threads", "release", "count_tokens", "prepare"),
     )
 
     @property

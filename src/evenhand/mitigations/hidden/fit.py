@@ -135,7 +135,7 @@ def load(folder: Path, base: Any) -> EditedModel:
 
 def fit(model: Any, data: AxisData, settings: HiddenMitigation, note: Note = quiet) -> FittedHidden:
     """Fit the maps layer by layer; fresh classifiers read held-out frames and terms."""
-    pool = settings.pool or _default_pool(model.kind, settings.as_published)
+    pool = settings.pool or _default_pool(model, settings.as_published)
     pairs = model.kind == "choice"
     first = data.firsts() if pairs else list(data.texts)
     second = data.seconds() if pairs else None
@@ -163,9 +163,14 @@ def fit(model: Any, data: AxisData, settings: HiddenMitigation, note: Note = qui
     return FittedHidden(settings, model, facts, HiddenEdit(tuple(maps)))
 
 
-def _default_pool(kind: str, as_published: bool) -> str:
+def _default_pool(model: Any, as_published: bool) -> str:
     """What the head reads: the first token for choices and classes, every token otherwise."""
-    return "first" if kind in ("choice", "classifier") and not as_published else "mean"
+    if as_published:
+        return "mean"
+    own = getattr(model, "head", None)
+    if own is not None:
+        return str(own.pool)
+    return "first" if model.kind in ("choice", "classifier") else "mean"
 
 
 def fit_layer(

@@ -24,8 +24,8 @@ import numpy as np
 
 from evenhand.errors import ModelError, SpecError
 from evenhand.mitigations.hidden.edit import EditedModel
-from evenhand.models.adapters.causal import HEAD_ELEMENTS, CausalModel, Wanted
-from evenhand.models.adapters.generation import _Draws, until
+from evenhand.models.adapters.causal import HEAD_ELEMENTS, CausalModel, Use, Wanted
+from evenhand.models.adapters.generation import Chance, Draws, until
 from evenhand.models.adapters.masked import Fill, Ints, Masked, MaskedModel
 from evenhand.models.batching.packing import common_prefix
 from evenhand.models.loading.transformer import Transformer
@@ -161,27 +161,27 @@ class ReweightedCausal(_Above, CausalModel):
         """Hidden states are those of the model below: only its distribution is re-weighted."""
         return np.asarray(self.below.states(wanted))
 
-    def _visit(self, wanted: Wanted, use: Callable[[Any, np.ndarray, np.ndarray], None]) -> None:
+    def _visit(self, wanted: Wanted, use: Use) -> None:
         sizes = np.cumsum([len(p) for p in wanted.positions])
         limit = max(1, HEAD_ELEMENTS // self.vocabulary)
         starts = np.searchsorted(sizes // limit, np.arange(int(sizes[-1]) // limit + 1))
         bounds = sorted({0, *starts.tolist(), len(sizes)}) if len(sizes) else []
         for low, high in itertools.pairwise(bounds):
-            part = Wanted(wanted.sequences[low:high], wanted.positions[low:high])
+            part = Wanted.of(wanted.sequences[low:high], wanted.positions[low:high])
             told = [self._gathered(t) for t in self._announced(part)]
             owners = np.repeat(np.arange(high - low), [len(p) for p in part.positions])
             steps = np.asarray([s for p in part.positions for s in p], np.int64)
             logits = adjusted(self.torch, self._gathered(part), told, self.settings)
-            use(logits, owners + low, steps)
+            use(logits, np.arange(len(owners)), owners + low, steps)
 
     def _gathered(self, wanted: Wanted) -> Any:
         """Logits of every wanted position, sequence after sequence."""
         first = np.concatenate([[0], np.cumsum([len(p) for p in wanted.positions])])
         rows: list[Any] = [None] * int(first[-1])
 
-        def keep(logits: Any, owners: np.ndarray, steps: np.ndarray) -> None:
-            for row, owner, step in zip(logits, owners.tolist(), steps.tolist()):
-                rows[int(first[owner]) + step - wanted.positions[owner].start] = row
+        def keep(logits: Any, which: Ints, owners: Ints, steps: Ints) -> None:
+            for row, owner, step in zip(which.tolist(), owners.tolist(), steps.tolist()):
+                rows[int(first[owner]) + step - wanted.positions[owner].start] = logits[row]
 
         super()._visit(wanted, keep)
         return self.torch.stack(rows)
@@ -194,7 +194,7 @@ class ReweightedCausal(_Above, CausalModel):
             sequences = [[*s[:at], *ids, *s[at:]] for s, at in zip(wanted.sequences, begins)]
             self.check_lengths([len(s) for s in sequences], "announced text")
             moved = [range(p.start + len(ids), p.stop + len(ids)) for p in wanted.positions]
-            found.append(Wanted(sequences, moved))
+            found.append(Wanted.of(sequences, moved))
         return found
 
     def _openings(self, sequences: Sequence[Sequence[int]]) -> list[int]:
@@ -221,7 +221,7 @@ class ReweightedCausal(_Above, CausalModel):
         torch = self.torch
         rows = rows[: len(requests) - rows.start]
         plain = [prompts[r] for r in rows]
-        wanted = Wanted(plain, [range(len(p)) for p in plain])
+        wanted = Wanted.of(plain, [range(len(p)) for p in plain])
         copies = [plain, *(w.sequences for w in self._announced(wanted))]
         flat = [s for sequences in copies for s in sequences]
         self.check_lengths([len(s) + requests.max_new_tokens for s in flat], "prompt and its text")
@@ -233,7 +233,7 @@ class ReweightedCausal(_Above, CausalModel):
         for i, sequence in enumerate(flat):
             ids[i, width - len(sequence) :] = torch.tensor(sequence)
             mask[i, width - len(sequence) :] = 1
-        noise = _Draws(torch, requests, [requests.draw[r] for r in rows], width)
+        noise = Draws(Chance(torch, requests, rows, self.device), width)
         with self.edited():
             made = self.model.generate(
                 input_ids=ids.to(self.device), attention_mask=mask.to(self.device),
@@ -241,7 +241,7 @@ class ReweightedCausal(_Above, CausalModel):
                 pad_token_id=pad, eos_token_id=ends or None,
                 logits_processor=[_Together(self, noise, len(plain))],
             )  # fmt: skip
-        noise.check(self.name, self.dtype)
+        noise.chance.check(self.name, self.dtype)
         new = [until(made[i, width:].tolist(), ends) for i in range(len(plain))]
         return self.tokenizer.batch_decode(new, skip_special_tokens=True), [len(n) for n in new]
 
@@ -249,7 +249,7 @@ class ReweightedCausal(_Above, CausalModel):
 class _Together:
     """Logits processor: all copies of a text get its re-weighted logits, so they stay in step."""
 
-    def __init__(self, model: ReweightedCausal, noise: _Draws, size: int) -> None:
+    def __init__(self, model: ReweightedCausal, noise: Draws, size: int) -> None:
         self.model, self.noise, self.size = model, noise, size
 
     def __call__(self, input_ids: Any, scores: Any) -> Any:

@@ -18,6 +18,7 @@ from evenhand.mitigations.base import Fitted, Note, spec_of
 from evenhand.mitigations.proof import PROOF_CARDS, Proved, ProvedMitigation
 from evenhand.models.protocol import LoadOptions, Model
 from evenhand.runs.card import MetricCard
+from evenhand.writing import drafted
 
 
 class TrainingMitigation(ProvedMitigation):
@@ -63,7 +64,12 @@ class TrainingMitigation(ProvedMitigation):
         held = Path(tempfile.mkdtemp(prefix="evenhand-training-"))
         place = held / "model"
         device = str(model.device)
-        card = train(spec_of(model), passages, place, recipe, device=device, say=note)
+        base = spec_of(model)
+        if model.held is not None:  # an object in memory: trained on from a copy
+            base = str(held / "base")
+            model.held.model.save_pretrained(base)
+            model.held.tokenizer.save_pretrained(base)
+        card = train(base, passages, place, recipe, device=device, say=note)
         facts = {"notes": [], "training": card, "settings": self.model_dump(mode="json")}
         fitted = Trained(self, model, facts, place)
         weakref.finalize(fitted, shutil.rmtree, held, ignore_errors=True)
@@ -72,10 +78,10 @@ class TrainingMitigation(ProvedMitigation):
     @classmethod
     def load(cls, folder: Path, base: Model) -> Model:
         """What is saved is a checkpoint like any other, which needs no base."""
-        from evenhand.models.loading.resolver import resolve
+        from evenhand.models.adapters.masked import MaskedModel
 
         options = LoadOptions(dtype=base.dtype, device=base.device)
-        return resolve(str(folder), kind=base.kind, options=options)
+        return MaskedModel(str(folder), folder.name, options)
 
 
 @dataclass(frozen=True)
@@ -92,4 +98,5 @@ class Trained(Proved):
 
     def save(self, folder: str | Path) -> None:
         saved.check_free(Path(folder))
-        shutil.copytree(self.place, folder, dirs_exist_ok=True)
+        with drafted(Path(folder)) as draft:
+            shutil.copytree(self.place, draft, dirs_exist_ok=True)

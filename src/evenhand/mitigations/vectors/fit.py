@@ -27,6 +27,7 @@ from evenhand.stats.crossed import crossed_contrasts
 from evenhand.stats.estimate import Estimate
 from evenhand.strict import plain
 from evenhand.words.lexicons import WordSets
+from evenhand.words.lexicons.files import load
 from evenhand.words.sets.expansion import expand
 from evenhand.words.sets.neighbours import nearest
 
@@ -113,7 +114,18 @@ def _projected(vectors: VectorTable, asked: VectorMitigation) -> VectorTable:
     amount = 1.0 if asked.method == "hard-projection" else 0.5
     if asked.direction == "increase":
         amount = -1.0
+    if asked.move == "all":
+        return project(vectors, axis, without=_of_the_axis(asked), amount=amount)
     return project(vectors, axis, words=[*asked.word_sets.x, *asked.word_sets.y], amount=amount)
+
+
+def _of_the_axis(asked: VectorMitigation) -> list[str]:
+    """Words that mean the axis and keep it: the attributes, and of gender what names one."""
+    words = [*asked.word_sets.a, *asked.word_sets.b]
+    if asked.sets is None and asked.axis == "gender":
+        for row in load("gender_terms").data["terms"]:
+            words += [row["masculine"], row["feminine"]]
+    return words
 
 
 def _amount(before: VectorTable, after: VectorTable, asked: VectorMitigation) -> float:
@@ -232,6 +244,8 @@ def kept_shares(
     moved = moved_rows(before, after)
     rest = np.flatnonzero(~moved)
     rng = np.random.default_rng(seed)
+    if len(rest) < min(sample, len(before) // 2):  # nearly all were moved: of those, too
+        rest = np.arange(len(before))
     asked = rng.choice(rest, min(sample, len(rest)), replace=False) if len(rest) else rest
     shares: dict[str, list[float]] = {"all": [], "untouched": []}
     near = [nearest(t, np.asarray(t.matrix[asked], np.float32), k + 1)[0] for t in (before, after)]

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 from pydantic import Field, field_serializer, field_validator, model_validator
@@ -22,15 +20,17 @@ from evenhand.mitigations.changes import Judged, decided
 from evenhand.mitigations.folder import RATE
 from evenhand.mitigations.grounds import Grounds
 from evenhand.mitigations.proof import PROOF_CARDS, judgement
-from evenhand.models.adapters.vectors import VectorModel
+from evenhand.models.adapters.vectors import HeldVectors, VectorModel
+from evenhand.models.loading.saved import MOVED
 from evenhand.models.protocol import Model
 from evenhand.models.vectors.files import VectorTable, write_words
-from evenhand.opening import drafted
 from evenhand.probes.base import Behaviour
 from evenhand.probes.shared.word_tests import lexicons_of
 from evenhand.runs.card import MetricCard
 from evenhand.runs.finding import Finding
+from evenhand.seals import digests, write_sealed
 from evenhand.words.lexicons import WordSets, weat
+from evenhand.writing import drafted
 
 if TYPE_CHECKING:
     from evenhand.charts.base import Builder
@@ -39,9 +39,13 @@ if TYPE_CHECKING:
 AXES = {"gender": "kato_winobias", "race": "kato_weat3"}
 HELD_OUT = {"gender": ("weat6", "weat7", "weat8"), "race": ("weat3", "weat4", "weat5")}
 DIRECTIONS = ("reduce", "increase")
-FACTS = "evenhand-vectors.json"
 NEIGHBOURS = 0.10
 """Margin: one of ten neighbours."""
+STAGES = ("before", "after")
+USES = {
+    "similarity": "correlation of cosines with rated similarity",
+    "analogies": "share of analogies answered",
+}
 
 
 class VectorMitigation(Mitigation):
@@ -66,6 +70,16 @@ class VectorMitigation(Mitigation):
     alpha: float | None = Field(
         None, description="Share of the change, 0 to 1; default: where the test reads zero."
     )
+    move: Literal["test", "all"] = Field(
+        "test",
+        description="Projections: the words of the test, or all words but those of the axis.",
+    )
+    similarity: Path | None = Field(
+        None, description="Rated pairs (word1, word2, score): do cosines still follow people?"
+    )
+    analogies: Path | None = Field(
+        None, description="Questions of four words a line: are they still answered?"
+    )
     neighbours: int = Field(10, description="Nearest words added to each word of the sets.")
     device: str | None = Field(None, description="cpu, cuda, cuda:1.")
 
@@ -89,6 +103,11 @@ class VectorMitigation(Mitigation):
     def _can_work(self) -> VectorMitigation:
         if self.direction not in DIRECTIONS:
             raise SpecError(unknown("direction", self.direction, DIRECTIONS, where="--direction"))
+        if self.move == "all" and self.method == "attract-repel":
+            raise SpecError(
+                "--move 'all': attract-repel moves the words of its pairs. Accepted: test; or "
+                "choose --method hard-projection or soft-projection"
+            )
         if self.neighbours < 0:
             raise SpecError(f"--neighbours '{self.neighbours}': accepted is 0 or more.")
         _ = self.word_sets
@@ -136,9 +155,7 @@ class VectorMitigation(Mitigation):
     @classmethod
     def load(cls, folder: Path, base: Model) -> Model:
         """What is saved are vectors like any others, which need no base."""
-        from evenhand.models.loading.resolver import resolve
-
-        return resolve(str(folder))
+        return VectorModel.load(str(folder), folder.name)
 
     @classmethod
     def concluded(cls, grounds: Grounds) -> Judgement:
@@ -152,16 +169,6 @@ class VectorMitigation(Mitigation):
         return {"tests": chart.tests, "changes": shared.changes, "stands": shared.stands}
 
 
-class MovedVectors(VectorModel):
-    """Vectors in memory, made from others."""
-
-    def __init__(self, table: VectorTable, origin: str, name: str) -> None:
-        self.name, self.source, self.table = name, "", table
-        state = hashlib.sha256(f"vectors-moved|{origin}|".encode())
-        state.update(np.ascontiguousarray(table.matrix).data)
-        self._fingerprint = state.hexdigest()
-
-
 @dataclass(frozen=True)
 class FittedVectors(Fitted):
     """The moved vectors."""
@@ -170,18 +177,17 @@ class FittedVectors(Fitted):
     vectors: VectorTable
 
     def applied(self, model: Model) -> Model:
-        return MovedVectors(self.vectors, model.fingerprint, self.title)
+        return HeldVectors(self.vectors, self.title, model.fingerprint)
 
     def save(self, folder: str | Path) -> None:
         place = Path(folder)
         saved.check_free(place)
         table = self.vectors
         facts = {"format": 1, "evenhand": __version__, "source": spec_of(self.base), **self.facts}
-        text = json.dumps(facts, indent=1, ensure_ascii=False)
         with drafted(place) as draft:
             np.save(draft / "vectors.npy", np.asarray(table.matrix, np.float32), allow_pickle=False)
             write_words(draft / "words.parquet", table.words.to_pylist())
-            (draft / FACTS).write_text(text + "\n", encoding="utf-8")
+            write_sealed(draft / MOVED, facts, digests(draft))
 
     def export(self, path: Path) -> Mapping[str, Any]:
         """Plain text, as other tools read vectors."""
@@ -193,6 +199,7 @@ class FittedVectors(Fitted):
     def grounds(
         self, before: Model, after: Model, *, proof: Path, progress: Progress | None = None
     ) -> Grounds:
+        from evenhand.mitigations.vectors import uses
         from evenhand.mitigations.vectors.fit import cosines, kept_shares
 
         assert isinstance(before, VectorModel)
@@ -205,6 +212,11 @@ class FittedVectors(Fitted):
             sizes, tables = cosines(*both, test, left_out)
             tests.append({"test": test.name, "sizes": sizes})
             numbers |= {f"{k}.{name}": v for name, v in zip(("before", "after"), tables)}
+        for name, path in (("similarity", settings.similarity), ("analogies", settings.analogies)):
+            if path is not None:
+                measure = getattr(uses, name)
+                numbers |= {f"{name}.before": measure(both[0], path),
+                            f"{name}.after": measure(both[1], path)}  # fmt: skip
         told = {name: self.facts[name] for name in ("before", "after", "touched", "amount")}
         facts = {"settings": settings.model_dump(mode="json"), "tests": tests, **told}
         return Grounds(self.base.name, facts, numbers)
@@ -212,6 +224,7 @@ class FittedVectors(Fitted):
 
 def _concluded(grounds: Grounds, label: str) -> Judgement:
     from evenhand.mitigations.vectors.fit import follow
+    from evenhand.mitigations.vectors.uses import POINTS
 
     facts, numbers = grounds.facts, grounds.numbers
     made = [
@@ -220,10 +233,17 @@ def _concluded(grounds: Grounds, label: str) -> Judgement:
         for k, t in enumerate(facts["tests"])
     ]  # fmt: skip
     tests, shares = decided(made[1:], RATE, (), ()), numbers["kept"]
-    what = "share of the ten nearest words that words which were not moved keep"
+    every = facts["settings"].get("move") == "all"
+    which = "words" if every else "words which were not moved"
+    what = f"share of the ten nearest words that {which} keep"
     one, two = (Behaviour(what, v, NEIGHBOURS) for v in (np.ones(len(shares)), shares))
+    stands = []
+    for name, said in USES.items():
+        if f"{name}.before" in numbers:
+            was, now = (Behaviour(said, numbers[f"{name}.{n}"], POINTS) for n in STAGES)
+            stands.append(standing(was, now))
     reason = "" if tests else "only the words it was moved for were measured"
-    found = Judged(tuple(tests), (standing(one, two),), reason)
+    found = Judged(tuple(tests), (*stands, standing(one, two)), reason)
     trained = decided(made[:1], RATE, (), ())[0]
     told = judgement(label, grounds.model, found)
     (claim,) = judgement(label, grounds.model, Judged((trained,))).findings
@@ -234,7 +254,7 @@ def _concluded(grounds: Grounds, label: str) -> Judgement:
         told,
         findings=[*told.findings, replace(claim, generalises_over=(), sentence=_own(claim))],
         tables={"tests": _rows(facts), **told.tables},
-        buys=f"{asked}{found.headline} {_own(claim)}",
+        buys=f"{found.headline} {asked}{_own(claim)}",
         costs=(moved, *told.costs),
         sure=(*told.sure, "Behaviour has to be measured where the vectors are used."),
         proof={**told.proof, "trained_on": trained.as_row()},

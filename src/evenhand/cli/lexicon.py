@@ -1,0 +1,55 @@
+"""`evenhand lexicon`: check a language pack."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from evenhand.cli import output
+from evenhand.cli.dressing import App
+from evenhand.cli.options import Json
+
+app = App(help="Check packs of words in other languages.", no_args_is_help=True)
+
+
+@app.command()
+def check(
+    pack: Annotated[str, typer.Argument(help="A language (es), or the folder of a pack.")],
+    model: Annotated[
+        str | None, typer.Option(help="Also: how well this model knows the language.")
+    ] = None,
+    json: Json = None,
+) -> None:
+    """Fill every template of a pack with every term, and name all that is wrong.
+
+    Exit 0 when nothing is, 1 when something is. With --model also what the language costs that
+    model in pieces and surprise, and whether it understands what it is told.
+    """
+    from evenhand.audit.fluency import fluency
+    from evenhand.strict import plain
+    from evenhand.words.packs.check import check_pack
+
+    found = check_pack(pack)
+    seen = None
+    if model is not None:
+        from evenhand.models.loading.resolver import resolve
+
+        seen = fluency(resolve(model), pack)
+    told: dict[str, Any] = {
+        "language": found.language, "name": found.name, "texts": found.texts,
+        "faults": [vars(fault) for fault in found.faults],
+        **({"model": seen.as_dict()} if seen else {}),
+    }  # fmt: skip
+    if not output.write_json(plain(told), json):
+        line = f"{found.name}: {found.texts:,} texts filled, {len(found.faults)} faults"
+        output.console().print(line, markup=False)
+        for fault in found.faults:
+            output.console().print(f"  {fault}", markup=False, highlight=False, soft_wrap=True)
+        for key, value in (seen.as_dict() if seen else {}).items():
+            if isinstance(value, float):
+                output.console().print(f"  {key}: {value:.2f}", markup=False, highlight=False)
+        for note in seen.notes() if seen else ():
+            output.console().print(f"  {note}", markup=False, highlight=False, soft_wrap=True)
+    if not found.good:
+        raise typer.Exit(1)

@@ -1,0 +1,1 @@
+"""evenhand inside other people's programs: pytest, Trainer, Inspect, lm-eval, a Hub folder."""
