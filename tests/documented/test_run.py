@@ -1,0 +1,145 @@
+"""What the pages show works: blocks are run, page by page, in a folder with what they name.
+
+Without `EVENHAND_DOCS=all` (`make docs-test`) only what takes a moment is run: commands that read
+runs and tables, and Python that asks no checkpoint.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import re
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import pytest
+
+from conftest import packaged
+from doc_blocks import ROOT, Block, blocks_of, pages, words
+from doc_stage import RUNS, Stage, stand_ins
+from in_process import evenhand
+
+ALL = os.environ.get("EVENHAND_DOCS") == "all"
+QUICK = {"ls", "show", "gate", "compare", "report", "export", "bundle", "verify", "measure"}
+"""Commands that need no model."""
+EXITS = {"gate": (0, 1, 3)}
+"""Outcomes are no mistakes."""
+PAGES = [page for page in pages() if any(b.runnable for b in blocks_of(page))]
+
+
+@pytest.fixture(scope="session")
+def stage(tmp_path_factory: pytest.TempPathFactory) -> Stage:
+    pytest.importorskip("transformers", reason="needs the hf extra")
+    return Stage(tmp_path_factory.mktemp("stage"), thorough=ALL)
+
+
+class Tried:
+    """A page under trial: its folder, and the names that its Python blocks share."""
+
+    def __init__(self, page: Path, folder: Path, stage: Stage) -> None:
+        self.folder, self.stage = folder, stage
+        self.known = stand_ins(page.relative_to(ROOT).as_posix())
+        self.names: dict[str, Any] = {"__name__": "page"}
+
+    def block(self, block: Block) -> None:
+        if block.title and not block.runnable:
+            target = self.folder / block.title
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_text(block.text, encoding="utf-8")
+        elif not block.runnable or block.reason:
+            return
+        elif block.language == "python":
+            if ALL or not block.slow:
+                self.python(block)
+        else:
+            for command in block.commands():
+                self.command(command, block)
+
+    def python(self, block: Block) -> None:
+        text = block.text
+        for name in sorted(self.known, key=len, reverse=True):
+            if re.search(rf'"{re.escape(name)}"', text):
+                text = text.replace(f'"{name}"', f'"{self.given(name)}"')
+        for run in re.findall(r'(?<!out=)"(runs/[\w-]+)"', text):
+            self.given(run)
+        code = compile(text, block.where, "exec")
+        with contextlib.chdir(self.folder), contextlib.redirect_stdout(io.StringIO()):
+            exec(code, self.names)
+
+    def given(self, word: str) -> str:
+        """What stands for a word; files and runs are made where the page expects them."""
+        what = self.known.get(word) or (RUNS.get("*") if RUNS["is"].fullmatch(word) else None)
+        if what is None:
+            return word
+        if what.startswith("="):
+            return what[1:]
+        if what == "packaged:":
+            return packaged(word)
+        if what.startswith("model:"):
+            return self.stage.model(what[6:])
+        target = self.folder / word
+        if not target.exists():
+            self.stage.place(what, target)
+        return word
+
+    def command(self, command: str, block: Block) -> None:
+        settings, given = words(command)
+        program, rest = given[0], given[1:]
+        if program == "evenhand":
+            quick = rest[0] in QUICK and not block.slow
+            if not (ALL or quick):
+                return
+            made = [self.argument(w, rest[:k]) for k, w in enumerate(rest)]
+            settings = {k: self.given(v) for k, v in settings.items()}
+            with mock.patch.dict(os.environ, settings):
+                done = evenhand(*made, cwd=self.folder)
+            allowed = EXITS.get(rest[0], (0,)) if block.exits == (0,) else block.exits
+            said = f"{done.stdout[-800:]}{done.stderr[-2000:]}"
+            assert done.returncode in allowed, f"{command}\n{said}"
+        else:
+            subprocess.run(given, cwd=self.folder, check=True, capture_output=True, timeout=600)
+
+    def argument(self, word: str, before: list[str]) -> str:
+        """A word of a command, with what stands for it; places to write to stay as they are."""
+        if before and before[-1] in ("--out", "--html", "--json", "--junit", "--sarif", "--write"):
+            return word
+        key, equals, value = word.partition("=")
+        if before and before[-1] == "--set" and equals:
+            return f"{key}={self.given(value)}"
+        return os.path.expandvars(self.given(word))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.relative_to(ROOT).as_posix())
+def test_what_a_page_shows_works(page: Path, tmp_path: Path, stage: Stage) -> None:
+    tried = Tried(page, tmp_path, stage)
+    with mock.patch.dict(os.environ, {"GITHUB_STEP_SUMMARY": str(tmp_path / "summary.md")}):
+        listed = blocks_of(page)
+        for block in sorted(listed, key=lambda b: b.runnable or not b.title):  # files first
+            try:
+                tried.block(block)
+            except AssertionError as error:
+                pytest.fail(f"{block.where}: {error}")
+            except Exception as error:
+                pytest.fail(f"{block.where}: {type(error).__name__}: {error}")
+
+
+def counts() -> Iterator[str]:
+    """How many blocks there are, and how many are left out for which reason."""
+    from collections import Counter
+
+    blocks = [b for page in pages() for b in blocks_of(page) if b.runnable]
+    left = Counter(b.reason for b in blocks if b.reason)
+    yield f"{len(blocks)} blocks, {len(blocks) - sum(left.values())} of them run"
+    yield from (f"  not run, {reason}: {count}" for reason, count in sorted(left.items()))
+
+
+def test_blocks_are_counted(capsys: pytest.CaptureFixture[str]) -> None:
+    told = list(counts())
+    with capsys.disabled():
+        if ALL:
+            print("\n" + "\n".join(told))
+    assert told
