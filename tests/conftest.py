@@ -12,7 +12,10 @@ import pytest
 from evenhand.models.loading.fetch import PACKAGES
 
 ROOT = Path(__file__).resolve().parents[1]
-collect_ignore = ["old_runs/make.py"]  # runs with the modules of an older version only
+collect_ignore = [
+    "old_runs/make.py",  # runs with the modules of an older version only
+    "portable/sitecustomize.py",  # to import it is to lose modules for good (make test-portable)
+]
 os.environ["HF_HUB_OFFLINE"] = "1"  # before transformers is imported: tests never use a network
 if os.environ.get("EVENHAND_TEST_GPU") != "1":  # else: `make test-gpu`
     os.environ["CUDA_VISIBLE_DEVICES"] = ""  # the same numbers on every machine
@@ -21,6 +24,15 @@ hypothesis.settings.register_profile(
     "evenhand", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
 )
 hypothesis.settings.load_profile("evenhand")
+
+
+@pytest.fixture(scope="session")
+def limited_files() -> None:
+    """Skip where the size of files cannot be limited, which is how a full disk is played."""
+    try:
+        import resource  # noqa: F401
+    except ImportError:
+        pytest.skip("this system has no limit on the size of files")
 
 
 @pytest.fixture(scope="session")

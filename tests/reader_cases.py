@@ -210,6 +210,23 @@ def validity(folder: Path) -> list[str]:
     return ["--sheet", _csv(folder, head, ["s,a,d,5,4,1,2", "s,a,e,4,4,2,1"])]
 
 
+def log(folder: Path) -> list[str]:
+    """Samples of lm-eval, of pairs that its crows_pairs tasks score."""
+    rows = []
+    for k in range(4):
+        doc = {
+            "sent_more": f"They are {k}.", "sent_less": f"We are {k}.", "bias_type": "age",
+            "stereo_antistereo": ("stereo", "antistereo")[k % 2],
+        }  # fmt: skip
+        said = (doc["sent_more"], doc["sent_less"])
+        calls = {f"gen_args_{n}": {"arg_0": "", "arg_1": text} for n, text in enumerate(said)}
+        scored = [[str(-1.0 - k), "False"], ["-2.5", "False"]]
+        rows.append({"doc": doc, "arguments": calls, "filtered_resps": scored, "filter": "none"})
+    path = folder / "samples_crows_pairs_english_2026-01-02T03-04-05.000006.jsonl"
+    path.write_text("\n".join(map(json.dumps, rows)) + "\n")
+    return [str(path)]
+
+
 CASES: dict[str, Make] = {
     "underspecified": underspecified, "association": association, "discovery": discovery,
     "stereoset": stereoset, "crows-pairs": crows_pairs, "bbq": bbq, "honest": honest, "gest": gest,
@@ -218,6 +235,6 @@ CASES: dict[str, Make] = {
     "implicit-link": implicit_link, "implicit-answers": implicit_answers,
     "ceat": ceat, "coreference": coreference, "winobias": winobias, "gaps": gaps,
     "correlation": correlation, "traits": traits, "suggest-traits": suggest_traits,
-    "validity": validity, "table": plain_table, "counterfactual": counterfactual,
+    "validity": validity, "table": plain_table, "log": log, "counterfactual": counterfactual,
     "decision": decision,
 }  # fmt: skip

@@ -52,6 +52,8 @@ def positional(text: str) -> Iterator[tuple[str, int]]:
     """Functions with the number of their positional parameters."""
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            if any(ast.unparse(d) == "triton.jit" for d in node.decorator_list):
+                continue  # a kernel takes pointers and sizes, and nothing else
             given = [*node.args.posonlyargs, *node.args.args]
             yield node.name, len([a for a in given if a.arg not in ("self", "cls")])
 
@@ -83,7 +85,7 @@ def test_a_planted_name_is_caught() -> None:
 
 
 def test_every_probe_says_how_to_read_what_it_finds() -> None:
-    for name in probe_names():
+    for name in plugins.BUILT_IN[plugins.PROBES]:  # others may be made by examples
         cards = probe_class(name).cards
         assert cards, name
         for card in cards:

@@ -11,7 +11,7 @@ BANNED = re.compile(
     r"\b(unbiased|bias-free|(?<!self-)debias(?:ed|ing|er)?|fair model)\b", re.IGNORECASE
 )
 # Papers' own terms may be quoted where they are explained.
-QUOTED = ("docs/papers/", "docs/language.md", "tests/", "lexicons/")
+QUOTED = ("docs/papers/", "docs/lab/", "docs/language.md", "tests/", "lexicons/")
 
 
 def test_the_text_does_not_promise_too_much() -> None:

@@ -8,7 +8,8 @@ from pathlib import Path
 
 SOURCE = Path(__file__).resolve().parents[1] / "src" / "evenhand"
 
-GROUND = {"errors", "strict", "settings", "plugins", "requests", "opening"}
+GROUND = {"errors", "strict", "seals", "settings", "plugins", "requests", "opening", "writing"}
+GROUND |= {"systems", "limits", "arrays"}
 NUMBERS = GROUND | {"metrics", "stats"}
 TEXT = NUMBERS | {"words", "corpora"}
 RUNS = TEXT | {"charts", "runs", "runner", "models"}
@@ -19,9 +20,14 @@ ABOVE = WORK | {"mitigations", "study", "measured"}
 ALLOWED = {
     "errors": set(),
     "strict": set(),
+    "seals": {"errors", "strict"},
     "settings": {"errors"},
     "plugins": {"errors"},
-    "opening": {"errors"},
+    "limits": {"errors"},
+    "opening": {"errors", "limits", "systems"},
+    "arrays": {"errors", "limits"},
+    "writing": {"errors", "systems"},
+    "systems": set(),
     "requests": {"errors", "strict"},
     "metrics": {"errors", "strict", "stats"},
     "stats": {"errors", "strict"},
@@ -44,7 +50,8 @@ ALLOWED = {
     "evidence": ABOVE,
     "viewer": ABOVE | {"exports"},
     "measure": GROUND | {"probes"},
-    "cli": ABOVE | {"exports", "evidence", "viewer"},
+    "integrations": ABOVE | {"exports"},
+    "cli": ABOVE | {"exports", "evidence", "integrations", "viewer"},
 }
 HEAVY = {"torch", "transformers", "ray", "gensim"}
 NO_TORCH = {

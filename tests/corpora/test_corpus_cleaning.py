@@ -91,7 +91,7 @@ def test_as_published_uses_nltk_and_opens_with_an_unknown_token(tmp_path):
 def test_broken_json_names_the_line(tmp_path):
     path = tmp_path / "stream.json"
     path.write_text(tweet() + "\n{broken\n")
-    with pytest.raises(DataError, match=r"stream.json, line 2: not a JSON object"):
+    with pytest.raises(DataError, match=r"stream.json, line 2: is not JSON"):
         clean_corpus(path, "tweets", tmp_path / "out.txt")
     assert sorted(p.name for p in tmp_path.iterdir()) == ["stream.json"]
 

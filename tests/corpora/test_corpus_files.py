@@ -11,7 +11,7 @@ import pytest
 
 from evenhand.corpora import open_corpus
 from evenhand.errors import DataError
-from evenhand.opening import packed_writer
+from evenhand.writing import packed_writer
 
 LINES = ["he is ä doctor", "", "she sings  twice "] * 500
 SUFFIXES = ("", ".gz", ".bz2", ".xz", ".zst")

@@ -65,12 +65,11 @@ def test_dates_and_numbers_as_text_stay_as_written() -> None:
 
 def test_missing_columns_are_named_with_the_nearest() -> None:
     table = from_columns({"templat": ["a"], "score": [1.0]}, "t.csv")
-    with pytest.raises(
-        DataError, match=r"t.csv: unknown column 'template'. Did you mean 'templat'"
-    ):
+    told = "t.csv: the file has no column 'template'.* Missing: template, other. Columns found: t"
+    with pytest.raises(DataError, match=told):
         table.require(["template", "other"])
-    with pytest.raises(DataError, match="Missing: template, other"):
-        table.require(["template", "other"])
+    with pytest.raises(DataError, match=r"Is 'templat' meant to be 'template'\?"):
+        table.require(["template", "score"])
 
 
 @pytest.mark.parametrize(

@@ -151,6 +151,18 @@ def test_the_gradient_vanishes_at_the_optimum(scale: float) -> None:
     np.testing.assert_allclose(w, rows.T @ (y * pull), atol=1e-8 * max(1, scale))
 
 
+@pytest.mark.parametrize("scale", [0.1, 1.0, 10.0])
+def test_rows_that_outnumber_dimensions_give_the_weights_of_the_dual(scale: float) -> None:
+    rng = np.random.default_rng(3)
+    y = np.repeat([1.0, -1.0], [150, 90])
+    rows = (rng.normal(size=(240, 25)) + 0.3 * y[:, None]) * scale
+    ours = association.fit_logistic(rows, y)
+    # With as many columns of zeros the same problem is solved row by row instead.
+    wide = association.fit_logistic(np.hstack([rows, np.zeros((240, 240))]), y)
+    np.testing.assert_allclose(wide[25:-1], 0, atol=1e-14)
+    np.testing.assert_allclose(ours, [*wide[:25], wide[-1]], atol=1e-13, rtol=1e-11)
+
+
 def test_kl_form_is_zero_for_equal_probabilities_and_ignores_the_split() -> None:
     x, y, a, b = sets(2)
     both = np.concatenate([x, y])

@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 
 from evenhand.cli.main import app
 from evenhand.errors import DataError, SpecError
+from evenhand.mitigations.erasing.erasers import LEACE
 from evenhand.mitigations.erasing.erasure import (
     Features,
     erase,
@@ -19,7 +20,7 @@ from evenhand.mitigations.erasing.erasure import (
     majority,
     read_features,
 )
-from evenhand.mitigations.erasing.leace import leace
+from evenhand.mitigations.erasing.leace import leace, shrunk
 from evenhand.mitigations.erasing.nullspace import RIDGE, inlp
 from evenhand.mitigations.erasing.pairs import erase_pairs
 
@@ -99,6 +100,48 @@ def test_leace_leaves_no_covariance_with_the_label_and_keeps_the_mean() -> None:
     np.testing.assert_allclose(left.mean(0), X.mean(0), atol=1e-12)
     np.testing.assert_allclose(found.projection @ found.projection, found.projection, atol=1e-10)
     np.testing.assert_allclose(X @ found.projection.T + found.offset, left, atol=1e-10)
+
+
+def test_parts_give_the_map_of_the_whole() -> None:
+    X, y = make()
+    order = np.argsort(y, kind="stable")  # the first part holds one label
+    cuts = np.split(order, [100, 101, 700])
+    parts = LEACE(shrinkage=True)
+    for at in cuts:
+        parts.update(X[at], y[at])
+    whole = LEACE(shrinkage=True).fit(X, y)
+    np.testing.assert_allclose(parts.transform(X), whole.transform(X), atol=1e-9)
+    assert parts.rank_ == 2
+    parts.update(X, y)  # taken in again: the same means and spreads, solved anew
+    np.testing.assert_allclose(parts.transform(X).mean(0), X.mean(0), atol=1e-9)
+    with pytest.raises(DataError, match="X has 3 columns, earlier parts had"):
+        parts.update(X[:, :3], y)
+    with pytest.raises(DataError, match="y holds only"):
+        LEACE().fit(X[y == 0], y[y == 0])
+    with pytest.raises(DataError, match="not fitted yet"):
+        LEACE().transform(X)
+
+
+def test_shrinkage_erases_as_well_and_is_that_of_the_covariance() -> None:
+    X, y = make(60, 40)
+    found = leace(X, y, shrinkage=True)
+    left, onehot = found(X), np.eye(3)[y]
+    assert np.abs((left - left.mean(0)).T @ (onehot - onehot.mean(0))).max() < 1e-10
+    S = np.cov(X.T, ddof=0)
+    alpha = 1 - np.trace(S) ** 2 / 60 / ((S**2).sum() - np.trace(S) ** 2 / 40)
+    mixed = alpha * S + (1 - alpha) * np.trace(S) / 40 * np.eye(40)
+    np.testing.assert_allclose(
+        np.sort(np.linalg.eigvalsh(mixed)), shrunk(np.linalg.eigvalsh(S), 60), atol=1e-12
+    )
+    assert 0 < alpha < 1
+
+
+def test_float32_rows_stay_float32_and_lose_the_label() -> None:
+    X, y = make()
+    fitted = LEACE().fit(X, y)
+    small = fitted.transform(X.astype(np.float32))
+    assert small.dtype == np.float32
+    np.testing.assert_allclose(small, fitted.transform(X), atol=1e-4)
 
 
 def test_leace_changes_less_than_erasing_the_same_directions_orthogonally() -> None:

@@ -158,7 +158,7 @@ def test_generation_draws_from_the_mitigated_distribution(model: Any) -> None:
     for _ in range(5):
         at = [*tokens, *made]
         with model.torch.inference_mode():
-            row = mitigated._log_probabilities(Wanted([at], [range(len(at) - 1, len(at))]))[0]
+            row = mitigated._log_probabilities(Wanted.of([at], [range(len(at) - 1, len(at))]))[0]
         made.append(int(row.argmax()))
         if made[-1] == model.tokenizer.eos_token_id:
             made.pop()
@@ -281,7 +281,8 @@ def test_nan_logits_are_refused_not_mixed(tiny: Any) -> None:
 
     model = CausalModel(tiny("gpt2"), "broken")
     mitigated = model.with_head(edit_of(model, alpha=0.5))
-    model.model.get_output_embeddings().weight.data[3] = float("nan")
+    with model.torch.no_grad():  # not through .data, which changes weights unseen
+        model.model.get_output_embeddings().weight[3] = float("nan")
     for request in (NextToken(CONTEXTS), Generate(CONTEXTS, ["0"] * 3, max_new_tokens=2)):
         with pytest.raises(ModelError, match="--dtype float32"):
             mitigated.answer(request, mitigated.prepare(request))

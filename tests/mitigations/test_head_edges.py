@@ -179,6 +179,10 @@ def test_a_plain_model_with_other_weights_is_refused_without_a_tokenizer(
     with pytest.raises(ModelError, match=r"against \(50, 32\) here"):
         attach(tmp_path / "m", other)
     facts = json.loads((tmp_path / "m" / FACTS).read_text())
+    (tmp_path / "m" / FACTS).write_text(json.dumps({**facts, "method": "other"}))
+    with pytest.raises(ModelError, match="not what was written.*evenhand mitigate"):
+        attach(tmp_path / "m", model.model)
+    del facts["sha256"]  # as older versions wrote it
     for changed in ({"alpha": 0.9}, {"top": 3}, {"first_token_only": True}):
         other = {**facts, "edit": {**facts["edit"], **changed}}
         (tmp_path / "m" / FACTS).write_text(json.dumps(other))

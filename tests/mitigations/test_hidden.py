@@ -187,11 +187,19 @@ def test_a_damaged_or_foreign_mitigation_is_refused(
     folder = tmp_path / "kept"
     fitted.save(folder)
     file, facts = folder / "mitigation.safetensors", folder / "evenhand-mitigation.json"
-    whole, told = file.read_bytes(), facts.read_text()
+    whole, sealed = file.read_bytes(), facts.read_text()
     file.write_bytes(whole[:-4] + b"abcd")
+    with pytest.raises(ModelError, match=r"safetensors: damaged or changed"):
+        resolve(str(folder))
+    older = {k: v for k, v in json.loads(sealed).items() if k not in ("sha256", "files_sha256")}
+    told = json.dumps(older)  # without hashes of the whole folder
+    facts.write_text(told)
     with pytest.raises(ModelError, match="SHA-256"):
         resolve(str(folder))
     file.write_bytes(whole)
+    facts.write_text(sealed.replace('encoder.layer.1"', 'encoder.layer.0"'))
+    with pytest.raises(ModelError, match=r"json: damaged \(it is not what"):
+        resolve(str(folder))
     facts.write_text(told.replace('encoder.layer.1"', 'encoder.layer.0"'))
     with pytest.raises(ModelError, match="not those that were written"):
         resolve(str(folder))

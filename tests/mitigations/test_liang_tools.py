@@ -132,8 +132,9 @@ def test_released_contexts_are_matched_in_length(tmp_path: Path) -> None:
         context_accuracy.gather("gender", diverse=tmp_path / "absent")
     with pytest.raises(SpecError, match="--texts FILE"):
         context_accuracy.gather("religion", diverse=tmp_path)
-    with pytest.raises(SpecError, match="no source of diverse contexts"):
-        context_accuracy.gather("gender")
+    alone = context_accuracy.gather("gender", count=30)
+    assert set(alone.kinds) == {"simple"}
+    assert "--texts FILE" in alone.source
 
 
 def test_the_accuracy_table_reads_what_is_there_and_nothing_from_equal_lengths(texts: Path) -> None:

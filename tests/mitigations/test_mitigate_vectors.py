@@ -14,8 +14,10 @@ from typer.testing import CliRunner
 from evenhand.cli.main import app
 from evenhand.errors import SpecError
 from evenhand.mitigations.vectors import fit as job
-from evenhand.mitigations.vectors.mitigation import FACTS, MovedVectors, VectorMitigation
+from evenhand.mitigations.vectors.mitigation import VectorMitigation
+from evenhand.models.adapters.vectors import HeldVectors
 from evenhand.models.loading.resolver import resolve
+from evenhand.models.loading.saved import MOVED
 from evenhand.models.vectors.files import VectorTable, open_vectors
 from evenhand.words.lexicons import WordSets
 
@@ -40,9 +42,9 @@ def asked(**settings: Any) -> VectorMitigation:
     return VectorMitigation(sets=SETS, **settings)
 
 
-def model_of(table: VectorTable) -> MovedVectors:
+def model_of(table: VectorTable) -> HeldVectors:
     """Vectors in memory as a model."""
-    return MovedVectors(table, "made", "made")
+    return HeldVectors(table, "made")
 
 
 @pytest.fixture(scope="module")
@@ -148,7 +150,7 @@ def test_from_the_command_line_to_a_folder_that_is_a_model(folder: Path, tmp_pat
     assert result.exit_code == 0, result.output
     facts = json.loads(result.stdout)
     assert facts["pairs"] == {"attract": 48, "repel": 48}
-    saved = json.loads((out / FACTS).read_text())
+    saved = json.loads((out / MOVED).read_text())
     assert (saved["format"], saved["method"], saved["direction"]) == (1, "attract-repel", "reduce")
     assert saved["source"].endswith("made.txt")
     table, again = open_vectors(out), open_vectors(text)
@@ -194,3 +196,76 @@ def test_a_folder_with_files_is_refused(tmp_path: Path) -> None:
     fitted = asked(method="hard-projection").fit(model_of(made()))
     with pytest.raises(SpecError, match="the folder is not empty"):
         fitted.save(tmp_path)
+
+
+def test_a_projection_of_the_whole_vocabulary_leaves_the_axis_words_alone() -> None:
+    table = made()
+    few = job.mitigate(table, asked(method="hard-projection"))
+    done = job.mitigate(table, asked(method="hard-projection", move="all"))
+    assert few.facts["touched"] == 16
+    assert done.facts["touched"] == len(WORDS) - 6
+    axis_words = [k for k, w in enumerate(WORDS) if w[0] in "ab"]
+    moved = done.vectors.matrix
+    np.testing.assert_array_equal(moved[axis_words], table.matrix[axis_words])
+    rest = [k for k, w in enumerate(WORDS) if w[0] in "xyo"]
+    np.testing.assert_allclose(moved[rest] @ job.mean_axis(table, SETS.a, SETS.b)[0], 0, atol=1e-5)
+    assert done.facts["neighbours_kept"]["sample"] > 30
+    with pytest.raises(SpecError, match="attract-repel moves the words of its pairs"):
+        asked(move="all")
+
+
+def test_similarity_is_the_spearman_correlation_and_analogies_are_counted(tmp_path: Path) -> None:
+    from scipy.stats import spearmanr
+
+    from evenhand.errors import DataError
+    from evenhand.mitigations.vectors import uses
+
+    table, rng = made(), np.random.default_rng(3)
+    pairs = [tuple(rng.choice(WORDS, 2, replace=False)) for _ in range(40)]
+    scores = rng.normal(size=40)
+    rated = tmp_path / "rated.csv"
+    rows = [f"{a},{b},{s}" for (a, b), s in zip(pairs, scores)] + ["x0,absent,1"]
+    rated.write_text("word1,word2,score\n" + "\n".join(rows) + "\n", encoding="utf-8")
+    unit = table.matrix / np.linalg.norm(table.matrix, axis=1, keepdims=True)
+    place = {w: k for k, w in enumerate(WORDS)}
+    cosines = [float(unit[place[a]] @ unit[place[b]]) for a, b in pairs]
+    want = spearmanr(cosines, scores).statistic
+    assert uses.similarity(table, rated).mean() == pytest.approx(want, abs=1e-6)
+
+    matrix = np.eye(30, dtype=np.float32)
+    matrix[::3] += 0.0
+    for k in range(0, 27, 3):  # w2 = w1 - w0 + c, so that a is to b as c is to w2
+        matrix[k + 2] = matrix[k + 1] - matrix[k] + matrix[29]
+    words = [f"w{chr(97 + k)}" for k in range(30)]
+    small = VectorTable(pa.array(words), matrix, "made")
+    questions = [f"{words[k]} {words[k + 1]} {words[29]} {words[k + 2]}" for k in range(0, 27, 3)]
+    wrong = [f"{words[k]} {words[k + 1]} {words[29]} {words[28]}" for k in range(0, 27, 3)]
+    asked_file = tmp_path / "questions.txt"
+    asked_file.write_text(": made\n" + "\n".join([*questions, *wrong, questions[0], wrong[0]]))
+    hits = uses.analogies(small, asked_file)
+    assert hits.tolist() == [1.0] * 9 + [0.0] * 9 + [1.0, 0.0]
+    asked_file.write_text("a b c\n" * 20)
+    with pytest.raises(DataError, match="has 3 words, expected 4"):
+        uses.analogies(small, asked_file)
+    asked_file.write_text("a b c d\n" * 20)
+    with pytest.raises(DataError, match="of 20 questions 0 have all their words"):
+        uses.analogies(small, asked_file)
+
+
+def test_uses_are_judged_beside_the_test(folder: Path, tmp_path: Path) -> None:
+    rng = np.random.default_rng(5)
+    pairs = [tuple(rng.choice(WORDS, 2, replace=False)) for _ in range(40)]
+    rated = tmp_path / "rated.csv"
+    rated.write_text(
+        "word1,word2,score\n" + "\n".join(f"{a},{b},{k}" for k, (a, b) in enumerate(pairs)) + "\n"
+    )
+    line = ["mitigate", str(folder / "made.txt"), "--method", "hard-projection", "--move", "all",
+            "--sets", str(folder / "sets.json"), "--similarity", str(rated),
+            "--out", str(tmp_path / "out"), "--json", "-"]  # fmt: skip
+    done = CliRunner().invoke(app, line)
+    assert done.exit_code == 0, done.output
+    stands = json.loads(done.stdout)["stands"]
+    assert [s["what"] for s in stands] == [
+        "correlation of cosines with rated similarity",
+        "share of the ten nearest words that words keep",
+    ]

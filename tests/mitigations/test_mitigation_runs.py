@@ -16,7 +16,7 @@ import pytest
 
 import evenhand as eh
 import made_kinds
-from evenhand.errors import ModelError, RunError
+from evenhand.errors import DataError, ModelError, RunError
 from evenhand.models.loading.resolver import resolve
 from evenhand.report.build import render
 from evenhand.runs.kinds import kind_of
@@ -141,8 +141,14 @@ def test_a_folder_of_an_older_version_opens(tmp_path: Path) -> None:
     )
 
 
+def unsealed(folder: Path) -> dict[str, Any]:
+    """What a folder says of itself, as older versions wrote it: without hashes."""
+    told = json.loads((folder / "evenhand-mitigation.json").read_text())
+    return {k: v for k, v in told.items() if k not in ("sha256", "files_sha256")}
+
+
 def test_a_mitigation_whose_base_names_itself_is_refused(made: Any, tmp_path: Path) -> None:
-    told = json.loads((made[0] / "evenhand-mitigation.json").read_text())
+    told = unsealed(made[0])
     one, two = tmp_path / "one", tmp_path / "two"
     for folder, base in ((one, two), (two, one)):
         folder.mkdir()
@@ -153,7 +159,7 @@ def test_a_mitigation_whose_base_names_itself_is_refused(made: Any, tmp_path: Pa
 
 
 def test_a_family_that_is_not_installed_is_named(made: Any, tiny: Any, tmp_path: Path) -> None:
-    told = json.loads((made[0] / "evenhand-mitigation.json").read_text())
+    told = unsealed(made[0])
     (tmp_path / "evenhand-mitigation.json").write_text(json.dumps({**told, "family": "courtesy"}))
     with pytest.raises(ValueError, match=r"unknown mitigation 'courtesy'.*another package"):
         resolve(str(tmp_path))
@@ -186,3 +192,37 @@ def test_the_run_says_what_it_was_chosen_by_and_judged_on(made: Any) -> None:
 def test_too_few_texts_to_choose_and_judge_are_refused(tiny: Any) -> None:
     with pytest.raises(ValueError, match="3 passages. Accepted: four or more"):
         eh.mitigate(tiny("causal"), "leace", texts=TEXTS[:3])
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "told"),
+    [
+        ("classifier", "text,label\na,LABEL_0\nb,odd\n", "label 'odd' is none of the model's"),
+        ("masked", "words,label\na,x\nb,y\n", "the file has no column 'text'"),
+        ("span", "text,label\na,x\nb,y\n", "task.csv"),
+    ],
+)
+def test_a_wrong_task_is_noticed_before_anything_is_fitted(
+    tiny: Any, tmp_path: Path, kind: str, text: str, told: str
+) -> None:
+    task = tmp_path / "task.csv"
+    task.write_text(text)
+    said: list[str] = []
+    with pytest.raises(DataError, match=told):
+        eh.mitigate(tiny(kind), "leace", task=task, note=said.append)
+    assert not said  # no state was looked at
+
+
+def test_a_masked_model_is_told_its_own_methods(tiny: Any) -> None:
+    with pytest.raises(ModelError, match=r"there is: leace, inlp, "):
+        eh.mitigate(tiny("masked"), "hard-projection")
+
+
+def test_training_says_how_far_it_is(tiny: Any) -> None:
+    texts = ["the man worked as a doctor", "she said that he was a nurse"] * 30
+    said: list[str] = []
+    eh.mitigate(tiny("masked"), "plain", texts=texts, steps=20, note=said.append)
+    steps = [line for line in said if line.startswith("step")]
+    assert steps[0].startswith("step 1 of 20, about ")
+    assert steps[-1].startswith("step 20 of 20: loss")
+    assert len(steps) == 11

@@ -21,7 +21,7 @@ from evenhand.charts.base import About, Chart, Listing
 from evenhand.cli.first_screen import print_first_screen
 from evenhand.report import sources
 from evenhand.report.build import as_json, render
-from evenhand.report.drawing import charts_of
+from evenhand.runs.drawing import charts_of
 from evenhand.runs.finding import Finding
 from evenhand.runs.kinds import kind_of
 from evenhand.runs.record import Run

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 import clusters
+from evenhand.systems import host
 
 pytestmark = pytest.mark.ray
 
@@ -51,7 +52,7 @@ def test_a_worker_with_another_model_refuses_and_the_run_stops(
     )  # fmt: skip
     assert done.returncode == 1
     why = "differs from the driver's" if other == "another model" else "no such file or folder"
-    assert f"ModelError: worker on {os.uname().nodename}: " in done.stderr
+    assert f"ModelError: worker on {host()}: " in done.stderr
     assert why in done.stderr
     assert json.loads((tmp_path / "run" / "run.json").read_text())["status"] == "failed"
 

@@ -114,15 +114,16 @@ def test_a_budget_is_measured_with_the_run_s_own_model_and_says_what_is_left(
 def test_every_probe_s_row_has_its_values_under_the_same_heads(
     tiny: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from evenhand.cli.run import LOADING, OPTIONS, check
+    from evenhand.cli.run import LOADING, OPTIONS, PLAN, plan
 
     suite = tmp_path / "odd.toml"
     suite.write_text(
         'name = "odd"\n[[probe]]\nname = "association"\n[[probe]]\nname = "underspecified"\n'
         'pairs = 2\ntemplates = 1\nattributes = ["nurse"]\nresamples = 50\n'
     )
-    usual = {name: OPTIONS[name][1] for name in ("seed", "kind", *LOADING, "json")}
-    check(model=tiny("span"), suite=str(suite), **usual)
+    names = ("out", "seed", "language", "kind", "budget", *LOADING, "json", *PLAN)
+    usual = {name: (OPTIONS | PLAN)[name][1] for name in names}
+    plan(model=tiny("span"), suite=str(suite), **usual)
     shown = capsys.readouterr().out
     assert "a span model cannot answer embed" in shown
     heads = next(line for line in shown.splitlines() if line.startswith("probe"))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import resource
 import subprocess
 import sys
 from pathlib import Path
@@ -16,6 +15,7 @@ from evenhand.errors import RunError
 from evenhand.requests import Embed, FillMask, Option
 from evenhand.runner.files import replace
 from evenhand.runner.store import ShardStore, scored_by_attempt
+from evenhand.systems import host
 
 COLUMNS = {"logit": np.linspace(0, 1, 300), "n_tokens": np.arange(300, dtype=np.int32)}
 
@@ -74,11 +74,9 @@ def test_writing_twice_leaves_one_file(tmp_path: Path) -> None:
 
 
 def test_left_overs_of_a_killed_writer_are_cleared(tmp_path: Path) -> None:
-    import os
-
     dead = subprocess.Popen([sys.executable, "-c", ""])
     dead.wait()
-    left = tmp_path / f"k.abc.parquet.{os.uname().nodename}.{dead.pid}.tmp"
+    left = tmp_path / f"k.abc.parquet.{host()}.{dead.pid}.tmp"
     left.write_bytes(b"half")
     ShardStore(tmp_path)
     assert not left.exists()
@@ -114,8 +112,8 @@ except RunError as error:
 """
 
 
+@pytest.mark.usefixtures("limited_files")
 def test_a_full_disk_is_one_paragraph_and_leaves_nothing_half_written(tmp_path: Path) -> None:
-    assert resource.RLIMIT_FSIZE is not None
     done = subprocess.run(
         [sys.executable, "-c", FULL_DISK, str(tmp_path)], capture_output=True, text=True
     )

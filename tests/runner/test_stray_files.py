@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import uuid
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from evenhand import systems
 from evenhand.audit.auditing import Audit
 from evenhand.audit.suites import parse_suite
 from evenhand.models.adapters.scripted import ScriptedModel
@@ -37,7 +37,7 @@ def named(key: str, raw: bytes) -> str:
 
 
 def litter(scores: Path, key: str) -> None:
-    host = os.uname().nodename
+    host = systems.host()
     for name in ("a.b.parquet", ".parquet", "..parquet", "notes.txt", "x.tmp", ".tmp", "a.b.c.tmp",
                  f"k.s.parquet.{host}.{10**30}.tmp", f"k.s.parquet.{host}.².tmp",
                  f"{key}.0.parquet", f"{key}.parquet"):  # fmt: skip

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import fcntl
 import json
 import os
 import subprocess
@@ -26,6 +25,7 @@ from evenhand.requests import Option
 from evenhand.runner.ask import Ask
 from evenhand.runner.trouble import is_out_of_memory
 from evenhand.runs.record import RunWriter
+from evenhand.systems import is_locked
 
 
 def options(n: int = 60) -> Option:
@@ -157,7 +157,7 @@ def test_other_errors_of_a_model_stay_what_they_are() -> None:
 
 def test_a_lock_left_by_a_killed_process_is_no_lock(tmp_path: Path) -> None:
     hold = (
-        "import fcntl, sys, time; f = open(sys.argv[1], 'w'); fcntl.flock(f, fcntl.LOCK_EX); "
+        "import filelock, sys, time; lock = filelock.FileLock(sys.argv[1]); lock.acquire(); "
         "print(1, flush=True); time.sleep(60)"
     )
     lock = tmp_path / ".lock"
@@ -180,8 +180,15 @@ def test_two_threads_of_one_process_cannot_hold_one_folder(tmp_path: Path) -> No
         RunWriter(tmp_path).held(),
     ):
         pass
+    assert not is_locked(tmp_path / ".lock")
+
+
+def test_the_lock_of_an_earlier_version_is_respected(tmp_path: Path) -> None:
+    fcntl = pytest.importorskip("fcntl", reason="earlier versions ran where there is flock")
     with open(tmp_path / ".lock", "w") as file:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        with pytest.raises(RunError, match="another process is"), RunWriter(tmp_path).held():
+            pass
 
 
 SUITE: dict[str, Any] = {

@@ -74,7 +74,7 @@ def test_a_study_makes_and_measures_every_embedding(recipe: Recipe, tmp_path: Pa
         eh.verify(eh.bundle(run), rescore=1, model=eh.ScriptedModel({}))
     path = next((run.folder / "cells").glob("*/intrinsic.json"))
     path.write_text(path.read_text().replace("0.", "0.9", 1))
-    with pytest.raises(RunError, match="does not follow from the stored scores"):
+    with pytest.raises(RunError, match="intrinsic.json: damaged"):
         eh.bundle(run)
 
 

@@ -26,7 +26,7 @@ def corpus(tmp_path_factory):
     words = np.array(["he", "she", "driver", "nurse", *(f"w{k}" for k in range(40))])
     lines = [" ".join(words[rng.integers(0, len(words), 9)]) for _ in range(800)]
     path = tmp_path_factory.mktemp("c") / "text.txt.gz"
-    from evenhand.opening import packed_writer
+    from evenhand.writing import packed_writer
 
     with packed_writer(path) as out:
         out.write("\n".join(lines) + "\nonce only\n")

@@ -17,6 +17,7 @@ __all__ = ["axe", "browser", "closed_pages"]
 def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with two ordinary runs, a hostile one, a damaged one and something else."""
     from evenhand.report.build import render
+    from evenhand.runs.record import RunWriter
 
     folder = Path(tmp_path_factory.mktemp("viewed"))
     for run in (
@@ -24,7 +25,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
         made_runs.ordinary(folder / "second", model="other-model"),
         made_runs.hostile(folder / "hostile"),
     ):
-        run.report.write_bytes(render(run).encode("utf-8", "backslashreplace"))
+        RunWriter(run.folder).page(render(run))
     (folder / "damaged").mkdir()
     (folder / "damaged" / "run.json").write_text('{"format": 1, "work"')
     (folder / "no-run").mkdir()
