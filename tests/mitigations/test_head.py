@@ -153,7 +153,7 @@ def test_generation_draws_from_the_mitigated_distribution(model: Any) -> None:
     text = mitigated.answer(request, None)["text"][0]
     tokens = model._text_tokens(CONTEXTS[:1])[0]
     made: list[int] = []
-    from evenhand.models.adapters.causal import Wanted
+    from evenhand.models.adapters.causal_pass import Wanted
 
     for _ in range(5):
         at = [*tokens, *made]

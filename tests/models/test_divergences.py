@@ -8,7 +8,7 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="needs the hf extra")
 
-from evenhand.models.adapters.causal import divergences  # noqa: E402
+from evenhand.models.adapters.divergences import divergences  # noqa: E402
 
 
 def test_nan_stays_nan_instead_of_no_difference() -> None:

@@ -24,7 +24,8 @@ import numpy as np
 
 from evenhand.errors import ModelError, SpecError
 from evenhand.mitigations.hidden.edit import EditedModel
-from evenhand.models.adapters.causal import HEAD_ELEMENTS, CausalModel, Use, Wanted
+from evenhand.models.adapters.causal import CausalModel
+from evenhand.models.adapters.causal_pass import HEAD_ELEMENTS, Use, Wanted
 from evenhand.models.adapters.generation import Chance, Draws, until
 from evenhand.models.adapters.masked import Fill, Ints, Masked, MaskedModel
 from evenhand.models.batching.packing import common_prefix

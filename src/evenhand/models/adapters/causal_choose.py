@@ -22,7 +22,8 @@ from evenhand.requests import Choose, Column, Generate
 from evenhand.words.reading_answers import tallied
 
 if TYPE_CHECKING:
-    from evenhand.models.adapters.causal import CausalModel, Wanted
+    from evenhand.models.adapters.causal import CausalModel
+    from evenhand.models.adapters.causal_pass import Wanted
 
 RUNGS = {
     ("continuation", True): "chat continuation",

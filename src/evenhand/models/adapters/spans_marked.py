@@ -63,7 +63,7 @@ def causal_vectors(model: CausalModel, requests: Embed) -> np.ndarray:
     A causal model's first token has nothing before it, so its state says next to nothing about
     the text; it is left out when there are other tokens to take.
     """
-    from evenhand.models.adapters.causal import Wanted
+    from evenhand.models.adapters.causal_pass import Wanted
 
     begin = len(model.start)
     if requests.marked:
