@@ -193,7 +193,7 @@ def _npz(raw: bytes, before: bytes) -> bytes:
 def _vectors(raw: bytes) -> bytes:
     head, _, rest = raw.partition(b"\n")
     promised = re.fullmatch(rb"(\d+) (\d+)", head)
-    if promised and not _is_text(rest):
+    if promised and not _is_text(rest, int(promised[2])):
         return _binary(rest, int(promised[1]), int(promised[2]))
     lines = [s for s in (rest if promised else raw).decode("utf-8").split("\n") if s.strip()]
     width = int(promised[2]) if promised else len(lines[0].split()) - 1
@@ -212,10 +212,10 @@ def _vectors(raw: bytes) -> bytes:
     return "".join(out).encode()
 
 
-def _is_text(rest: bytes) -> bool:
+def _is_text(rest: bytes, width: int) -> bool:
     try:
         fields = rest.split(b"\n")[0].split()
-        return len(fields) > 1 and all(float(f) == float(f) for f in fields[1:])
+        return len(fields) > width and all(float(f) == float(f) for f in fields[-width:])
     except ValueError:
         return False
 

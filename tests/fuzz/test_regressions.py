@@ -23,7 +23,7 @@ from evenhand.models.vectors.files import open_vectors
 from evenhand.opening import parse_json, read_rows
 from evenhand.probes.generation.ratings import Text, read_sheets, write_sheets
 from evenhand.probes.registry import make_probe
-from evenhand.probes.stereoset.files import read_gold
+from evenhand.probes.stereoset.files import read_gold, read_predictions
 from evenhand.train.common import read_saved
 from evenhand.words.names.select import read_names
 from evenhand.words.sets import read_dialect_model
@@ -333,3 +333,19 @@ def test_scores_beyond_any_ratio(tmp_path: Path) -> None:
     done = evenhand("measure", "gest", *words, "--json", "-", cwd=tmp_path)
     assert "Traceback" not in done.stderr
     assert "cannot be understood" not in done.stderr
+
+
+def test_a_row_inside_a_row_is_no_word(tmp_path: Path) -> None:
+    path = tmp_path / "v.vec"
+    path.write_text("2 2\nart 1.0 0.1art 1.0 0.5\nhe 0.0 1.0\n")
+    with pytest.raises(DataError, match="line 2: 4 numbers where 2"):
+        open_vectors(path)
+    path.write_text("2 2\ntop 10 list 1.0 0.5\nhe 0.0 1.0\n")
+    assert open_vectors(path).words.to_pylist() == ["top 10 list", "he"]
+
+
+def test_a_score_beyond_all_numbers(tmp_path: Path) -> None:
+    path = tmp_path / "p.json"
+    path.write_text(f'{{"intrasentence": [{{"id": "a", "score": 1{"0" * 400}}}]}}')
+    with pytest.raises(DataError, match="expected an id and a number"):
+        read_predictions(path)

@@ -26,6 +26,7 @@ Block = tuple[list[str], npt.NDArray[np.float32]]
 LINES = 4096
 _BREAKS = re.compile(rb"[\r\v\f]")
 """What numpy takes for space between two numbers, and is a damaged line."""
+_FRACTION = re.compile(rb"[+-]?\d*\.\d+")
 HEAD = 1 << 20
 FASTTEXT_MODEL = (793712314).to_bytes(4, "little")
 EXPORT = (
@@ -149,7 +150,7 @@ def _split_line(path: Path, number: int, line: bytes, layout: Layout) -> tuple[b
     parts = line.rsplit(None, dimensions)
     extra = parts[0].split() if parts else []
     torn = parts and _BREAKS.search(line, len(parts[0]))
-    if torn or len(parts) != dimensions + 1 or (len(extra) > 1 and _floats(extra[1:])):
+    if torn or len(parts) != dimensions + 1 or _holds_numbers(extra[1:]):
         shown = line[:40].decode("utf-8", "replace")
         rule = "Every row must have the length of the first."
         if layout.promised is not None:
@@ -159,6 +160,11 @@ def _split_line(path: Path, number: int, line: bytes, layout: Layout) -> tuple[b
             f"expected ({shown!r}...). {rule}"
         )
     return parts[0], b" ".join(parts[1:])
+
+
+def _holds_numbers(parts: list[bytes]) -> bool:
+    """Whether numbers stand inside a word: "top 10 list" is one, "art 1.0 0.1art" is a torn row."""
+    return bool(parts) and (_floats(parts) or any(map(_FRACTION.match, parts)))
 
 
 def _numbers(path: Path, last: int, tails: list[bytes], dimensions: int) -> npt.NDArray[np.float32]:

@@ -128,7 +128,7 @@ def _prediction(path: Any, split: str, row: Any) -> tuple[str, float]:
         if isinstance(score, bool):
             raise TypeError(f"{score} is no number")
         return name, float("nan") if score is None else float(score)
-    except (KeyError, TypeError, ValueError) as error:
+    except (KeyError, TypeError, ValueError, OverflowError) as error:
         raise DataError(
             f"{path}: {split} row {str(row)[:60]!r}: expected an id and a number in 'score', or "
             f"null for a sentence that could not be scored ({error})."
