@@ -53,7 +53,7 @@ def one(templates: int, pairs: int, resamples: int) -> dict[str, Any]:
     """Run one size in this process."""
     from evenhand.audit.auditing import Audit
     from evenhand.audit.suites import Entry, Suite
-    from evenhand.probes.underspecified import probe as underspecified
+    from evenhand.probes.shared import streaming
     from evenhand.probes.underspecified.probe import Underspecified
     from evenhand.probes.underspecified.streamed import CellSums
     from evenhand.words.list_formats import Lists
@@ -78,7 +78,7 @@ def one(templates: int, pairs: int, resamples: int) -> dict[str, Any]:
         return measure(self)
 
     CellSums.measure = noted  # type: ignore[method-assign]
-    underspecified.STREAM_CELLS = 0
+    streaming.HELD_ROWS = 0
     probe = Longer(pairs=pairs, resamples=resamples)
     suite = Suite("streaming", "streaming", (Entry("underspecified", probe),))
     folder = Path(tempfile.mkdtemp(prefix="streaming-"))

@@ -16,8 +16,9 @@ import numpy as np
 
 def main() -> None:
     from evenhand.metrics import unqover
-    from evenhand.probes.underspecified.numbers import Sampling, measure_cells
+    from evenhand.probes.underspecified.numbers import Sampling
     from evenhand.probes.underspecified.probe import Underspecified
+    from evenhand.probes.underspecified.streamed import measure_cells
 
     probe = Underspecified()
     design = probe.design("qa", 0)

@@ -41,8 +41,9 @@ def main() -> None:
     from evenhand.models.protocol import LoadOptions
     from evenhand.probes.underspecified.asking import asking
     from evenhand.probes.underspecified.leans import LeanSums
-    from evenhand.probes.underspecified.numbers import Sampling, measure_cells
+    from evenhand.probes.underspecified.numbers import Sampling
     from evenhand.probes.underspecified.probe import Underspecified, _form
+    from evenhand.probes.underspecified.streamed import measure_cells
     from evenhand.probes.underspecified.tables import summary
     from evenhand.probes.underspecified.tables_summed import tables_of
     from evenhand.runner.ask import Ask

@@ -31,8 +31,9 @@ def in_precision(model_name: str, dtype: str, pairs: int, resamples: int) -> dic
 def asked(model: Any, probe: Any, resamples: int) -> dict[str, Any]:
     """Scores, metrics and leans of one model, and what asking took."""
     from evenhand.probes.underspecified.asking import asking
-    from evenhand.probes.underspecified.numbers import Sampling, measure_cells
+    from evenhand.probes.underspecified.numbers import Sampling
     from evenhand.probes.underspecified.probe import _form
+    from evenhand.probes.underspecified.streamed import measure_cells
     from evenhand.runner.ask import Ask
     from evenhand.strict import plain
 

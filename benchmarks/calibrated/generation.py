@@ -11,8 +11,10 @@ from dataclasses import dataclass
 import numpy as np
 from benchmarks.calibrated import Outcome, Path, outcome
 
-from evenhand.probes.generation.findings import Told, findings, judged
+from evenhand.probes.generation.findings import Told, findings
+from evenhand.probes.generation.layout import Layout
 from evenhand.probes.generation.scorers import Scored
+from evenhand.probes.generation.sums import summed
 
 COVERS = ("evenhand.probes.generation.findings",)
 
@@ -38,12 +40,13 @@ def regarded(axes: tuple[int, ...], prompts: int, draws: int) -> Path:
 
     def draw(rng: np.random.Generator, effect: float) -> Outcome:
         asked = [Prompt(x, g, str(k)) for k in range(prompts) for x, g in names]
+        layout = Layout.of(asked, draws)
         liking = rng.normal(0, 0.4, (prompts, 1, 1)) + rng.normal(0, 0.25, (prompts, groups, 1))
         score = liking + rng.normal(0, 0.6, (prompts, groups, draws))
         labels = np.where(score > 0.3, 2, np.where(score < -0.3, 0, 1))
         score[:, -1] -= effect
         scored = Scored(labels.reshape(-1).astype(np.int64), score.reshape(-1))
-        found = findings(judged(asked, scored, draws), Told("made"))
+        found = findings(summed(layout, scored), Told("made"))
         moved = [f.metric == "score_difference" and f.groups[-1] == last for f in found]
         q = np.asarray([f.q for f in found])
         return outcome(found, np.where(moved, effect, 0.0), q, planted=moved.index(True))

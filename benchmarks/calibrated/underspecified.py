@@ -14,7 +14,8 @@ from benchmarks.calibrated import Outcome, Path, outcome
 
 from evenhand.probes.underspecified import leans
 from evenhand.probes.underspecified.cells import Cells
-from evenhand.probes.underspecified.numbers import Sampling, measure_cells
+from evenhand.probes.underspecified.numbers import Sampling
+from evenhand.probes.underspecified.streamed import measure_cells
 
 COVERS = ("evenhand.probes.underspecified.leans", "evenhand.probes.underspecified.numbers")
 ATTRIBUTES, TEMPLATES = 12, 3

@@ -21,7 +21,8 @@ from evenhand.models.batching.spans import (
     token_span,
 )
 from evenhand.probes.underspecified.cells import Cells
-from evenhand.probes.underspecified.numbers import Sampling, measure_cells
+from evenhand.probes.underspecified.numbers import Sampling
+from evenhand.probes.underspecified.streamed import measure_cells
 from evenhand.probes.underspecified.tables_summed import TableSums
 from evenhand.stats import ranks
 from evenhand.strict import plain

@@ -73,6 +73,7 @@ def probes() -> Rows:
             "needs one of": ", ".join(kind.needs),
             "rungs": ", ".join(r for r, given in rungs.items() if given & {*kind.needs}) or "-",
             "paper": kind.paper,
+            "size": "any: summed as scores arrive" if kind.streams else kind.bound,
             "settings": ", ".join(kind.model_fields),
         }
         for name, kind in kinds

@@ -169,6 +169,9 @@ class Probe(BaseModel):
         cards: what its metrics are called, how to read them, whom they harm.
         item_shape: what the columns of its items are; None where items are not single questions.
         sized_by: the setting that says how many units (pairs, sentences, names) are drawn.
+        streams: whether a run too large to hold is summed as its scores arrive
+            (`shared.streaming`).
+        bound: what keeps the rows of a probe that does not stream few enough to be held.
 
     Charts stand in `CHARTS` (builders by table name) of a `chart.py` beside the probe's module.
     """
@@ -185,6 +188,8 @@ class Probe(BaseModel):
     cards: ClassVar[tuple[MetricCard, ...]] = ()
     item_shape: ClassVar[ItemShape | None] = None
     sized_by: ClassVar[str] = ""
+    streams: ClassVar[bool] = False
+    bound: ClassVar[str] = ""
 
     as_published: bool = False
     """Follow the released code to the digit instead of the sound default."""

@@ -200,45 +200,6 @@ def sample_weights(rng: np.random.Generator, stratum: Codes, draws: int) -> Floa
     return weights
 
 
-def bootstrap(pairs: Pairs, groups: Codes | None, *, draws: int, seed: int) -> Draws:
-    """Replicates with terms and templates weighed as crossed samples (Owen 2007).
-
-    A cell weighs w(template) * w(partner) in gamma(x, a), and w(template) * w(first) * w(second)
-    in the means over cells and in gamma of a group. In mu and eta each term weighs w(term); which
-    attribute is the extreme one, and its sign, stay as observed, since replicates of a maximum of
-    absolute values would add their own noise to it.
-
-    Args:
-        groups: group code of each term, or None.
-    """
-    rng = np.random.default_rng(seed)
-    terms = sample_weights(rng, pairs.stratum, draws)
-    templates = sample_weights(rng, np.zeros(pairs.n_templates, np.int64), draws)
-    links = pairs.links
-    size = (pairs.n_terms, pairs.n_attributes)
-    n_groups = 0 if groups is None else int(groups.max()) + 1
-    out = Draws(
-        np.empty((*size, draws)), np.empty((size[0], draws)),
-        np.empty((n_groups, size[1], draws)), np.empty(draws), np.empty(draws),
-        _error_draws(pairs, terms, templates),
-    )  # fmt: skip
-    seen = observed(pairs)
-    to_first, to_second = (links.onto(end, size[0]) for end in (links.first, links.second))
-    for start in range(0, draws, CHUNK):
-        part = slice(start, min(start + CHUNK, draws))
-        w = terms[:, part]
-        c, sign, n = (matrix @ templates[:, part] for matrix in links.by_template)
-        near, far = w[links.second], w[links.first]
-        count = to_first @ (n * near) + to_second @ (n * far)
-        total = to_first @ (c * near) - to_second @ (c * far)
-        signs = to_first @ (sign * near) - to_second @ (sign * far)
-        fill_draws(out, seen, part, w, *(a.reshape(*size, -1) for a in (total, signs, count)))
-        if groups is not None:
-            both = near * far
-            out.gamma_group[:, :, part] = _group_gamma(links, groups, c * both, n * both)
-    return out
-
-
 def observed(pairs: Network) -> Leans:
     """gamma and eta of every term and attribute, as printed."""
     return pairs.preferences(by_attribute=True)
@@ -271,32 +232,6 @@ def fill_draws(
 def ratio(total: Floats, count: Floats) -> Floats:
     out = np.full(total.shape, np.nan)
     np.divide(total, count, out=out, where=count > 0)
-    return out
-
-
-def _group_gamma(links: Links, groups: Codes, c: Floats, n: Floats) -> Floats:
-    """gamma [groups, attributes, draws] from the links between different groups."""
-    ends = groups[links.first], groups[links.second]
-    n_groups, across = int(groups.max()) + 1, ends[0] != ends[1]
-    plus, minus = (links.onto(end, n_groups, across) for end in ends)
-    gamma = ratio(plus @ c - minus @ c, plus @ n + minus @ n)
-    return gamma.reshape(n_groups, links.n_attributes, -1)
-
-
-def _error_draws(pairs: Pairs, terms: Floats, templates: Floats) -> Floats:
-    """Replicates [3, draws] of the means over cells."""
-    key = (pairs.first * pairs.n_terms + pairs.second) * pairs.n_templates + pairs.template
-    known, code = np.unique(key, return_inverse=True)
-    pair, template = np.divmod(known, pairs.n_templates)
-    first, second = np.divmod(pair, pairs.n_terms)
-    sums = np.stack([np.bincount(code, column) for column in (*pairs.errors.T, np.ones(len(code)))])
-    out = np.empty((3, terms.shape[1]))
-    for start in range(0, terms.shape[1], CHUNK):
-        part = slice(start, start + CHUNK)
-        w = terms[first, part] * terms[second, part] * templates[template, part]
-        # Four short rows: einsum is quicker than a product that wakes all threads.
-        total = np.einsum("kg,gd->kd", sums, w)
-        out[:, part] = total[:3] / total[3]
     return out
 
 

@@ -67,6 +67,7 @@ class Association(WordTests):
         "Caliskan et al. 2017 (WEAT), Sweeney and Najafian 2019 (RNSB), May et al. 2019 (SEAT)"
     )
     detects: ClassVar[str] = "word vectors in which groups lie nearer to one attribute"
+    bound: ClassVar[str] = "word lists and vectors that are in memory anyway"
     cards: ClassVar = CARDS
 
     tests: tuple[str, ...] = WEAT

@@ -77,6 +77,7 @@ class Bbq(Probe):
     )
     needs: ClassVar[tuple[str, ...]] = CHOICES
     detects: ClassVar[str] = "answers that follow stereotypes, against or without evidence"
+    bound: ClassVar[str] = "the editions' questions: 58,492 in English, 76,048 in Korean"
     cards: ClassVar = CARDS
     sized_by: ClassVar[str] = "sets"
     item_shape: ClassVar = ItemShape(

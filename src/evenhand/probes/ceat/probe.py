@@ -43,6 +43,7 @@ class Ceat(WordTests):
     title: ClassVar[str] = "Do a group's words, in context, lie nearer to one attribute?"
     paper: ClassVar[str] = "Guo and Caliskan 2021 (CEAT)"
     detects: ClassVar[str] = "contexts in which groups' words lie nearer to one attribute"
+    bound: ClassVar[str] = "the occurrences drawn of each word of its tests"
     cards: ClassVar = CARDS
 
     data: str = ""

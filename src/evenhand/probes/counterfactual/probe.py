@@ -74,6 +74,7 @@ class Counterfactual(Probe):
     paper: ClassVar[str] = "after Garg et al. 2019 and Dixon et al. 2018"
     needs: ClassVar[tuple[str, ...]] = (Classify.kind,)
     detects: ClassVar[str] = "classifiers and scorers that judge the same text by who is in it"
+    bound: ClassVar[str] = "texts times terms; 200 texts are drawn unless more are asked for"
     cards: ClassVar = CARDS
     sized_by: ClassVar[str] = "names"
     item_shape: ClassVar = ItemShape(

@@ -50,6 +50,7 @@ class CrowsPairs(Probe):
     paper: ClassVar[str] = "Nangia et al. 2020 (CrowS-Pairs)"
     needs: ClassVar[tuple[str, ...]] = (MaskScore.kind, Continuation.kind)
     detects: ClassVar[str] = "stereotyping sentences preferred over their counterparts"
+    bound: ClassVar[str] = "the benchmark's 1,508 pairs"
     cards: ClassVar = CARDS
     sized_by: ClassVar[str] = "pairs"
     item_shape: ClassVar = ItemShape(

@@ -79,6 +79,7 @@ class Decision(Probe):
     paper: ClassVar[str] = "Tamkin et al. 2023 (DiscrimEval)"
     needs: ClassVar[tuple[str, ...]] = CHOICES
     detects: ClassVar[str] = "decisions that go against one group's people more often"
+    bound: ClassVar[str] = "cases and names are crossed samples, so that every decision is held"
     cards: ClassVar = CARDS
     sized_by: ClassVar[str] = "names"
     item_shape: ClassVar = ItemShape(

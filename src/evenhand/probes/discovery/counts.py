@@ -6,6 +6,7 @@ rows are counted in blocks of bounded memory.
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -157,32 +158,56 @@ def _blocks(
         yield rows, made.ids[positions], (positions, borders)
 
 
-def merge(
-    parts: Sequence[WordCounts], *, min_count: int, first_name_only: bool = False
-) -> WordCounts:
-    """Counts of single contexts put together, with the words that stay over all of them.
+class CountSums:
+    """Counts added context by context, of some names at a time.
 
-    Lets a run work context by context: what is kept per context are counts, not texts.
+    Held: how often each word was shown with each name, which decides about the words that stay.
+    The counts by context wait in a temporary file until that is known.
     """
-    places: dict[str, int] = {}
-    for part in parts:
-        for word in part.words:
-            places.setdefault(word, len(places))
-    names = parts[0].names
-    total = np.zeros((len(names), len(places)))
-    for part in parts:
-        total[:, [places[w] for w in part.words]] += part.shown.sum(axis=1)
-    enough = total.min(axis=0) >= min_count
-    if first_name_only:
-        enough &= total[0] > 0
-    words = [w for w, i in places.items() if enough[i]]
-    position = {w: i for i, w in enumerate(words)}
-    shape = (len(names), len(parts), len(words))
-    shown, won = np.zeros(shape), np.zeros(shape)
-    for number, part in enumerate(parts):
-        at = [i for i, w in enumerate(part.words) if w in position]
-        to = [position[part.words[i]] for i in at]
-        shown[:, number, to] = part.shown[:, 0, at]
-        won[:, number, to] = part.won[:, 0, at]
-    contexts = tuple(part.contexts[0] for part in parts)
-    return WordCounts(parts[0].groups, names, contexts, tuple(words), shown, won, len(places))
+
+    def __init__(self, groups: Sequence[str], names: Sequence[str]) -> None:
+        self.groups, self.names = tuple(groups), tuple(names)
+        self._contexts: list[str] = []
+        self._places: dict[str, int] = {}
+        self._total = np.zeros((len(names), 0))
+        self._parts: list[tuple[int, int]] = []
+        self._file = tempfile.TemporaryFile()  # noqa: SIM115 - lives until read back
+
+    def __del__(self) -> None:
+        self._file.close()
+
+    def begin(self, context: str) -> None:
+        """The next context."""
+        self._contexts.append(context)
+
+    def add(self, part: WordCounts, first: int) -> None:
+        """Counts of the names from `first` on, in this context."""
+        at = np.asarray([self._places.setdefault(w, len(self._places)) for w in part.words], int)
+        lacking = len(self._places) - self._total.shape[1]
+        if lacking > 0:
+            room = max(lacking, self._total.shape[1] // 2)
+            self._total = np.pad(self._total, ((0, 0), (0, room)))
+        self._total[first : first + len(part.names), at] += part.shown[:, 0]
+        self._parts.append((len(self._contexts) - 1, first))
+        for values in (at, part.shown[:, 0], part.won[:, 0]):
+            np.save(self._file, np.ascontiguousarray(values))
+
+    def counts(self, *, min_count: int, first_name_only: bool = False) -> WordCounts:
+        """Everything, with the words that were shown often enough with every name."""
+        total = self._total[:, : len(self._places)]
+        enough = total.min(axis=0) >= min_count
+        if first_name_only:
+            enough &= total[0] > 0
+        to = np.where(enough, np.cumsum(enough) - 1, -1)
+        words = tuple(w for w, i in self._places.items() if enough[i])
+        shape = (len(self.names), len(self._contexts), len(words))
+        shown, won = np.zeros(shape), np.zeros(shape)
+        self._file.seek(0)
+        for context, first in self._parts:
+            at, *both = (np.load(self._file, allow_pickle=False) for _ in range(3))
+            kept = to[at] >= 0
+            for target, values in zip((shown, won), both):
+                target[first : first + len(values), context, to[at][kept]] = values[:, kept]
+        return WordCounts(
+            self.groups, self.names, tuple(self._contexts), words, shown, won, len(self._places)
+        )

@@ -20,7 +20,16 @@ import numpy as np
 from evenhand.models.choosing import Choices, answered, how, unrotated
 from evenhand.probes.base import Asker
 from evenhand.probes.discovery.score import Pool, Tally, _unread, prompt
-from evenhand.requests import ALONE, SAMPLED, Choose, Generate, Option, Requests
+from evenhand.requests import (
+    ALONE,
+    SAMPLED,
+    TYPES,
+    Choose,
+    Generate,
+    LazyRequests,
+    Option,
+    Requests,
+)
 from evenhand.words.reading_answers import declines
 
 LETTERS = ("A", "B", "C")
@@ -39,7 +48,8 @@ def triples_of(pools: Sequence[Pool], seed: int) -> list[Triple]:
     """
     found: list[Triple] = []
     for number, pool in enumerate(pools):
-        order = np.random.default_rng([seed, number, pool.name]).permutation(len(pool.distractors))
+        rng = np.random.default_rng([seed, pool.name, pool.name])
+        order = rng.permutation(len(pool.distractors))
         for pair in range(0, len(order) - len(order) % 2, 2):
             found.append((number, int(order[pair]), int(order[pair + 1])))
     return found
@@ -77,6 +87,22 @@ def letter_requests(
     return Generate(
         prompts, ["0"] * len(prompts), turn="question", max_new_tokens=WRITTEN, temperature=0.0
     )
+
+
+def all_letters(pools: Sequence[Pool], seed: int, kind: str, rung: str) -> LazyRequests:
+    """The questions of all pools, made when they are wanted."""
+    rows = 9 if kind == Option.kind else 3
+    ends = np.cumsum([len(pool.distractors) // 2 * rows for pool in pools])
+
+    def make(start: int, stop: int) -> Requests:
+        low = int(np.searchsorted(ends, start, side="right"))
+        high = int(np.searchsorted(ends, stop, side="left")) + 1
+        part = pools[low:high]
+        begin = start - (int(ends[low - 1]) if low else 0)
+        made = letter_requests(part, triples_of(part, seed), kind, rung)
+        return made.take(range(begin, begin + stop - start))
+
+    return LazyRequests(TYPES[kind], int(ends[-1]) if len(ends) else 0, make)
 
 
 def letter_successes(

@@ -13,7 +13,7 @@ from __future__ import annotations
 import itertools
 import os
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar, Literal
@@ -26,15 +26,16 @@ from evenhand.models.choosing import TOLD, how
 from evenhand.models.loading.fetch import PACKAGES
 from evenhand.probes.base import Asker, ItemShape, Measured, Preview, Probe
 from evenhand.probes.discovery.cards import CARDS
-from evenhand.probes.discovery.counts import Shown, WordCounts, count_words, merge
+from evenhand.probes.discovery.counts import CountSums, Shown, WordCounts, count_words
 from evenhand.probes.discovery.findings import Kept, measured
 from evenhand.probes.discovery.generate import Filler, Generation, generate
 from evenhand.probes.discovery.inference import Settings
-from evenhand.probes.discovery.letters import letter_requests, letter_successes, triples_of
+from evenhand.probes.discovery.letters import all_letters, letter_successes
 from evenhand.probes.discovery.published import neighbours, shuffled
 from evenhand.probes.discovery.rows import RELEASED_MIN_COUNT, read_stop_words
 from evenhand.probes.discovery.score import Pool, Tally, score_requests, successes
 from evenhand.probes.shared.reach import least_units, too_few
+from evenhand.probes.shared.streaming import large
 from evenhand.requests import ALONE, Choose, FillMask, Generate, LazyRequests, Option, Requests
 from evenhand.runs.compared import Part
 from evenhand.runs.record import Run
@@ -48,6 +49,8 @@ GROUPS = tuple(
     for gender in ("female", "male")
 )
 KEPT_ROWS = 20_000
+BLOCK_ANSWERS = 65_536
+"""Wrong answers that are written, chosen from and counted at a time: those of some names."""
 WORDS = 30
 """About how many words a pair of groups is compared by, for what is said before a run."""
 
@@ -62,6 +65,7 @@ class Discovery(Probe):
     detects: ClassVar[str] = "words that the model takes for an answer more readily for some names"
     cards: ClassVar = CARDS
     sized_by: ClassVar[str] = "names"
+    streams: ClassVar[bool] = True
     item_shape: ClassVar = ItemShape(
         text=("name", "word"), score=("won",), clusters=("context", "name", "word")
     )
@@ -168,7 +172,9 @@ class Discovery(Probe):
         ]
         requests: Requests | LazyRequests
         if self._picks_letters(kind, self._rung):
-            requests = letter_requests(pools, triples_of(pools, seed), kind, self._rung)
+            requests = all_letters(pools, seed, kind, self._rung)
+            if not large(len(requests)):
+                requests = requests.make(0, len(requests))
         else:
             requests = score_requests(pools, kind, as_published=self.as_published)
         notes = [
@@ -218,27 +224,24 @@ class Discovery(Probe):
         found = read.contexts
         pairs = self.compared()
         fill = self._filler(ask)
-        parts: list[WordCounts] = []
+        sums = CountSums(of, people)
         shown: list[Shown] = []
         scored = 0
         tally = Tally(len(people))
-        for context in found:
-            pools = self._pools(context, people, of, fill, seed)
+        for number, context in enumerate(found):
             tally.begin()
-            if self._picks_letters(kind, rung):
-                won = letter_successes(ask, pools, seed, kind, tally)
-            else:
-                won = successes(
-                    ask, pools, kind, pairing="random" if self.as_published else self.pairing,
-                    seed=seed, as_published=self.as_published, tally=tally,
-                )  # fmt: skip
-            rows = _shown(context, people, of, pools, won)
-            scored += len(rows)
-            parts.append(self._count(rows))
-            shown.append(_sample(rows, max(1, KEPT_ROWS // len(found)), seed))
-            fill.forget()
+            sums.begin(context.id)
+            sample = Sample(max(1, KEPT_ROWS // len(found)), [seed, number])
+            for pools in self._pools(context, people, of, fill, seed):
+                won = self._won(ask, pools, kind, rung, seed, tally)
+                rows = _shown(context, people, of, pools, won)
+                scored += len(rows)
+                sums.add(self._count(rows), pools[0].name)
+                sample.add(rows, pools[0].name)
+                fill.forget()
+            shown += sample.parts()
         least = RELEASED_MIN_COUNT if self.as_published else self.min_count
-        counts = merge(parts, min_count=least, first_name_only=self.as_published)
+        counts = sums.counts(min_count=least, first_name_only=self.as_published)
         settings = Settings(
             None if self.as_published else self.samples, seed, self.as_published,
             rate=self.rate,
@@ -298,19 +301,44 @@ class Discovery(Probe):
     def _generation(self) -> Generation:
         return Generation(self.distance, self.fills, self.keep, not self.as_published)
 
+    def _won(
+        self, ask: Asker, pools: Sequence[Pool], kind: str, rung: str, seed: int, tally: Tally
+    ) -> list[np.ndarray]:
+        """Success of every wrong answer."""
+        if self._picks_letters(kind, rung):
+            return letter_successes(ask, pools, seed, kind, tally)
+        return successes(
+            ask, pools, kind, pairing="random" if self.as_published else self.pairing, seed=seed,
+            as_published=self.as_published, tally=tally,
+        )  # fmt: skip
+
     def _pools(
         self, context: Context, people: list[str], of: list[str], fill: Filler, seed: int
-    ) -> list[Pool]:
-        """The wrong answers each name is shown with."""
+    ) -> Iterator[list[Pool]]:
+        """The wrong answers each name is shown with, some names at a time."""
         filled = [context.filled(name) for name in people]
-        if self.as_published:
-            made = neighbours(filled, fill, self.distance)
-            return [
-                Pool(i, f, shuffled(s, self.keep)) for i, (f, s) in enumerate(zip(filled, made))
-            ]
-        if self.pool == "name":
-            lists = generate(list(zip(people, filled)), fill, self._generation(), seed)
-            return [Pool(i, f, d) for i, (f, d) in enumerate(zip(filled, lists))]
+        shared: list[str] | None = None
+        if self.pool == "common" and not self.as_published:
+            shared = self._common(people, filled, of, fill, seed)
+        expected = self._expected(context) if shared is None else len(shared)
+        step = max(1, BLOCK_ANSWERS // max(1, expected))
+        for start in range(0, len(people), step):
+            some = range(start, min(start + step, len(people)))
+            lists: Sequence[Sequence[str]]
+            if shared is not None:
+                lists = [shared] * len(some)
+            elif self.as_published:
+                made = neighbours([filled[i] for i in some], fill, self.distance)
+                lists = [shuffled(found, self.keep) for found in made]
+            else:
+                jobs = [(people[i], filled[i]) for i in some]
+                lists = generate(jobs, fill, self._generation(), seed)
+            yield [Pool(i, filled[i], d) for i, d in zip(some, lists)]
+
+    def _common(
+        self, people: list[str], filled: list[Context], of: list[str], fill: Filler, seed: int
+    ) -> list[str]:
+        """The wrong answers that all names are shown with."""
         members = (np.flatnonzero(np.asarray(of) == g) for g in dict.fromkeys(of))
         writers = [i for at in members for i in at[: self.pool_names]]
         jobs = [(people[i], filled[i]) for i in writers]
@@ -318,7 +346,7 @@ class Discovery(Probe):
         if len(union) > self.keep:
             rng = np.random.default_rng([seed, len(union)])
             union = [union[i] for i in sorted(rng.choice(len(union), self.keep, replace=False))]
-        return [Pool(i, f, union) for i, f in enumerate(filled)]
+        return union
 
     def lacks(self, answers: frozenset[str]) -> str:
         alone = not self.generator and FillMask.kind not in answers
@@ -342,24 +370,51 @@ class Discovery(Probe):
 def _shown(
     context: Context, people: list[str], of: list[str], pools: list[Pool], won: list[np.ndarray]
 ) -> Shown:
-    """The pools of one context as coded rows; distractors without an outcome are left out."""
+    """The pools of some names in one context as coded rows, without those of no outcome."""
     codes: dict[str, int] = {}
     distractor = np.asarray(
         [codes.setdefault(d, len(codes)) for pool in pools for d in pool.distractors], np.int64
     )
-    name = np.repeat([p.name for p in pools], [len(p.distractors) for p in pools]).astype(np.int64)
+    name = np.repeat(np.arange(len(pools)), [len(p.distractors) for p in pools])
     success = np.concatenate([np.empty(0), *won])
     known = ~np.isnan(success)
     return Shown(
-        tuple(of), tuple(people), (context.id,), list(codes),
-        name[known], np.zeros(int(known.sum()), np.int64), distractor[known], success[known],
+        tuple(of[p.name] for p in pools), tuple(people[p.name] for p in pools), (context.id,),
+        list(codes), name[known], np.zeros(int(known.sum()), np.int64), distractor[known],
+        success[known],
     )  # fmt: skip
 
 
-def _sample(rows: Shown, size: int, seed: int) -> Shown:
-    """Some of the rows, for examples and for people to judge."""
-    at = np.arange(len(rows))
-    if len(at) > size:
-        at = np.sort(np.random.default_rng([seed, len(at)]).choice(at, size, replace=False))
+class Sample:
+    """Some of a context's rows at random, for examples and for people to judge.
+
+    Every row gets a random number, and those with the smallest stay, so that it does not matter
+    how many come at a time.
+    """
+
+    def __init__(self, size: int, seed: Sequence[int]) -> None:
+        self._size, self._seed = size, seed
+        self._kept: list[tuple[np.ndarray, Shown]] = []
+
+    def add(self, rows: Shown, first: int) -> None:
+        """Rows of the names from `first` on."""
+        counts = np.bincount(rows.name, minlength=len(rows.names))
+        keys = np.concatenate([
+            np.random.default_rng([*self._seed, first + k]).random(n)
+            for k, n in enumerate(counts.tolist())
+        ])  # fmt: skip
+        self._kept.append((keys, rows))
+        every = np.concatenate([k for k, _ in self._kept])
+        if len(every) > self._size:
+            limit = np.partition(every, self._size - 1)[self._size - 1]
+            self._kept = [(k[k <= limit], _only(r, k <= limit)) for k, r in self._kept]
+
+    def parts(self) -> list[Shown]:
+        return [rows for _, rows in self._kept]
+
+
+def _only(rows: Shown, kept: np.ndarray) -> Shown:
+    """Some of the rows, with their own texts alone."""
+    at = np.flatnonzero(kept)
     texts = [rows.distractors[i] for i in rows.distractor[at]]
     return replace(rows.take(at), distractors=texts, distractor=np.arange(len(at)))

@@ -76,8 +76,8 @@ def successes(
     scores = ask(score_requests(pools, kind, as_published=as_published), "score answers")
     values = _by_choice(scores, pools, tally) if kind == Choose.kind else _by_logit(scores, pools)
     out = []
-    for number, (pool, (correct, wrong)) in enumerate(zip(pools, values)):
-        rng = np.random.default_rng([seed, number, pool.name])
+    for pool, (correct, wrong) in zip(pools, values):
+        rng = np.random.default_rng([seed, pool.name, pool.name])
         out.append(_success(wrong, correct, pairing, rng, as_published))
     return out
 

@@ -7,20 +7,21 @@ the claim is a t over prompts.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
 from evenhand.errors import DataError
-from evenhand.probes.base import TOO_FEW, Placebo
-from evenhand.probes.generation.refusals import declined, empty, parity
+from evenhand.probes.generation.refusals import parity
 from evenhand.probes.generation.scorers import LABELS, Scored
+from evenhand.probes.generation.sums import ALARM, METRICS, Floats, Pair, TextSums, values_of
 from evenhand.probes.shared.estimates import claim
 from evenhand.probes.shared.refusals import REFUSED
+from evenhand.probes.shared.streaming import Items
 from evenhand.runs.finding import Finding
 from evenhand.stats import bootstrap
 from evenhand.stats.estimate import Estimate
@@ -28,44 +29,7 @@ from evenhand.stats.mixed import Design, Factor
 from evenhand.stats.multiple import benjamini_hochberg
 from evenhand.stats.permutation import paired_sign_flip
 
-Floats = npt.NDArray[np.float64]
-METRICS = (*LABELS, "score")
-SPLITS = 100
-ALARM = 0.05
-
-
-class Asked(Protocol):
-    """What is known of a prompt."""
-
-    @property
-    def axis(self) -> str: ...
-    @property
-    def group(self) -> str: ...
-    @property
-    def key(self) -> str: ...
-    @property
-    def text(self) -> str: ...
-
-
-@dataclass(frozen=True)
-class Texts:
-    """Judged texts of all prompts: `values` [prompts, draws, metrics] and what was written."""
-
-    prompts: Sequence[Asked]
-    values: Floats
-    written: Sequence[Sequence[str]]
-
-    def of(self, axis: str, group: str) -> dict[str, int]:
-        """Places of a group's prompts by key."""
-        found = enumerate(self.prompts)
-        return {p.key: i for i, p in found if (p.axis, p.group) == (axis, group)}
-
-    def groups(self) -> dict[str, list[str]]:
-        """The groups of each axis, in their order."""
-        out: dict[str, dict[str, None]] = {}
-        for p in self.prompts:
-            out.setdefault(p.axis, {})[p.group] = None
-        return {axis: list(groups) for axis, groups in out.items()}
+Units = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -79,43 +43,37 @@ class Told:
     seed: int = 0
 
 
-def judged(
-    prompts: Sequence[Asked], scored: Scored, draws: int, texts: Sequence[str] = ()
-) -> Texts:
-    """Labels and scores as a table of prompts, draws and metrics."""
-    marks = [(scored.labels == number).astype(np.float64) for number in range(len(LABELS))]
-    values = np.stack([*marks, scored.score], axis=1).reshape(len(prompts), draws, len(METRICS))
-    written = [list(texts[i * draws : (i + 1) * draws]) for i in range(len(prompts))]
-    return Texts(prompts, values, written)
+@dataclass(frozen=True)
+class Compared:
+    """Two groups: the units with texts of both, and the mean gaps there [units, METRICS]."""
+
+    pair: Pair
+    units: Units
+    gaps: Floats
+    texts: int
+
+    def typical(self, metric: int) -> tuple[int, int, float]:
+        """The median unit of those that agree with the claim (-1: none), how many do, the way."""
+        gaps = self.gaps[:, metric]
+        way = float(np.sign(gaps.mean()))
+        agree = [i for i in np.argsort(way * gaps, kind="stable") if way * gaps[i] > 0]
+        return (int(agree[(len(agree) - 1) // 2]) if agree else -1), len(agree), way
 
 
-def findings(texts: Texts, told: Told) -> list[Finding]:
-    """Every metric of every pair of groups, corrected over all of them."""
-    pairs = [(x, a, b) for x, groups in texts.groups().items() for a, b in combinations(groups, 2)]
-    family = len(pairs) * len(METRICS)
-    counted = texts.written[0] and not told.as_published
-    refused = parity(texts, declined(texts), told.rate) if counted else []
-    texts = texts if told.as_published else told_of(texts)
-    rows = [row for pair in pairs for row in _pair(texts, pair, told, family)] + refused
+def findings(sums: TextSums, told: Told, items: Items | None = None) -> list[Finding]:
+    """Every metric of every pair of groups, corrected over all of them.
+
+    Args:
+        items: the texts, which examples are taken from.
+    """
+    found = [_compared(sums, pair) for pair in sums.pairs()]
+    texts = _texts(sums, found, items) if items is not None else {}
+    family = len(found) * len(METRICS)
+    rows = [row for one in found for row in _pair(sums, one, told, family, texts)]
+    if sums.written and not told.as_published:
+        rows += parity(sums, told.rate)
     q = benjamini_hochberg([f.p for f in rows])
     return [replace(f, q=float(v)) for f, v in zip(rows, q)]
-
-
-def told_of(texts: Texts) -> Texts:
-    """The texts without those that decline or are empty, which say nothing: NaN there."""
-    if not texts.written[0]:
-        return texts
-    values = np.where((declined(texts) | empty(texts))[..., None], np.nan, texts.values)
-    return replace(texts, values=values)
-
-
-def _means(gaps: Floats) -> Floats:
-    """The mean gap of each prompt over the draws in which nothing was declined."""
-    known = np.isfinite(gaps)
-    total = np.where(known, gaps, 0.0).sum(axis=1)
-    count = known.sum(axis=1)
-    empty = np.full(total.shape, np.nan)
-    return np.asarray(np.divide(total, count, out=empty, where=count > 0), np.float64)
 
 
 def estimates(gaps: Floats, family: int = 1, rate: float = ALARM) -> list[Estimate]:
@@ -123,35 +81,38 @@ def estimates(gaps: Floats, family: int = 1, rate: float = ALARM) -> list[Estima
     return Design([Factor(np.arange(len(gaps)))]).estimates(gaps, family=family, rate=rate)
 
 
-def _pair(texts: Texts, pair: tuple[str, str, str], told: Told, family: int) -> list[Finding]:
-    axis, a, b = pair
-    one, two = texts.of(axis, a), texts.of(axis, b)
-    common = [key for key in one if key in two]
+def _compared(sums: TextSums, pair: Pair) -> Compared:
+    _, a, b = pair
+    common = sums.units(pair)
     if len(common) < 2:
         raise DataError(f"generation: {a!r} and {b!r} share fewer than two prompts.")
-    at = [(one[key], two[key]) for key in common]
-    gaps = np.stack([texts.values[i] - texts.values[j] for i, j in at])
-    kept = np.isfinite(gaps).any(axis=(1, 2))
-    if kept.sum() < 2:
+    kept = common[sums.compared[pair][common] > 0]
+    if len(kept) < 2:
         raise DataError(
             f"generation: the model declines to write about {a!r} or {b!r} in all but "
-            f"{kept.sum()} of {len(kept)} prompts, so that nothing can be compared. See its texts "
+            f"{len(kept)} of {len(common)} prompts, so that nothing can be compared. See its texts "
             f"with: --set draws=1, or ask a model that writes."
         )
-    at, gaps = [pair for pair, k in zip(at, kept) if k], gaps[kept]
-    found = estimates(_means(gaps), family, told.rate)
+    return Compared(pair, kept, sums.means(pair, kept), int(sums.compared[pair].sum()))
+
+
+def _pair(
+    sums: TextSums, found: Compared, told: Told, family: int, texts: Mapping[int, pa.Table]
+) -> list[Finding]:
+    made = estimates(found.gaps, family, told.rate)
     return [
-        _finding(pair, METRICS[k], found[k], gaps[..., k], told, _example(texts, at, gaps[..., k]))
+        _finding(found, k, made[k], told, _example(sums, found, k, texts))
         for k in range(len(METRICS))
     ]
 
 
 def _finding(
-    pair: tuple[str, str, str], name: str, found: Estimate, gaps: Floats, told: Told,
+    compared: Compared, metric: int, found: Estimate, told: Told,
     examples: tuple[dict[str, Any], ...],
 ) -> Finding:  # fmt: skip
-    axis, a, b = pair
-    flips = float(paired_sign_flip(_means(gaps), seed=told.seed).p_two_sided[0])
+    axis, a, b = compared.pair
+    name, gaps = METRICS[metric], compared.gaps[:, metric]
+    flips = float(paired_sign_flip(gaps, seed=told.seed).p_two_sided[0])
     sentence, otherwise = _sentences(name, found.value, a, b, told.judge)
     made = claim(
         f"generation/{axis}/{a}-{b}/{name}", f"{name}_difference", found, sentence=sentence,
@@ -160,14 +121,14 @@ def _finding(
         method="t over prompts; texts paired by random numbers",
         details={
             "published_form": abs(found.value), "scorer": told.judge,
-            "texts": int(np.isfinite(gaps).sum()), "p_sign_flips": flips,
+            "texts": compared.texts, "p_sign_flips": flips,
         },
     )  # fmt: skip
     if not told.as_published:
         return made
-    clusters = np.repeat(np.arange(len(gaps)), gaps.shape[1])
+    # Prompts have equally many texts, so that resampling prompts is resampling their means.
     ends = bootstrap.clustered(
-        gaps.ravel(), clusters, resamples=told.resamples, seed=told.seed, method="expanded"
+        gaps, np.arange(len(gaps)), resamples=told.resamples, seed=told.seed, method="expanded"
     )
     return replace(
         made, p=flips, low=float(ends.low), high=float(ends.high), error=float("nan"),
@@ -194,64 +155,66 @@ def _sentences(name: str, value: float, a: str, b: str, judge: str) -> tuple[str
     )
 
 
+def _texts(sums: TextSums, found: Sequence[Compared], items: Items) -> dict[int, pa.Table]:
+    """The first texts of the prompts that examples are taken from."""
+    prompts: set[int] = set()
+    for one in found:
+        for metric in range(len(METRICS)):
+            at, _, _ = one.typical(metric)
+            places = sums.places(int(one.units[at])) if at >= 0 else {}
+            prompts |= {places[group] for group in one.pair[1:] if places}
+    if not prompts:
+        return {}
+    rows = {prompt: sums.layout.rows_of(prompt) for prompt in sorted(prompts)}
+    order = np.unique(np.concatenate([*rows.values()]))
+    table = items.rows(order)
+    return {p: table.take(np.searchsorted(order, at)) for p, at in rows.items()}
+
+
 def _example(
-    texts: Texts, at: Sequence[tuple[int, int]], gaps: Floats
+    sums: TextSums, found: Compared, metric: int, texts: Mapping[int, pa.Table]
 ) -> tuple[dict[str, Any], ...]:
     """The median prompt of those that agree with the claim, with a pair of texts that does."""
-    by_prompt = _means(gaps)
-    way = np.sign(by_prompt.mean())
-    agree = [i for i in np.argsort(way * by_prompt, kind="stable") if way * by_prompt[i] > 0]
-    if not agree or not texts.written[0]:
+    middle, agree, way = found.typical(metric)
+    if middle < 0 or not texts:
         return ()
-    middle = agree[(len(agree) - 1) // 2]
-    draws = [d for d in range(gaps.shape[1]) if way * gaps[middle, d] > 0]
-    draw = min(draws, key=lambda d: abs(gaps[middle, d] - by_prompt[middle]))
-    one, two = at[middle]
+    places = sums.places(int(found.units[middle]))
+    one, two = (places[group] for group in found.pair[1:])
+    gaps = np.subtract(*(_values(texts[k], sums.as_published)[:, metric] for k in (one, two)))
+    draws = [d for d in range(len(gaps)) if way * gaps[d] > 0]
+    if not draws:
+        return ()
+    mean = found.gaps[middle, metric]
+    draw = min(draws, key=lambda d: abs(gaps[d] - mean))
+    said = [texts[k]["continuation"][draw].as_py() for k in (one, two)]
     return ({
-        "first": texts.prompts[one].text + texts.written[one][draw],
-        "second": texts.prompts[two].text + texts.written[two][draw],
-        "gap": round(float(by_prompt[middle]), 4),
-        "typical": f"the median of {len(agree)} prompts that agree, of {len(at)}",
+        "first": sums.layout.prompts[one].text + said[0],
+        "second": sums.layout.prompts[two].text + said[1],
+        "gap": round(float(mean), 4),
+        "typical": f"the median of {agree} prompts that agree, of {len(found.units)}",
     },)  # fmt: skip
 
 
-def halves(texts: Texts, seed: int) -> tuple[Placebo, ...]:
-    """Random halves of the draws of one group against each other: there is nothing to find."""
-    draws = texts.values.shape[1]
-    what = "random halves of the texts about one group"
-    if draws < 2:
-        return (Placebo(what, 0, 0, TOO_FEW),)
-    out = []
-    for number, (axis, group) in enumerate((x, g) for x, gs in texts.groups().items() for g in gs):
-        values = texts.values[list(texts.of(axis, group).values())]
-        if len(values) < 2 or not np.isfinite(values).any():
-            continue
-        values = np.where(np.isfinite(values), values, np.nanmean(values, axis=(0, 1)))
-        rng = np.random.default_rng([seed, number, 7])
-        order = np.argsort(rng.random((SPLITS, len(values), draws)), axis=2)[..., None]
-        mixed = np.take_along_axis(values[None], order, axis=2)
-        half = draws // 2
-        gaps = mixed[:, :, :half].mean(axis=2) - mixed[:, :, half : 2 * half].mean(axis=2)
-        p = [e.p for e in estimates(np.concatenate(list(gaps), axis=1))]
-        known = [value for value in p if value == value]
-        what = f"random halves of the texts about {group!r}"
-        out.append(Placebo(what, len(known), sum(value <= ALARM for value in known)))
-    return tuple(out) or (Placebo(what, 0, 0, TOO_FEW),)
+def _values(texts: pa.Table, as_published: bool) -> Floats:
+    """What texts are judged as, from their items."""
+    values = values_of(Scored(texts["label"].to_numpy(), texts["score"].to_numpy()))
+    if not as_published:
+        values[(texts["refused"].to_numpy() > 0) | (texts["unread"].to_numpy() > 0)] = np.nan
+    return values
 
 
-def shares(texts: Texts, scored: Scored) -> list[dict[str, Any]]:
+def shares(sums: TextSums) -> list[dict[str, Any]]:
     """How each group is regarded: shares of labels and the mean score."""
     out = []
-    labels = scored.labels.reshape(texts.values.shape[:2])
-    for axis, groups in texts.groups().items():
+    prompts, draws = sums.layout.prompts, sums.layout.draws
+    for axis, groups in sums.groups().items():
         for group in groups:
-            at = [i for i, p in enumerate(texts.prompts) if (p.axis, p.group) == (axis, group)]
-            values = texts.values[at].reshape(-1, len(METRICS))
-            known = values[np.isfinite(values[:, -1])]
-            mean = known.mean(axis=0) if len(known) else np.full(len(METRICS), np.nan)
-            row: dict[str, Any] = {"axis": axis, "group": group, "n": len(values)}
+            at = [i for i, p in enumerate(prompts) if (p.axis, p.group) == (axis, group)]
+            known, n = int(sums.known[at].sum()), len(at) * draws
+            total = sums.total[at].sum(axis=0)
+            mean = total / known if known else np.full(len(METRICS), np.nan)
+            row: dict[str, Any] = {"axis": axis, "group": group, "n": n}
             row |= {name: float(mean[k]) for k, name in enumerate(LABELS)}
-            other = float((labels[at] < 0).mean())
-            refused = float(declined(texts)[at].mean()) if texts.written[0] else 0.0
+            other, refused = (float(m[at].sum()) / n for m in (sums.other, sums.refused))
             out.append({**row, "other": other, "score": float(mean[-1]), REFUSED: refused})
     return out

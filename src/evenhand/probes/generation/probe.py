@@ -15,6 +15,7 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any, ClassVar
 
+import numpy as np
 import pyarrow as pa
 from pydantic import Field
 
@@ -23,19 +24,14 @@ from evenhand.errors import DataError, SpecError
 from evenhand.opening import read_json
 from evenhand.probes.base import Asker, ItemShape, Measured, Preview, Probe
 from evenhand.probes.generation.cards import CARDS
-from evenhand.probes.generation.findings import (
-    METRICS,
-    Told,
-    findings,
-    halves,
-    judged,
-    shares,
-    told_of,
-)  # fmt: skip
-from evenhand.probes.generation.refusals import declined, empty, told_refusals
-from evenhand.probes.generation.scorers import Vader, scorer
+from evenhand.probes.generation.findings import Told, findings, shares
+from evenhand.probes.generation.layout import Layout
+from evenhand.probes.generation.refusals import told_refusals
+from evenhand.probes.generation.scorers import Scorer, Vader, scorer
+from evenhand.probes.generation.sums import METRICS, TextSums
 from evenhand.probes.shared.reach import too_few
-from evenhand.requests import Generate
+from evenhand.probes.shared.streaming import Items, block_ends, blocks, coded, large
+from evenhand.requests import Generate, LazyRequests
 from evenhand.words.lexicons.contexts import prompts
 
 TERMS = {
@@ -76,6 +72,7 @@ class Generation(Probe):
     needs: ClassVar[tuple[str, ...]] = (Generate.kind,)
     detects: ClassVar[str] = "texts about one group that are regarded worse than about another"
     cards: ClassVar = CARDS
+    streams: ClassVar[bool] = True
     item_shape: ClassVar = ItemShape(text=("text",), score=("score",), answer=("continuation",))
 
     axes: tuple[str, ...] = ("gender",)
@@ -107,22 +104,29 @@ class Generation(Probe):
     def lexicons(self) -> list[str]:
         return [] if self.file else ["liang_prompts"]
 
-    def requests(self, found: Sequence[Prompt], seed: int) -> Generate:
+    def requests(self, layout: Layout, seed: int) -> LazyRequests:
         """Every prompt with every draw; equal draws share their random numbers."""
-        return Generate(
-            prompt=[p.text for p in found for _ in range(self.draws)],
-            draw=[f"{p.key}:{d}" for p in found for d in range(self.draws)],
-            max_new_tokens=self.max_new_tokens,
-            temperature=self.temperature,
-            top_p=self.top_p,
-            seed=seed,
-        )
+
+        def make(start: int, stop: int) -> Generate:
+            prompt, draw = layout.of_rows(start, stop)
+            rows = [layout.prompts[k] for k in prompt]
+            return Generate(
+                prompt=[p.text for p in rows],
+                draw=[f"{p.key}:{d}" for p, d in zip(rows, draw.tolist())],
+                max_new_tokens=self.max_new_tokens,
+                temperature=self.temperature,
+                top_p=self.top_p,
+                seed=seed,
+            )
+
+        return LazyRequests(Generate, len(layout), make)
 
     def preview(self, answers: frozenset[str], seed: int) -> Preview:
         self.choose(answers)
         found = self.prompts()
-        asked = self.requests(found, seed)
-        return Preview(len(asked), asked, found[0].text, self._too_small(found))
+        asked = self.requests(Layout.of(found, self.draws), seed)
+        shown = asked if large(len(asked)) else asked.make(0, len(asked))
+        return Preview(len(asked), shown, found[0].text, self._too_small(found))
 
     def limits(self, seed: int = 0) -> tuple[str, ...]:
         return self._too_small(self.prompts())
@@ -145,37 +149,51 @@ class Generation(Probe):
     def run(self, ask: Asker, seed: int) -> Measured:
         self.choose(ask.answers)
         judge = scorer(self.scorer, ask)
-        found = self.prompts()
-        texts = list(ask(self.requests(found, seed), self.name)["text"])
-        rows = [p for p in found for _ in range(self.draws)]
-        scored = judge([first_line(p, t, judge.masks) for p, t in zip(rows, texts)])
-        items = pa.table(
-            {
-                **{n: [getattr(p, n) for p in rows] for n in ("axis", "group", "key", "text")},
-                "draw": [d for _ in found for d in range(self.draws)],
-                "continuation": texts,
-                "label": scored.labels,
-                "score": scored.score,
-            }
-        )
-        table = judged(found, scored, self.draws, texts)
-        marks = {"refused": declined(table), "unread": empty(table)}
-        for name, values in marks.items():
-            items = items.append_column(name, pa.array(values.ravel().astype(float)))
+        layout = Layout.of(self.prompts(), self.draws)
+        texts, items = (Items(large=large(len(layout))) for _ in range(2))
+        for _, _, given in blocks(
+            ask, self.requests(layout, seed), block_ends(layout.ends), self.name
+        ):
+            texts.add(pa.table({"continuation": pa.array(given["text"], pa.string())}))
+        # Judged when all are written: a scorer is another model, asked when the first is done.
+        sums, start = TextSums(layout, as_published=self.as_published, seed=seed), 0
+        for part in texts.parts():
+            stop = start + part.num_rows
+            items.add(_judged(layout, sums, judge, start, part["continuation"]))
+            start = stop
         told = Told(judge.name, self.rate, self.as_published, self.resamples, seed)
-        kept = table if self.as_published else told_of(table)
-        regard = shares(kept, scored)
+        regard = shares(sums)
+        marks = {
+            n: float(getattr(sums, n).sum() / len(layout)) for n in ("refused", "unread")
+        }  # fmt: skip
         return Measured(
-            findings(table, told),
-            items,
+            findings(sums, told, items),
+            items.found(),
             {"shares": pa.Table.from_pylist(regard)},
-            {
-                "shares": regard,
-                **{n: float(v.mean()) for n, v in marks.items()},
-                "trust": told_refusals(*marks.values()),
-            },
-            () if self.as_published else halves(kept, seed),
+            {"shares": regard, **marks, "trust": told_refusals(*marks.values())},
+            () if self.as_published else sums.halves(),
         )
+
+
+def _judged(
+    layout: Layout, sums: TextSums, judge: Scorer, start: int, written: pa.ChunkedArray
+) -> pa.Table:
+    """Items of a block of texts, which are added to the sums."""
+    texts = written.to_pylist()
+    stop = start + len(texts)
+    prompt, draw = layout.of_rows(start, stop)
+    rows = [layout.prompts[k] for k in prompt]
+    scored = judge([first_line(p, t, judge.masks) for p, t in zip(rows, texts)])
+    refused, unread = sums.add(start, stop, scored, texts)
+    return pa.table({
+        **{n: coded(prompt, values) for n, values in layout.columns.items()},
+        "draw": draw,
+        "continuation": written,
+        "label": scored.labels,
+        "score": scored.score,
+        "refused": refused.astype(np.float64),
+        "unread": unread.astype(np.float64),
+    })  # fmt: skip
 
 
 def first_line(prompt: Prompt, text: str, masked: bool) -> str:

@@ -6,7 +6,7 @@ neutral, and are counted (`probes.shared.refusals`).
 
 from __future__ import annotations
 
-from itertools import combinations
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,46 +18,44 @@ from evenhand.runs.finding import Finding
 from evenhand.words.reading_answers import declines
 
 if TYPE_CHECKING:
-    from evenhand.probes.generation.findings import Texts
+    from evenhand.probes.generation.sums import TextSums
 
 Marks = npt.NDArray[np.bool_]
 
 
-def declined(texts: Texts) -> Marks:
-    """Which texts decline, [prompts, draws]."""
-    return np.asarray([[declines(text) for text in row] for row in texts.written], bool)
+def declined(texts: Sequence[str]) -> Marks:
+    """Which texts decline."""
+    return np.fromiter(map(declines, texts), bool, len(texts))
 
 
-def empty(texts: Texts) -> Marks:
-    """In which texts there is nothing to judge, [prompts, draws]: their first line is empty."""
-    first = [[text.partition("\n")[0] for text in row] for row in texts.written]
-    return np.asarray([[not line.strip() for line in row] for row in first], bool)
+def empty(texts: Sequence[str]) -> Marks:
+    """In which texts there is nothing to judge: their first line is empty."""
+    return np.fromiter((not t.partition("\n")[0].strip() for t in texts), bool, len(texts))
 
 
-def told_refusals(refused: Marks, unread: Marks) -> list[str]:
+def told_refusals(refused: float, unread: float) -> list[str]:
     """How often the model declined or wrote nothing, for the first screen.
 
-    >>> told_refusals(np.array([True, False]), np.array([False, False]))
+    >>> told_refusals(0.5, 0.0)
     ['Of the texts that were asked for 50.0% decline and 0.0% are empty: counted, not judged.']
     """
     return [
-        f"Of the texts that were asked for {refused.mean():.1%} decline and {unread.mean():.1%} "
+        f"Of the texts that were asked for {refused:.1%} decline and {unread:.1%} "
         f"are empty: counted, not judged."
     ]
 
 
-def parity(texts: Texts, refused: Marks, rate: float) -> list[Finding]:
+def parity(sums: TextSums, rate: float) -> list[Finding]:
     """One claim for every pair of groups about which the model declines to write at all."""
     out: list[Finding] = []
-    for axis, groups in texts.groups().items():
-        for a, b in combinations(groups, 2):
-            one, two = texts.of(axis, a), texts.of(axis, b)
-            at = [(one[key], two[key]) for key in one if key in two]
-            shares = np.asarray([refused[list(pair)].mean(axis=1) for pair in at]).reshape(-1, 2)
-            out += refusals.parity(
-                f"generation/{axis}/{a}-{b}/{REFUSED}", (a, b), *shares.T, units="prompts",
-                over=("prompts",), about="requests to write about", rate=rate,
-                attribute=f"{axis}: {REFUSED}",
-                method="t over prompts; texts paired by random numbers",
-            )  # fmt: skip
+    refused = sums.shares(sums.refused)
+    for axis, a, b in sums.pairs():
+        units = (sums.places(int(u)) for u in sums.units((axis, a, b)))
+        shares = np.asarray([(refused[at[a]], refused[at[b]]) for at in units]).reshape(-1, 2)
+        out += refusals.parity(
+            f"generation/{axis}/{a}-{b}/{REFUSED}", (a, b), *shares.T, units="prompts",
+            over=("prompts",), about="requests to write about", rate=rate,
+            attribute=f"{axis}: {REFUSED}",
+            method="t over prompts; texts paired by random numbers",
+        )  # fmt: skip
     return out

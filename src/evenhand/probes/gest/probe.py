@@ -48,6 +48,7 @@ class Gest(Probe):
     paper: ClassVar[str] = "Pikuliak et al. 2024 (GEST)"
     needs: ClassVar[tuple[str, ...]] = (MaskScore.kind, Continuation.kind)
     detects: ClassVar[str] = "speakers taken for men or women by stereotypes"
+    bound: ClassVar[str] = "the benchmark's 3,565 sentences"
     cards: ClassVar = CARDS
     sized_by: ClassVar[str] = "sentences"
     item_shape: ClassVar = ItemShape(

@@ -45,6 +45,7 @@ class Honest(Probe):
     paper: ClassVar[str] = "Nozza et al. 2021, 2022 (HONEST)"
     needs: ClassVar[tuple[str, ...]] = (FillMask.kind,)
     detects: ClassVar[str] = "hurtful completions of sentences about a group"
+    bound: ClassVar[str] = "the benchmark's templates"
     cards: ClassVar = CARDS
     sized_by: ClassVar[str] = "templates"
     item_shape: ClassVar = ItemShape(

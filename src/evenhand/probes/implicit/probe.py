@@ -45,6 +45,7 @@ class Implicit(Probe):
     paper: ClassVar[str] = "Bai et al. 2025 (LLM word association and decision tests)"
     needs: ClassVar[tuple[str, ...]] = CHOICES
     detects: ClassVar[str] = "words and tasks given to people by stereotype"
+    bound: ClassVar[str] = "the stimuli of its lexicon or file"
     cards: ClassVar = CARDS
     sized_by: ClassVar[str] = "pairs"
     item_shape: ClassVar = ItemShape(

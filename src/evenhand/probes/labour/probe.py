@@ -51,6 +51,7 @@ class Labour(Probe):
     paper: ClassVar[str] = "U.S. Bureau of Labor Statistics, Current Population Survey, Table 11"
     needs: ClassVar[tuple[str, ...]] = (Continuation.kind, MaskScore.kind)
     detects: ClassVar[str] = "pronouns and names for occupations that follow who works in them"
+    bound: ClassVar[str] = "occupations times at most 50 names a race"
     cards: ClassVar = CARDS
     item_shape: ClassVar = ItemShape(text=("text",), score=("logprob",), clusters=("job", "word"))
 

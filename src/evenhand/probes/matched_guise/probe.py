@@ -55,6 +55,7 @@ class MatchedGuise(Probe):
     paper: ClassVar[str] = "Hofmann et al. 2024 (matched guise probing)"
     needs: ClassVar[tuple[str, ...]] = (*CHOICES, MaskScore.kind)
     detects: ClassVar[str] = "speakers judged worse for their dialect"
+    bound: ClassVar[str] = "the published 2,019 pairs of tweets"
     cards: ClassVar = CARDS
     sized_by: ClassVar[str] = "texts"
     item_shape: ClassVar = ItemShape(

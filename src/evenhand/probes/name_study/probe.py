@@ -42,6 +42,7 @@ class NameStudy(Probe):
     paper: ClassVar[str] = "An et al. 2023 (SODAPOP), Sec. 2"
     needs: ClassVar[tuple[str, ...]] = (Embed.kind,)
     detects: ClassVar[str] = "vectors of first names from which a group can be read off"
+    bound: ClassVar[str] = "a vector a name"
     cards: ClassVar = CARDS
 
     groups: tuple[str, ...] = GROUPS

@@ -67,6 +67,7 @@ class Ranking(Probe):
     paper: ClassVar[str] = "Yin, Alba and Nicoletti 2024 (Bloomberg's resume-ranking audit)"
     needs: ClassVar[tuple[str, ...]] = CHOICES
     detects: ClassVar[str] = "applicants who are picked less often because of their names"
+    bound: ClassVar[str] = "jobs times runs, a choice each"
     cards: ClassVar = CARDS
     item_shape: ClassVar = ItemShape(
         text=("job", "text"), score=("lead",), clusters=("name", "run")

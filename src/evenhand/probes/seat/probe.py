@@ -40,6 +40,7 @@ class Seat(WordTests):
     title: ClassVar[str] = "Do sentences about a group lie nearer to one attribute than to another?"
     paper: ClassVar[str] = "May et al. 2019 (SEAT)"
     detects: ClassVar[str] = "sentence vectors in which groups lie nearer to one attribute"
+    bound: ClassVar[str] = "the sentences of its tests"
     cards: ClassVar = CARDS
 
     data: str = ""

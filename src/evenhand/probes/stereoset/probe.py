@@ -50,6 +50,7 @@ class StereoSet(Probe):
     paper: ClassVar[str] = "Nadeem et al. 2021 (StereoSet), as used by Liang et al. 2021"
     needs: ClassVar[tuple[str, ...]] = (Continuation.kind,)
     detects: ClassVar[str] = "stereotyped sentences preferred over anti-stereotyped ones"
+    bound: ClassVar[str] = "the benchmark's 4,229 sentences in their contexts"
     cards: ClassVar = CARDS
     sized_by: ClassVar[str] = "examples"
     item_shape: ClassVar = ItemShape(

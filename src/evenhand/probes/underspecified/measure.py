@@ -15,8 +15,9 @@ from evenhand.probes.reading import Claims, Input, Reader, Resamples, Seed
 from evenhand.probes.underspecified.cells import ALSO, TEXT, Cells, read_cells
 from evenhand.probes.underspecified.design import Design
 from evenhand.probes.underspecified.leans import LeanSums, leanings, placebos
-from evenhand.probes.underspecified.numbers import PreferencesResult, Sampling, measure_cells
+from evenhand.probes.underspecified.numbers import PreferencesResult, Sampling
 from evenhand.probes.underspecified.predictions import is_predictions, read_predictions
+from evenhand.probes.underspecified.streamed import measure_cells
 from evenhand.words.lexicons.questions import Attribute, Subject, occupations
 
 

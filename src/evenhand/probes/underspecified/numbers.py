@@ -1,7 +1,6 @@
 """Preferences in underspecified questions with intervals, noise floors and tests (UnQover).
 
-From cells in memory (`measure_cells`), or from sums of cells that were never there at once
-(`streamed`): both end in the same `PreferencesResult`.
+What follows from sums of cells (`streamed`), whether these were ever there at once or not.
 """
 
 from __future__ import annotations
@@ -174,24 +173,6 @@ class PreferencesResult(Result):
         )  # fmt: skip
 
 
-def measure_cells(cells: Cells, how: Sampling | None = None) -> PreferencesResult:
-    """All numbers of cells in memory with intervals, noise floors and tests."""
-    how = how or Sampling()
-    kept = cells.kept()
-    seen = coverage(cells, kept)
-    if not kept.any():
-        return nothing(seen, how)
-    whole = unqover.summary(
-        cells.scores, cells.first, cells.second, cells.attribute,
-        n_terms=len(cells.terms), n_attributes=len(cells.attributes),
-    )  # fmt: skip
-    design = pairs_of(cells, kept)
-    draws = inference.bootstrap(design, cells.group_of_term, draws=how.resamples, seed=how.seed)
-    numbers = {name: getattr(whole, name) for name in NUMBERS}
-    flips = unqover.flips(cells.scores[kept])
-    return inferred(numbers, cells, design, draws, how, flips=flips, coverage=seen)
-
-
 def nothing(seen: Coverage, how: Sampling) -> PreferencesResult:
     """What is said when no cell is complete."""
     reason = "no cell has both orders and both questions"
@@ -230,27 +211,6 @@ def inferred(
         coverage=coverage,
         settings=how,
     )
-
-
-def mu_error(cells: Cells, *, resamples: int = 200, seed: int = 0) -> float:
-    """How far mu may be off: its standard error and its upward bias, squared and added; or NaN.
-
-    The standard error is a quarter of the width of mu's 95 % interval, near enough. The bias is
-    what mu loses when its noise floor is taken off in squares: terms that met one partner each
-    have a narrow interval around a mu that is all noise. No test is run, so a sampled design can
-    ask again and again.
-    """
-    kept = cells.kept()
-    if not kept.any():
-        return float("nan")
-    design = pairs_of(cells, kept)
-    draws = inference.bootstrap(design, None, draws=resamples, seed=seed)
-    mu = unqover.intensity(inference.observed(design).gamma)
-    low, high = inference.interval(mu, draws.mu, design.contexts()[0])
-    floors = inference.noise_floors(design, METRICS, samples=resamples, seed=seed)
-    floor = float(np.asarray(floors.mean)[0])
-    bias = mu - float(np.sqrt(max(mu**2 - floor**2, 0.0)))
-    return float(np.hypot((high - low) / 3.92, bias))
 
 
 def _intervals(

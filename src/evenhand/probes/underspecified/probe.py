@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import Annotated, Any, ClassVar, Literal, Self
 
@@ -26,7 +26,6 @@ from evenhand.probes.base import Asker, Behaviour, ItemShape, Measured, Placebo,
 from evenhand.probes.shared.reach import too_few
 from evenhand.probes.underspecified.asking import (
     PRONOUNS,
-    TOLD,
     Answers,
     Asking,
     Manner,
@@ -35,7 +34,6 @@ from evenhand.probes.underspecified.asking import (
 from evenhand.probes.underspecified.cards import CARDS
 from evenhand.probes.underspecified.cells import Cells
 from evenhand.probes.underspecified.design import (
-    INPUTS_PER_CELL,
     Design,
     all_pairs,
     choose_attributes,
@@ -50,17 +48,15 @@ from evenhand.probes.underspecified.languages import (
     prompt_in,
     require_class,
 )
-from evenhand.probes.underspecified.leans import LeanSums, Links, leanings, placebos
+from evenhand.probes.underspecified.leans import Links, leanings, placebos
 from evenhand.probes.underspecified.numbers import (
     PreferencesResult,
-    Sampling,
-    measure_cells,
-    mu_error,
 )
 from evenhand.probes.underspecified.refusals import Refusals
-from evenhand.probes.underspecified.streaming import Streamed
-from evenhand.probes.underspecified.tables import items_table, lean_table, summary
-from evenhand.probes.underspecified.tables_summed import summed_tables, tables_of
+from evenhand.probes.underspecified.streamed import mu_error
+from evenhand.probes.underspecified.streaming import Summed, asked, held
+from evenhand.probes.underspecified.tables import lean_table, summary
+from evenhand.probes.underspecified.tables_summed import summed_tables
 from evenhand.requests import (
     MASK,
     SAMPLED,
@@ -77,8 +73,6 @@ from evenhand.words.lexicons import questions
 from evenhand.words.list_formats import Lists, read_lists
 
 FIRST_ROUND = 24
-STREAM_CELLS = 250_000
-"""Designs of more cells (a million inputs) are summed as they arrive, not held."""
 LEXICONS = {
     "gender": ["unqover_names", "unqover_occupations", "unqover_templates"],
     "nationality": ["unqover_nationality", "prejudices", "unqover_templates"],
@@ -105,6 +99,7 @@ class Underspecified(Probe):
     detects: ClassVar[str] = "a preference for one group's names that the text gives no reason for"
     cards: ClassVar = CARDS
     sized_by: ClassVar[str] = "pairs"
+    streams: ClassVar[bool] = True
     item_shape: ClassVar = ItemShape(
         text=("template", "attribute"), score=("comparative",), choices=("first", "second"),
         clusters=("first", "second", "template"),
@@ -363,26 +358,26 @@ class Underspecified(Probe):
         lists, dropped = self._usable(ask, kind, self.lists(_form(kind)))
         rung = how(ask.describe(), kind)
         way = asking(kind, self.manner(lists, seed, rung))
-        design = self.design(_form(kind), seed, lists)
-        if self.standard_error is None and len(design) > STREAM_CELLS:
-            return self._streamed(ask, way, design, seed, rung, dropped)
-        sampled = self._sample(ask, way, design, seed)
-        design, cells = sampled.design, sampled.cells
-        result = measure_cells(cells, Sampling(self.resamples, seed=seed))
-        leans = LeanSums(cells)
-        leans.add(cells)
-        told, placebo = self._told(design, cells, result, leans.links(), rung, seed)
-        facts = self._facts(result, design, rung, sampled.told, dropped, sampled.rounds)
+        design, rounds = self.design(_form(kind), seed, lists), 1
+        if self.standard_error is None:
+            given = asked(ask, way, design, self.name)
+        else:
+            design, answers, rounds = self._sample(ask, way, design, seed)
+            given = held(design, answers)
+        summed = Summed(self, design, seed, given)
+        result = summed.sums.measure()
+        links = summed.leans.links()
+        told, placebo = self._told(design, summed.names, result, links, rung, seed)
+        facts = self._facts(result, design, rung, summed.told, dropped, rounds)
         trust = told.trust()
         if grammar := self._agreement(ask, way, kind, seed):
             facts["agreement"] = vars(grammar)
             trust.append(grammar.told())
-        refusals = Refusals(cells)
-        refusals.add(cells, sampled.told)
+        tables = summed_tables(result, design, summed.tables, summed.sums.pairs())
         return Measured(
-            findings=told.findings() + self._declined(refusals),
-            items=items_table(cells, sampled.told),
-            tables={**lean_table(told), **tables_of(result, design, cells)},
+            findings=told.findings() + self._declined(summed.refusals),
+            items=summed.items,
+            tables={**lean_table(told), **tables},
             summary={**facts, "asked_by": kind, "trust": trust},
             placebos=placebo,
         )
@@ -407,25 +402,6 @@ class Underspecified(Probe):
         rows = [] if self.as_published else leanings(names, links, self.rate)
         told = Told(design, names, result, rows, shares, self.as_published)
         return told, () if self.as_published else placebos(names, links, seed)
-
-    def _streamed(
-        self, ask: Asker, way: Asking, design: Design, seed: int, rung: str,
-        dropped: tuple[str, ...],
-    ) -> Measured:  # fmt: skip
-        """The same from sums, for designs too large to hold."""
-        streamed = Streamed(self, ask, way, design, seed)
-        result = streamed.sums.measure()
-        links = streamed.leans.links()
-        told, placebo = self._told(design, streamed.names, result, links, rung, seed)
-        summed = summed_tables(result, design, streamed.tables, streamed.sums.pairs())
-        facts = self._facts(result, design, rung, streamed.told, dropped, 1)
-        return Measured(
-            findings=told.findings() + self._declined(streamed.refusals),
-            items=streamed.items,
-            tables={**lean_table(told), **summed},
-            summary={**facts, "asked_by": way.type.kind, "trust": told.trust()},
-            placebos=placebo,
-        )
 
     def _declined(self, refusals: Refusals) -> list[Finding]:
         return [] if self.as_published else refusals.findings(self.rate)
@@ -459,25 +435,25 @@ class Underspecified(Probe):
             s.term for s in lists.subjects if s.term in long
         )
 
-    def _sample(self, ask: Asker, way: Asking, design: Design, seed: int) -> _Sampled:
-        """Ask in growing rounds until mu is known well enough, or everything at once."""
-        bounds = [design.n_pairs]
-        if self.standard_error is not None:
-            steps = (FIRST_ROUND * 2**k for k in range(32))
-            bounds = [*(n for n in steps if n < design.n_pairs), design.n_pairs]
+    def _sample(
+        self, ask: Asker, way: Asking, design: Design, seed: int
+    ) -> tuple[Design, Answers, int]:
+        """Ask in growing rounds until mu is known well enough; what was asked, and how often."""
+        steps = (FIRST_ROUND * 2**k for k in range(32))
+        bounds = [*(n for n in steps if n < design.n_pairs), design.n_pairs]
         parts: list[Answers] = []
         start = 0
         for rounds, pairs in enumerate(bounds, start=1):
             stop = int(design.pair_ends[pairs - 1])
             scores = ask(way.requests(design, start, stop), self.name)
             parts.append(way.answers(scores, design, start, stop))
-            asked, start = design.head(pairs), stop
-            cells = self.cells(asked, np.concatenate([p.scores for p in parts]))
-            enough = self.standard_error is not None and rounds < len(bounds)
-            if enough and mu_error(cells, seed=seed) <= (self.standard_error or 0.0):
+            drawn, start = design.head(pairs), stop
+            values = np.concatenate([p.scores for p in parts])
+            if rounds < len(bounds) and mu_error(self.cells(drawn, values), seed=seed) <= (
+                self.standard_error or 0.0
+            ):
                 break
-        told = np.concatenate([p.told for p in parts])
-        return _Sampled(asked, cells, told.reshape(-1, INPUTS_PER_CELL, len(TOLD)), rounds)
+        return drawn, Answers(values, np.concatenate([p.told for p in parts])), rounds
 
     def cells(self, design: Design, values: np.ndarray, which: np.ndarray | None = None) -> Cells:
         """The scores [inputs, 2] of all cells, or of those with the numbers `which`.
@@ -503,16 +479,6 @@ class Underspecified(Probe):
             group_of_term=codes,
             n_rows=len(values),
         )
-
-
-@dataclass(frozen=True)
-class _Sampled:
-    """What was asked in the end, and what came back."""
-
-    design: Design
-    cells: Cells
-    told: np.ndarray
-    rounds: int
 
 
 def _form(kind: str) -> str:

@@ -3,11 +3,15 @@
     sums = CellSums(names, Sampling(resamples=500, seed=0))
     for block in blocks:              # Cells of whole pairs, in any order
         sums.add(block)
-    result = sums.measure()           # the same numbers as `measure_cells` of all of them
+    result = sums.measure()
+    result = measure_cells(cells)     # the same of cells in one block
 
 Held: weighed sums [terms, attributes, draws] and one sum per link (pair of terms and attribute).
-Random weights and signs are those of `measure_cells`; only the order of additions differs, so
-numbers agree to about 12 digits.
+Weights are drawn as by Owen (2007), terms and templates as crossed samples: a cell weighs
+w(template) * w(partner) in gamma(x, a), and w(template) * w(first) * w(second) in the means over
+cells and in gamma of a group. In mu and eta each term weighs w(term); which attribute is the
+extreme one, and its sign, stay as observed, since replicates of a maximum of absolute values would
+add their own noise to it.
 """
 
 from __future__ import annotations
@@ -22,6 +26,7 @@ from evenhand.metrics import unqover
 from evenhand.probes.underspecified.cells import Cells
 from evenhand.probes.underspecified.numbers import (
     LISTED,
+    METRICS,
     NUMBERS,
     Coverage,
     Incomplete,
@@ -219,7 +224,7 @@ class CellSums:
         return self._links[0]
 
     def measure(self) -> PreferencesResult:
-        """Everything that `measure_cells` gives."""
+        """All numbers with intervals, noise floors and tests."""
         if not self._complete:
             return nothing(self._coverage(), self.how)
         pairs = self.pairs()
@@ -227,11 +232,11 @@ class CellSums:
         means = (self._means / self._complete).tolist()
         values = [*means, unqover.intensity(seen.gamma), unqover.consistency(seen.eta)]
         return inferred(
-            dict(zip(NUMBERS, values, strict=True)), self.names, pairs, self._draws(seen), self.how,
+            dict(zip(NUMBERS, values, strict=True)), self.names, pairs, self.draws(seen), self.how,
             flips=unqover.Flips(*self._flips.tolist()), coverage=self._coverage(),
         )  # fmt: skip
 
-    def _draws(self, seen: unqover.Preferences) -> inference.Draws:
+    def draws(self, seen: unqover.Preferences) -> inference.Draws:
         """The replicates; the weighed sums make room for them on the way."""
         draws = self._errors.shape[1]
         total, signs, count = self._weighed
@@ -254,6 +259,35 @@ class CellSums:
             self._rows, self._found, self._complete, self._found - self._complete, self._missing,
             len(self._missing), *self.size, len(self.names.templates),
         )  # fmt: skip
+
+
+def measure_cells(cells: Cells, how: Sampling | None = None) -> PreferencesResult:
+    """All numbers of cells in memory, as one block."""
+    sums = CellSums(cells, how)
+    sums.add(cells)
+    return sums.measure()
+
+
+def mu_error(cells: Cells, *, resamples: int = 200, seed: int = 0) -> float:
+    """How far mu may be off: its standard error and its upward bias, squared and added; or NaN.
+
+    The standard error is a quarter of the width of mu's 95 % interval, near enough. The bias is
+    what mu loses when its noise floor is taken off in squares: terms that met one partner each
+    have a narrow interval around a mu that is all noise. No test is run, so a sampled design can
+    ask again and again.
+    """
+    if not cells.kept().any():
+        return float("nan")
+    sums = CellSums(cells, Sampling(resamples, seed=seed))
+    sums.add(cells)
+    pairs = sums.pairs()
+    seen = inference.observed(pairs)
+    mu = unqover.intensity(seen.gamma)
+    low, high = inference.interval(mu, sums.draws(seen).mu, pairs.contexts()[0])
+    floors = inference.noise_floors(pairs, METRICS, samples=resamples, seed=seed)
+    floor = float(np.asarray(floors.mean)[0])
+    bias = mu - float(np.sqrt(max(mu**2 - floor**2, 0.0)))
+    return float(np.hypot((high - low) / 3.92, bias))
 
 
 class _Onto:

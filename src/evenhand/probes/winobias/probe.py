@@ -42,6 +42,7 @@ class WinoBias(Probe):
     paper: ClassVar[str] = "Zhao et al. 2018 (WinoBias), by pronoun log-odds"
     needs: ClassVar[tuple[str, ...]] = (MaskScore.kind, Continuation.kind)
     detects: ClassVar[str] = "pronouns that follow the stereotypes of occupations"
+    bound: ClassVar[str] = "the benchmark's sentences"
     cards: ClassVar = CARDS
     sized_by: ClassVar[str] = "sentences"
     item_shape: ClassVar = SHAPE

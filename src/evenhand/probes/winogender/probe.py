@@ -39,6 +39,7 @@ class Winogender(Probe):
     paper: ClassVar[str] = "Rudinger et al. 2018 (Winogender), by pronoun log-odds"
     needs: ClassVar[tuple[str, ...]] = (MaskScore.kind, Continuation.kind)
     detects: ClassVar[str] = "pronouns that follow the share of women in an occupation"
+    bound: ClassVar[str] = "the benchmark's sentences"
     cards: ClassVar = CARDS
     item_shape: ClassVar = SHAPE
 
