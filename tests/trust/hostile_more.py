@@ -28,17 +28,50 @@ def shell(folder: Path, form: str) -> None:
     (folder / "chat_template.jinja").write_text(form.replace("MARK", mark))
 
 
-def linked(name: str, away: str) -> Spoil:
-    """A file of the folder that is a link out of it."""
+def linked(name: str) -> Spoil:
+    """A file or folder inside that is a link out, with just the contents it had."""
 
     def change(folder: Path) -> None:
-        target = folder.parent / away
-        if not target.exists():
-            target.write_bytes((folder / name).read_bytes())
-        (folder / name).unlink()
+        target = folder.parent / f"elsewhere-{Path(name).name}"
+        (folder / name).rename(target)
         (folder / name).symlink_to(target)
 
     return change
+
+
+def linked_to(name: str, target: str) -> Spoil:
+    """A file that is a link to some place."""
+
+    def change(folder: Path) -> None:
+        (folder / name).unlink(missing_ok=True)
+        (folder / name).symlink_to(target)
+
+    return change
+
+
+def linked_module(folder: Path) -> None:
+    """A sentence transformer whose pooling lies elsewhere."""
+    modules(TRUNK, POOL)(folder)
+    linked("1_Pooling")(folder)
+
+
+def linked_shard(folder: Path) -> None:
+    """An index that names a file inside, which is a link out."""
+    from safetensors.numpy import load_file
+
+    shard = "model-00001-of-00001.safetensors"
+    named = dict.fromkeys(load_file(folder / "model.safetensors"), shard)
+    (folder / "model.safetensors").rename(folder / shard)
+    body = {"metadata": {}, "weight_map": named}
+    (folder / "model.safetensors.index.json").write_text(json.dumps(body))
+    linked(shard)(folder)
+
+
+def false_snapshot(folder: Path) -> None:
+    """Links as the Hub's cache has them, in a folder that is none."""
+    (folder.parent / "blobs").mkdir()
+    (folder / "config.json").rename(folder.parent / "blobs" / "0")
+    (folder / "config.json").symlink_to("../blobs/0")
 
 
 def pipe(name: str) -> Spoil:
@@ -188,6 +221,17 @@ MORE: dict[str, Spoil] = {
     "configuration is a pipe": pipe("config.json"),
     "weights are a pipe": pipe("model.safetensors"),
     "tokenizer is a pipe": pipe("tokenizer.json"),
+    "configuration is a link out": linked("config.json"),
+    "weights are a link out": linked("model.safetensors"),
+    "tokenizer is a link out": linked("tokenizer.json"),
+    "settings of the tokenizer are a link out": linked("tokenizer_config.json"),
+    "template is a link to a file of the system": linked_to("chat_template.jinja", "/etc/passwd"),
+    "weights are a link to a device": linked_to("model.safetensors", "/dev/zero"),
+    "weights are a link to themselves": linked_to("model.safetensors", "model.safetensors"),
+    "a named weight file is a link out": linked_shard,
+    "a module is a link out": linked_module,
+    "links of a cache that is none": false_snapshot,
+    "modules too deep": modules(TRUNK, {**POOL, "path": "a/1_Pooling"}),
     "weights of all NaN": numbers(float("nan")),
     "weights of all infinity": numbers(float("inf")),
     "one NaN among the weights": one_nan,

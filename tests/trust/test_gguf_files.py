@@ -86,3 +86,39 @@ def test_what_lies_beside_a_file_is_neither_read_nor_run(
         held.append({f.name: f.read_bytes() for f in made.iterdir()})
     assert not mark.exists()
     assert held[0] == held[1]
+
+
+def place_of(raw: bytes, name: str) -> int:
+    """Where a GGUF file says at which byte a tensor begins: behind name, shape and kind."""
+    at = raw.index(len(name).to_bytes(8, "little") + name.encode()) + 8 + len(name)
+    dimensions = int.from_bytes(raw[at : at + 4], "little")
+    return at + 4 + 8 * dimensions + 4
+
+
+def told_place(raw: bytes, name: str) -> int:
+    at = place_of(raw, name)
+    return int.from_bytes(raw[at : at + 8], "little")
+
+
+@pytest.mark.parametrize("way", ["as another", "inside another", "before all", "in the header"])
+def test_tensors_that_share_bytes_are_refused(tmp_path: Path, way: str) -> None:
+    path = gguf_file(tmp_path / "x.gguf")
+    raw = path.read_bytes()
+    one, two = "blk.0.attn_q.weight", "blk.0.attn_k.weight"
+    place = {
+        "as another": told_place(raw, two),
+        "inside another": told_place(raw, two) + 32,
+        "before all": 0,
+        "in the header": 2**64 - 64,
+    }[way]
+    at = place_of(raw, one)
+    path.write_bytes(raw[:at] + place.to_bytes(8, "little") + raw[at + 8 :])
+    with pytest.raises(ModelError, match=r"x\.gguf") as caught:
+        converted(path)
+    assert "\n" not in str(caught.value)
+    if way != "in the header":
+        assert "do not share bytes" in str(caught.value)
+
+
+def test_tensors_side_by_side_are_read(tmp_path: Path) -> None:
+    assert (converted(gguf_file(tmp_path / "x.gguf")) / "model.safetensors").is_file()

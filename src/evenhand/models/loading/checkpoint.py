@@ -18,11 +18,12 @@ import functools
 import json
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from evenhand.errors import EvenhandError, ModelError, need
+from evenhand.models.loading.links import without_links_out
 from evenhand.opening import read_object
 
 Shapes = Mapping[str, tuple[int, ...]]
@@ -45,14 +46,14 @@ def folder_of(source: str, revision: str | None = None, files: tuple[str, ...] =
     """The folder that holds a checkpoint; for a Hub id its snapshot, fetched if need be."""
     path = Path(source)
     if path.is_dir():
-        return path
+        return without_links_out(path)
     hub: Any = need("huggingface_hub", extra="hf", what="loading a model of the Hub")
     with loading(source):
         get = functools.partial(hub.snapshot_download, source, revision=revision)
         found = Path(get(allow_patterns=files, ignore_patterns="*/*"))
         if files is HUB_FILES and (found / "modules.json").is_file():  # with modules of its own
             get(allow_patterns=["[0-9]*_*/*.json", "[0-9]*_*/model.safetensors"])
-        return found
+        return without_links_out(found)
 
 
 def load_config(source: str | Path, **options: Any) -> Any:
@@ -197,7 +198,21 @@ def gguf_shapes(path: Path) -> dict[str, tuple[int, ...]]:
     """The shape of every tensor in a GGUF file."""
     gguf: Any = need("gguf", extra="hf", what="reading GGUF files")
     with loading(path):
-        return {t.name: tuple(map(int, t.shape)) for t in gguf.GGUFReader(str(path)).tensors}
+        reader = gguf.GGUFReader(str(path))
+    _check_places(path, int(reader.data_offset), reader.tensors)
+    return {t.name: tuple(map(int, t.shape)) for t in reader.tensors}
+
+
+def _check_places(path: Path, begin: int, tensors: Iterable[Any]) -> None:
+    """Refuse a GGUF file that reads some of its bytes twice, or as numbers what are none."""
+    before, end = "the description of the file", begin
+    for place, size, name in sorted((int(t.data_offset), int(t.n_bytes), t.name) for t in tensors):
+        if place < end:
+            raise ModelError(
+                f"{path}: the tensor {name!r} begins at byte {place}, inside {before}, which ends "
+                f"at byte {end}. Tensors do not share bytes. Convert or download the file again."
+            )
+        before, end = f"the tensor {name!r}", place + size
 
 
 def _check_config(folder: Path, config: Any, shapes: Shapes) -> None:

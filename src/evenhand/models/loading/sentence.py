@@ -160,8 +160,8 @@ def listed(folder: Path) -> list[dict[str, Any]]:
         raise ModelError(f"{path}: expected a list of modules, each with its type.")
     for module in found:
         place = Path(str(module.get("path", "")))
-        if place.is_absolute() or ".." in place.parts:
-            raise ModelError(f"{path}: {str(place)!r} leads out of the folder.")
+        if place.is_absolute() or ".." in place.parts or len(place.parts) > 1:
+            raise ModelError(f"{path}: {str(place)!r} is no folder beside it.")
     return sorted(found, key=lambda m: int(m.get("idx", 0)))
 
 
