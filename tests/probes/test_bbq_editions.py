@@ -11,8 +11,9 @@ from typing import Any
 
 import pytest
 
-from evenhand import ScriptedModel
-from evenhand.errors import DataError
+from evenhand import ScriptedModel, audit, check
+from evenhand.audit.suites import as_suite
+from evenhand.errors import DataError, ModelError
 from evenhand.probes.bbq.files import parse_answer, read_edition, read_items, worded
 from evenhand.probes.bbq.items import Item
 from evenhand.probes.bbq.measure import score
@@ -74,6 +75,14 @@ def spanish(folder: Path) -> Path:
                         "label": right if condition == "disambig" else 2,
                     })  # fmt: skip
     return written(folder / "Age.csv", rows, ",")
+
+
+def catalan(folder: Path) -> Path:
+    """The same templates as CaBBQ has them: Catalan questions open without a mark."""
+    path = spanish(folder)
+    text = path.read_text(encoding="utf-8").replace("¿Quién", "Qui").replace("Hablan", "Parlen")
+    path.write_text(text, encoding="utf-8")
+    return path
 
 
 def written(path: Path, rows: Sequence[dict[str, Any]], separator: str) -> Path:
@@ -145,6 +154,36 @@ def test_a_model_is_asked_in_the_edition_s_language_and_scored(
     assert found.summary["language"] == language
     assert len(seen) > 1  # several wordings of not knowing were offered
     assert set(found.items.column("language").to_pylist()) == {language}
+
+
+@pytest.mark.parametrize(("made", "language"), [(korean, "ko"), (spanish, "es"), (catalan, "ca")])
+def test_lint_and_report_take_the_language_from_the_edition(
+    made: Any, language: str, tmp_path: Path
+) -> None:
+    def score(prefix: str, continuation: str) -> dict[str, Any]:
+        english = continuation.split()[0] in ("The", "It", "My", "We", "After")
+        return {"logprob": -1.0 if english else -3.0, "n_tokens": 1}
+
+    def choose(prompt: str, options: str) -> dict[str, Any]:
+        n = len(options.split("\t"))
+        return {"probabilities": [1 / n] * n, "mass": 1.0, "refused": 0.0, "unread": 0.0}
+
+    stranger = ScriptedModel({"choose": choose, "continuation": score}, name="stranger")
+    suite = as_suite(Bbq(data=str(made(tmp_path))))
+    assert (suite.language, suite.languages) == ("", (language,))
+    with pytest.raises(ModelError, match=f"in '{language}': .* hardly known to this model"):
+        audit(stranger, suite, out=tmp_path / "no")
+    assert "hardly known" in " ".join(check(stranger, suite)[0].notes)
+    run = audit(stranger, suite, out=tmp_path / "yes", force=True)
+    summary = run.facts["probes"]["bbq"]["summary"]
+    assert (summary["language"], summary["fluency"]["language"]) == (language, language)
+    page = (tmp_path / "yes" / "report.html").read_text(encoding="utf-8")
+    assert "hardly known" in page
+
+
+def test_english_questions_and_missing_data_name_no_language(tmp_path: Path) -> None:
+    assert Bbq(data=str(tmp_path / "nowhere")).spoken == ""
+    assert Bbq(data=str(tmp_path / "nowhere"), language="es").spoken == "es"
 
 
 def test_as_published_all_spanish_wordings_compete_by_plain_likelihood(tmp_path: Path) -> None:

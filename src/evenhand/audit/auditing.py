@@ -268,7 +268,7 @@ class Audit:
 
     def _trusted(self, entry: Entry, summary: Mapping[str, Any]) -> dict[str, Any]:
         """A summary whose trust begins with how well the model knows the language."""
-        seen = self._fluency.get(getattr(entry.probe, "language", ""))
+        seen = self._fluency.get(entry.probe.spoken)
         if seen is None or entry.model:
             return dict(summary)
         told = [*seen.notes(), *summary.get("trust", ())]

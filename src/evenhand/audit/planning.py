@@ -124,7 +124,7 @@ def forecast(job: Audit) -> list[Forecast]:
 
 def _languages(job: Audit, entry: Entry) -> Iterator[str]:
     """What is to be said of how well the model knows the language of a probe."""
-    language = getattr(entry.probe, "language", "")
+    language = entry.probe.spoken
     if language and not entry.model:
         found = known_languages(job.audited, [language], force=True)[language]
         yield from found.notes()

@@ -54,11 +54,7 @@ class Suite:
     @property
     def languages(self) -> tuple[str, ...]:
         """The languages of its packs that are asked of the audited model."""
-        own = (
-            str(getattr(e.probe, "language", ""))
-            for e in self.entries
-            if e.probe.packs and not e.model
-        )
+        own = (e.probe.spoken for e in self.entries if not e.model)
         return tuple(dict.fromkeys(language for language in own if language))
 
     def in_language(self, language: str) -> Suite:

@@ -196,6 +196,11 @@ class Probe(BaseModel):
     _rate: float = PrivateAttr(FDR)
     _rung: str = PrivateAttr("")
 
+    @property
+    def spoken(self) -> str:
+        """The language of a pack that it asks in; "" for English."""
+        return str(getattr(self, "language", "")) if self.packs else ""
+
     @model_validator(mode="before")
     @classmethod
     def _single_values(cls, given: Any) -> Any:

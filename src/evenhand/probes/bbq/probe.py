@@ -20,6 +20,7 @@ import pyarrow as pa
 from pydantic import Field
 
 from evenhand.corpora.tables import find_data
+from evenhand.errors import EvenhandError
 from evenhand.models.choosing import CHOICES, TOLD, Choices, answered, as_asked, how, unrotated
 from evenhand.probes.base import Asker, ItemShape, Measured, Preview, Probe
 from evenhand.probes.bbq.cards import CARDS
@@ -32,6 +33,7 @@ from evenhand.probes.shared.refusals import REFUSED, parity
 from evenhand.requests import ALONE, Choose, Generate
 from evenhand.runs.finding import Finding
 from evenhand.strict import record
+from evenhand.words.packs import pack_places
 from evenhand.words.packs.answers import prompt
 
 BENCHMARK = "BBQ (its data folder, or one category's .jsonl; or KoBBQ, EsBBQ, CaBBQ, CBBQ)"
@@ -108,6 +110,17 @@ class Bbq(Probe):
     @cached_property
     def _read(self) -> tuple[Edition, list[Item]]:
         return read_edition(find_data(self.data, BENCHMARK), self.categories, self.language)
+
+    @property
+    def spoken(self) -> str:
+        """What is set, else the language of the questions; "" for English."""
+        if self.language:
+            return self.language
+        try:
+            found = self._read[1][0].language
+        except EvenhandError:  # said where the questions are asked
+            return ""
+        return found if found in pack_places() else ""
 
     @property
     def _edition(self) -> Edition:
