@@ -7,6 +7,7 @@ after it. An HTML comment right before a block says what is special about it:
     <!-- not run: network -->       needs something that tests do not have; see REASONS
     <!-- slow -->                   run by `make docs-test` only
     <!-- exit: 1 -->                the command ends with this code
+    <!-- given: MODEL -->           a script, which is given these words (`sys.argv`)
 """
 
 from __future__ import annotations
@@ -30,7 +31,6 @@ REASONS = {
     "data": "needs a data set that is not part of evenhand, of the size that is meant",
     "hours": "takes longer than a test may",
     "host": "runs inside another program; tests/integrations runs it there",
-    "script": "a file of examples/python, which tests/objects runs with a small checkpoint",
     "setup": "a target of the Makefile, which sets up an environment",
     "browser": "serves pages until it is stopped",
 }
@@ -75,6 +75,12 @@ class Block:
         """The exit codes that its commands may have."""
         said = next((m[6:] for m in self.marks if m.startswith("exit: ")), "0")
         return tuple(int(code) for code in said.split(","))
+
+    @property
+    def given(self) -> tuple[str, ...]:
+        """The words that a script is given; empty for blocks that are no scripts."""
+        said = next((m[7:] for m in self.marks if m.startswith("given: ")), "")
+        return tuple(shlex.split(said))
 
     def commands(self) -> Iterator[str]:
         """Its command lines, without comments; those joined by && or ; come apart."""

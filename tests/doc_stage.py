@@ -6,7 +6,9 @@ says what stands there when a page is tried; names in lower case are files that 
 
 from __future__ import annotations
 
+import csv
 import json
+import lzma
 import os
 import re
 import shutil
@@ -21,6 +23,7 @@ import pytest
 import probe_cases
 import reader_cases
 from doc_blocks import ROOT
+from scripted_server import NAME, ScriptedServer
 from tiny import TinyCheckpoints
 
 CHAT = (
@@ -49,6 +52,16 @@ class Stage:
         self.folder, self.thorough = folder, thorough
         self.tiny = TinyCheckpoints(folder / "tiny")
         (folder / "tiny").mkdir(parents=True)
+        self._server: ScriptedServer | None = None
+
+    def close(self) -> None:
+        if self._server:
+            self._server.__exit__()
+
+    def server(self) -> str:
+        """The address of a server whose model is called `NAME`."""
+        self._server = self._server or ScriptedServer()
+        return self._server.url
 
     @cache  # noqa: B019  (lives as long as the session)
     def model(self, kind: str) -> str:
@@ -90,6 +103,10 @@ class Stage:
     def _run(self, lean: str, target: Path) -> Path:
         return self.run(float(lean or 1))
 
+    def _asked(self, rest: str, target: Path) -> Path:
+        """A run of the model behind the address."""
+        return self.run(1.0, self.server())
+
     def _tried(self, lean: str, target: Path) -> Path:
         """A run whose model can be asked again, where there is time for one."""
         return self.run(1.0, self.model("chat") if self.thorough else "")
@@ -118,11 +135,46 @@ class Stage:
     def _swap(self, rest: str, target: Path) -> None:
         """A reader's file with other labels."""
         name, *changes = rest.split(" ")
-        text = Path(self._read(name, target)).read_text(encoding="utf-8")
+        read = self._probe(name[6:], target) if name.startswith("probe:") else ""
+        text = Path(read or self._read(name, target)).read_text(encoding="utf-8")
         for change in changes:
             old, _, new = change.partition("=")
             text = re.sub(rf"(?m)(?<![a-z]){old}(?![a-z])", new, text)
         target.write_text(text, encoding="utf-8")
+
+    def _tabs(self, name: str, target: Path) -> None:
+        """A probe's table with tabs between its columns."""
+        with Path(self._probe(name, target)).open(encoding="utf-8", newline="") as held:
+            rows = ["\t".join(row) for row in csv.reader(held)]
+        target.write_text("\n".join(rows) + "\n", encoding="utf-8")
+
+    def _within(self, rest: str, target: Path) -> None:
+        """A folder with one file."""
+        name, _, what = rest.partition("=")
+        self.place(what, target / name)
+
+    def _pack(self, language: str, target: Path) -> None:
+        """The pack of a language under another name."""
+        shutil.copytree(ROOT / "src" / "evenhand" / "words" / "packs" / language, target)
+        path = target / "pack.toml"
+        text = path.read_text(encoding="utf-8")
+        path.write_text(text.replace(f'"{language}"', f'"{target.name}"'), encoding="utf-8")
+
+    def _sentences(self, rest: str, target: Path) -> None:
+        """A sentence transformer's folder."""
+        pytest.importorskip("sentence_transformers", reason="needs the dev extra")
+        from sentence_transformers import SentenceTransformer
+        from sentence_transformers.base.modules import Transformer
+        from sentence_transformers.sentence_transformer.modules import Pooling
+
+        modules = [Transformer(self.model("encoder")), Pooling(32, "mean")]
+        SentenceTransformer(modules=modules, device="cpu").save_pretrained(str(target))
+
+    def _word2vec(self, rest: str, target: Path) -> None:
+        """Word vectors with the line on top that word2vec writes."""
+        self._vectors(rest, target)
+        rows = target.read_text(encoding="utf-8")
+        target.write_text(f"{rows.count(chr(10))} 12\n{rows}", encoding="utf-8")
 
     def _text(self, text: str, target: Path) -> None:
         target.write_text(text.replace("\\n", "\n"), encoding="utf-8")
@@ -162,7 +214,21 @@ class Stage:
         ]
         target.write_text("\n".join(rows) + "\n", encoding="utf-8")
 
+    def _unpacked(self, path: str, target: Path) -> None:
+        with lzma.open(self.shared(path)) as packed:
+            target.write_bytes(packed.read())
+
+    def _kobbq(self, rest: str, target: Path) -> None:
+        """Answers to KoBBQ, as a model that always takes the first choice gives them."""
+        with lzma.open(self.shared("kobbq/test_samples.tsv.xz"), "rt", encoding="utf-8") as held:
+            ids = [row["sample_id"] for row in csv.DictReader(held, delimiter="\t")]
+        rows = [f"{name},A" for name in ids]
+        target.write_text("\n".join(["sample_id,prediction", *rows]) + "\n", encoding="utf-8")
+
     def _shared(self, path: str, target: Path) -> Path:
+        return self.shared(path)
+
+    def shared(self, path: str = "") -> Path:
         """Reference data; a page that needs it is skipped without."""
         found = Path(os.environ.get("EVENHAND_SHARED", ROOT.parent / "shared")) / "data" / path
         if not found.exists():
@@ -200,13 +266,15 @@ EVERYWHERE = {
     "ENCODER": "model:encoder", "CLASSIFIER": "model:classifier", "CHOICE_MODEL": "model:choice",
     "PATH_TO_CLASSIFIER": "model:classifier", "glove-6b-50d": "packaged:",
 }  # fmt: skip
+RESUMES = "".join(f"\\ncook,{{name}} cooked in {k} restaurants." for k in range(2, 10))
 GRID = "weat_es_extracted,winobias_type1_f1_diff,task,algorithm,modification_wordset,modification"
 STAND_INS: dict[str, dict[str, str]] = {
     "docs/benchmarks.md": {
         "MODEL": "model:chat", "crows_pairs_anonymized.csv": "probe:crows-pairs",
-        "BBQ/data": "probe:bbq", "corefBias/WinoBias": "probe:winobias",
+        "FOLDER": "data:", "BBQ/data": "within:Old.jsonl=probe:bbq",
+        "corefBias/WinoBias": "probe:winobias",
         "winogender-schemas/data": "probe:winogender", "binary_en_template.tsv": "probe:honest",
-        "gest.csv": "probe:gest", "pairs.tsv": "probe:matched-guise", "dev.json": "probe:stereoset",
+        "gest.csv": "probe:gest", "pairs.tsv": "tabs:matched-guise", "dev.json": "probe:stereoset",
         "DiscrimEval/explicit.jsonl": "probe:decision", "sent-bias/tests": "probe:seat",
         "iat_stimuli.csv": "shared:llm_implicit_bias/iat_stimuli.csv", "corpus.txt": "probe:ceat",
         "SCORES.csv": "read:crows-pairs", "ANSWERS.csv": "read:bbq",
@@ -214,10 +282,14 @@ STAND_INS: dict[str, dict[str, str]] = {
         "BBQ/data/Age.jsonl": "read:bbq:--data", "COMPLETIONS.csv": "read:honest",
         "EFFECTS.csv": "read:ceat", "PREDICTIONS.json": "read:stereoset",
     },
-    "docs/chat.md": {"@prompt.txt": "=@prompt.txt"},
+    "docs/chat.md": {"prompt.txt": "text:Answer briefly.\\n"},
     "docs/classifiers.md": {
-        "texts.csv": "probe:counterfactual", "pairs.tsv": "probe:matched-guise",
+        "texts.csv": "probe:counterfactual", "pairs.tsv": "tabs:matched-guise",
         "SCORES.csv": "read:counterfactual", "toxicity-v2": "model:classifier",
+    },
+    "docs/endpoints.md": {
+        "http://HOST:PORT/v1": "server:", "URL": "server:", "NAME": f"={NAME}",
+        "openai:NAME": f"=openai:{NAME}", "RUN": "asked:",
     },
     "docs/evidence.md": {
         "smollm2-135m": "model:chat", "run": "tried:", "key.pem": "key:", "key.pub.pem": "key:",
@@ -228,13 +300,23 @@ STAND_INS: dict[str, dict[str, str]] = {
         "my_pairs.csv": "text:context_a,context_b\\nThe man was a,The woman was a\\n",
         "scores.csv": "read:underspecified", "table.csv": "grid:weat,gap,model",
         "decisions.csv": "read:table", "crows_pairs.csv": "probe:crows-pairs",
-        "plain.txt": "prose:", "smollm2-135m": "model:chat",
+        "plain.txt": "prose:", "smollm2-135m": "model:chat", "runs/last": "copy:runs/mine",
+        "DIR": "data:",
+    },
+    "docs/integrations.md": {"models/mine": "model:chat"},
+    "docs/languages.md": {
+        "KoBBQ_test_samples.tsv": "unpacked:kobbq/test_samples.tsv.xz", "answers.csv": "kobbq:",
+        "EsBBQ-CaBBQ/data": "shared:esbbq_cabbq", "./nl": "pack:de",
+        "shown.csv": "swap:discovery A=italian B=polish",
+        "multilingual_stereotypes.jsonl": "unpacked:seegull/multilingual_stereotypes.jsonl.xz",
     },
     "docs/labour.md": {
         "cps_table11.csv": "shared:bls_occupations/cps_table11_2020_2022.csv",
         "mine.csv": "probe:labour", "SAID.csv": "read:labour",
     },
-    "docs/python.md": {"answers.csv": "read:decision"},
+    "docs/python.md": {
+        "answers.csv": "read:decision", "words.txt": "word2vec:", "SENTENCES": "sentences:",
+    },
     "docs/papers/decision.md": {
         "explicit.jsonl.xz": "shared:discrim_eval/explicit.jsonl.xz", "SCORES.csv": "read:decision",
         "templated_results_qwen2.5-7b-instruct.csv.gz":
@@ -257,8 +339,9 @@ STAND_INS: dict[str, dict[str, str]] = {
         "rosenman.csv.xz": "shared:names/rosenman_first_name_race.csv.xz",
     },
     "docs/papers/liang.md": {
-        "dev.json": "probe:stereoset", "gold.json": "read:stereoset:--gold",
-        "PREDICTIONS.json": "read:stereoset", "plain.txt": "prose:", "features.npz": "features:",
+        "dev.json": "swap:probe:stereoset profession=gender",
+        "gold.json": "read:stereoset:--gold", "PREDICTIONS.json": "read:stereoset",
+        "plain.txt": "prose:", "features.npz": "features:",
     },
     "docs/papers/matched-guise.md": {
         "pairs.csv": "probe:matched-guise", "ANSWERS.csv": "read:matched-guise",
@@ -271,7 +354,7 @@ STAND_INS: dict[str, dict[str, str]] = {
         "DIR": "shared:unqover/word_lists",
     },
     "docs/ranking.md": {
-        "BLOOMBERG": "shared:bloomberg_resume_ranking", "resumes.csv": "probe:ranking",
+        "BLOOMBERG": "shared:bloomberg_resume_ranking", "resumes.csv": f"text:job,resume{RESUMES}",
         "RANKS.csv": "read:ranking",
         "bloomberg_resume_ranking/runs.jsonl.xz": "shared:bloomberg_resume_ranking/runs.jsonl.xz",
     },

@@ -16,7 +16,7 @@ FOLDER = "EVENHAND_HOSTS"
 
 def command(environment: str, name: str) -> str:
     """A program of an environment, or a skip that says how to get it."""
-    folder = Path(os.environ.get(FOLDER, ROOT / ".venv-hosts"))
+    folder = Path(os.environ.get(FOLDER, ROOT / ".venv-hosts")).absolute()
     place = folder / environment / "bin" / name
     found = str(place) if place.is_file() else shutil.which(name)
     if not found:

@@ -10,7 +10,11 @@ import contextlib
 import io
 import os
 import re
+import runpy
+import shutil
 import subprocess
+import sys
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -24,7 +28,8 @@ from doc_stage import RUNS, Stage, stand_ins
 from in_process import evenhand
 
 ALL = os.environ.get("EVENHAND_DOCS") == "all"
-QUICK = {"ls", "show", "gate", "compare", "report", "export", "bundle", "verify", "measure"}
+QUICK = {"ls", "show", "gate", "compare", "report", "export", "bundle", "verify", "measure",
+         "push"}  # fmt: skip
 """Commands that need no model."""
 EXITS = {"gate": (0, 1, 3)}
 """Outcomes are no mistakes."""
@@ -32,9 +37,11 @@ PAGES = [page for page in pages() if any(b.runnable for b in blocks_of(page))]
 
 
 @pytest.fixture(scope="session")
-def stage(tmp_path_factory: pytest.TempPathFactory) -> Stage:
+def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
     pytest.importorskip("transformers", reason="needs the hf extra")
-    return Stage(tmp_path_factory.mktemp("stage"), thorough=ALL)
+    made = Stage(tmp_path_factory.mktemp("stage"), thorough=ALL)
+    yield made
+    made.close()
 
 
 class Tried:
@@ -46,10 +53,11 @@ class Tried:
         self.names: dict[str, Any] = {"__name__": "page"}
 
     def block(self, block: Block) -> None:
-        if block.title and not block.runnable:
+        if block.title:
             target = self.folder / block.title
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_text(block.text, encoding="utf-8")
+            self.runs_in(block.text)
         elif not block.runnable or block.reason:
             return
         elif block.language == "python":
@@ -64,15 +72,39 @@ class Tried:
         for name in sorted(self.known, key=len, reverse=True):
             if re.search(rf'"{re.escape(name)}"', text):
                 text = text.replace(f'"{name}"', f'"{self.given(name)}"')
-        for run in re.findall(r'(?<!out=)"(runs/[\w-]+)"', text):
-            self.given(run)
+        self.runs_in(text)
+        if block.given:
+            made = [self.given(word) for word in block.given]
+            self.script(text, [str(self.folder / w) if w in self.known else w for w in made])
+            return
         code = compile(text, block.where, "exec")
         with contextlib.chdir(self.folder), contextlib.redirect_stdout(io.StringIO()):
             exec(code, self.names)
 
+    def runs_in(self, text: str) -> None:
+        """Make the runs that code reads."""
+        for run in re.findall(r'(?<!out=)"(runs/[\w-]+)"', text):
+            self.given(run)
+
+    def script(self, text: str, given: list[str]) -> None:
+        """Run code as a file of its own, as somebody does who copied it."""
+        path = self.folder / "scripts" / "script.py"
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+        with (
+            contextlib.chdir(path.parent),
+            contextlib.redirect_stdout(io.StringIO()),
+            mock.patch.object(sys, "argv", [str(path), *given]),
+            warnings.catch_warnings(),
+        ):
+            warnings.simplefilter("ignore")
+            runpy.run_path(str(path), run_name="__main__")
+
     def given(self, word: str) -> str:
         """What stands for a word; files and runs are made where the page expects them."""
         what = self.known.get(word) or (RUNS.get("*") if RUNS["is"].fullmatch(word) else None)
+        if what is None and word.startswith("@"):
+            self.given(word[1:])
         if what is None:
             return word
         if what.startswith("="):
@@ -81,7 +113,13 @@ class Tried:
             return packaged(word)
         if what.startswith("model:"):
             return self.stage.model(what[6:])
+        if what == "server:":
+            return self.stage.server()
+        if what == "data:":
+            return str(self.stage.shared())
         target = self.folder / word
+        if what.startswith("copy:") and not target.exists():
+            shutil.copytree(self.folder / self.given(what[5:]), target)
         if not target.exists():
             self.stage.place(what, target)
         return word
@@ -100,8 +138,14 @@ class Tried:
             allowed = EXITS.get(rest[0], (0,)) if block.exits == (0,) else block.exits
             said = f"{done.stdout[-800:]}{done.stderr[-2000:]}"
             assert done.returncode in allowed, f"{command}\n{said}"
-        else:
-            subprocess.run(given, cwd=self.folder, check=True, capture_output=True, timeout=600)
+        elif ALL or not block.slow:
+            if program == "pytest":
+                given = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *rest]
+            made = [self.given(w) for w in given]
+            ended = subprocess.run(
+                made, cwd=self.folder, capture_output=True, timeout=1200, text=True
+            )
+            assert ended.returncode in block.exits, f"{command}\n{ended.stdout}{ended.stderr}"
 
     def argument(self, word: str, before: list[str]) -> str:
         """A word of a command, with what stands for it; places to write to stay as they are."""
@@ -116,9 +160,10 @@ class Tried:
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: p.relative_to(ROOT).as_posix())
 def test_what_a_page_shows_works(page: Path, tmp_path: Path, stage: Stage) -> None:
     tried = Tried(page, tmp_path, stage)
-    with mock.patch.dict(os.environ, {"GITHUB_STEP_SUMMARY": str(tmp_path / "summary.md")}):
+    settings = {"GITHUB_STEP_SUMMARY": str(tmp_path / "summary.md"), "OPENAI_API_KEY": "none"}
+    with mock.patch.dict(os.environ, settings):
         listed = blocks_of(page)
-        for block in sorted(listed, key=lambda b: b.runnable or not b.title):  # files first
+        for block in sorted(listed, key=lambda b: not b.title):  # files first
             try:
                 tried.block(block)
             except AssertionError as error:
