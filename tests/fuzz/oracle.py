@@ -118,7 +118,7 @@ def _csv(raw: bytes, before: bytes) -> bytes:
     }  # fmt: skip
     for k in (k for k, name in enumerate(rows[0]) if name in measured):
         for row in rows[1:]:
-            if not NUMBER.fullmatch(row[k]) and row[k].strip().lower() not in WORDS:
+            if not NUMBER.fullmatch(row[k].strip(" ")) and row[k].strip().lower() not in WORDS:
                 raise Unclear(f"{row[k]!r} is no plain number")
     out = io.StringIO()
     csv.writer(out, delimiter=delimiter).writerows(rows)  # quotes cells with a line break

@@ -349,3 +349,15 @@ def test_a_score_beyond_all_numbers(tmp_path: Path) -> None:
     path.write_text(f'{{"intrasentence": [{{"id": "a", "score": 1{"0" * 400}}}]}}')
     with pytest.raises(DataError, match="expected an id and a number"):
         read_predictions(path)
+
+
+def test_labels_that_do_not_say_of_which_text(tmp_path: Path) -> None:
+    (tmp_path / "t.txt").write_text("the nurse said she would go .\nthe man said he would .\n")
+    words = ("t.txt", "--sets", "kato_winobias", "--out", "labels")
+    assert evenhand("corpus", "label", *words, cwd=tmp_path).returncode == 0
+    path = tmp_path / "labels" / "labels.json"
+    card = json.loads(path.read_text())
+    del card["corpus_fingerprint"]
+    path.write_text(json.dumps(card))
+    with pytest.raises(DataError, match="not as it was written"):
+        read_labels(tmp_path / "labels")

@@ -170,7 +170,9 @@ def read_labels(folder: str | Path, *, corpus: Corpus | None = None) -> Labels:
 def _check_card(place: Path, card: Mapping[str, Any]) -> None:
     sets, files = card.get("sets"), card.get("corpus")
     good = isinstance(sets, dict) and isinstance(files, list) and isinstance(card.get("fold"), bool)
-    good = good and all(isinstance(f, str) for f in files or ())
+    good = good and all(
+        isinstance(f, str) for f in (*(files or ()), card.get("corpus_fingerprint"))
+    )
     if not good or not all(isinstance(words, list) for words in (sets or {}).values()):
         raise DataError(
             f"{place}/labels.json: not as it was written. Label the corpus again with: evenhand "

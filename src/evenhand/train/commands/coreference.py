@@ -18,6 +18,7 @@ from evenhand.train.commands.base import Command, Trained
 from evenhand.train.coreference_data import HeadMatch, read_corpora, read_winobias
 from evenhand.train.winobias import winobias
 from evenhand.words.conll import read_conll, write_conll
+from evenhand.writing import drafted
 
 
 class TrainCoreference(job.CoreferenceTraining, Command):
@@ -53,8 +54,9 @@ class TrainCoreference(job.CoreferenceTraining, Command):
         gaps = {} if self.winobias is None else winobias(model, read_winobias(self.winobias))
         model.card |= {**scores, "skipped": found.skipped}
         model.card |= {"winobias": plain(gaps)} if gaps else {}
-        model.save(self.out)
-        write_conll(made["predicted"], self.out / "test.conll")
+        with drafted(self.out) as draft:
+            model.save(draft)
+            write_conll(made["predicted"], draft / "test.conll")
         ours, base = (part["mean"]["f1"] for part in scores.values())
         line = (
             f"mean F1 {ours:.3f} on {len(test)} held-out OntoGUM documents "

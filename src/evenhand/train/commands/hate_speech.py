@@ -17,6 +17,7 @@ from evenhand.train import hate_speech as job
 from evenhand.train.commands.base import Command, Trained
 from evenhand.train.gaps import gap_tables
 from evenhand.train.hate_speech_data import gender_groups, read_labelled, split
+from evenhand.writing import drafted
 
 HATEFUL = ("0", "1")
 
@@ -57,8 +58,9 @@ class TrainHateSpeech(job.HateSpeechTraining, Command):
         if self.group:
             found["group"] = job.hate_speech_gaps(model, test, None, self.first, self.second)
         model.card["test"] = plain(found)
-        model.save(self.out)
-        job.write_predictions(model, test, gender, self.out / "predictions.csv")
+        with drafted(self.out) as draft:
+            model.save(draft)
+            job.write_predictions(model, test, gender, draft / "predictions.csv")
         shown = [
             part
             for name, gaps in found.items()
