@@ -272,10 +272,11 @@ STAND_INS: dict[str, dict[str, str]] = {
     "docs/benchmarks.md": {
         "MODEL": "model:chat", "crows_pairs_anonymized.csv": "probe:crows-pairs",
         "FOLDER": "data:", "BBQ/data": "within:Old.jsonl=probe:bbq",
-        "corefBias/WinoBias": "probe:winobias",
+        "corefBias/WinoBias": "shared:winobias",
         "winogender-schemas/data": "probe:winogender", "binary_en_template.tsv": "probe:honest",
         "gest.csv": "probe:gest", "pairs.tsv": "tabs:matched-guise", "dev.json": "probe:stereoset",
-        "DiscrimEval/explicit.jsonl": "probe:decision", "sent-bias/tests": "probe:seat",
+        "DiscrimEval/explicit.jsonl": "unpacked:discrim_eval/explicit.jsonl.xz",
+        "sent-bias/tests": "probe:seat",
         "iat_stimuli.csv": "shared:llm_implicit_bias/iat_stimuli.csv", "corpus.txt": "probe:ceat",
         "SCORES.csv": "read:crows-pairs", "ANSWERS.csv": "read:bbq",
         "gold.json": "read:stereoset:--gold",
