@@ -26,6 +26,7 @@ from pathlib import Path
 sys.path[:0] = [str(Path(__file__).parents[1])]
 
 from trust import killed_commands as commands  # noqa: E402
+from trust.killed_trainings import TRAININGS  # noqa: E402
 
 LONGEST = 600
 SLOW, SLOW_ROUNDS = 15.0, 2
@@ -197,7 +198,7 @@ def killing(
     with tempfile.TemporaryDirectory(prefix="evenhand-kills-") as where:
         top = Path(where)
         cases = []
-        for name, make in commands.COMMANDS.items():
+        for name, make in {**commands.COMMANDS, **TRAININGS}.items():
             if only not in name or (light and name not in commands.LIGHT):
                 continue
             inputs = top / f"in-{name.replace(' ', '-')}"
