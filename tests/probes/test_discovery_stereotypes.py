@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import csv
 import json
+import zlib
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from evenhand import ScriptedModel, audit
+from evenhand.audit.suites import as_suite
 from evenhand.errors import DataError
+from evenhand.probes.discovery.probe import Discovery
 from evenhand.probes.discovery.stereotypes import match, read_stereotypes
+from evenhand.runner.ask import Ask
 from told import told
 
 NAMES = {
@@ -68,6 +74,77 @@ def test_votes_decide_and_languages_are_chosen(tmp_path: Path) -> None:
     place.write_text('{"identity": "x"}')
     with pytest.raises(DataError, match="a row lacks its votes. Accepted: SeeGULL's CSV"):
         read_stereotypes(place)
+
+
+def lexicon(folder: Path) -> str:
+    path = folder / "names.toml"
+    head = 'title = "t"\nkind = "names"\nsource = "made"\nlicence = "CC0-1.0"\ncaveats = ["few"]\n'
+    lists = (
+        f'[groups.{group}]\naxis = {{ nation = "{group}" }}\nterms = {json.dumps(names)}\n'
+        for group, names in NAMES.items()
+    )
+    path.write_text(head + "".join(lists))
+    return str(path)
+
+
+def leaning(word: str) -> ScriptedModel:
+    """Fills masks with a dozen words, and takes one of them for an answer for Italian names."""
+    words = ("kind", "loud", "funny", "brave", "smart", "quiet", "calm", "odd", "tired", "rich",
+             "green", word)  # fmt: skip
+
+    def noise(*parts: str) -> float:
+        return zlib.crc32("|".join(parts).encode()) / 2**32
+
+    def fills(text: str) -> dict[str, Any]:
+        best = sorted(set(words), key=lambda w: -noise(text, w))
+        return {"fills": best, "logprobs": [0.0] * len(best)}
+
+    def logit(prompt: str, option: str) -> float:
+        bonus = word in option.split() and prompt.split(" ")[0] in NAMES["italian"]
+        return 2 * noise(prompt, option) + 1.5 * bonus
+
+    return ScriptedModel({"fill-mask": fills, "option": logit}, name=f"leans to {word}")
+
+
+def discovery(folder: Path, **more: Any) -> Discovery:
+    return Discovery(
+        groups=("italian", "polish"), lexicon=lexicon(folder), context_count=6, keep=150,
+        distance=2, min_count=5, samples=1_999, pool="common", **more,
+    )  # fmt: skip
+
+
+def test_a_run_tells_discovered_words_with_their_votes(tmp_path: Path) -> None:
+    probe = discovery(tmp_path, stereotypes=str(seegull(tmp_path)), stereotypes_language="it")
+    run = audit(leaning("loud"), as_suite(probe), out=tmp_path / "run")
+    found = next(f for f in run.findings if f.attribute == "loud")
+    assert found.detected
+    assert found.groups == ("italian", "polish")
+    assert found.details["stereotype"] == {"votes": 3, "annotators": 3, "country": "Italy"}
+    says = "3 of 3 annotators from the region (Italy) call 'loud' a stereotype of this group."
+    assert found.sentence.endswith(says)
+    assert run.facts["probes"]["discovery"]["summary"]["stereotypes"]["stereotypes"] == 1
+    assert "annotators from the region (Italy)" in (tmp_path / "run/report.html").read_text()
+
+
+def test_words_that_are_not_listed_and_files_that_are_wrong(tmp_path: Path) -> None:
+    place = str(seegull(tmp_path))
+    made = discovery(tmp_path, stereotypes=place).run(Ask(leaning("odd")), 0)
+    (found,) = (f for f in made.findings if f.attribute == "odd")
+    assert "annotators" not in found.sentence
+    assert "stereotype" not in found.details
+    assert made.summary["stereotypes"]["listed"] == 0
+    with pytest.raises(DataError, match="no stereotypes in 'ko'"):
+        discovery(tmp_path, stereotypes=place, stereotypes_language="ko").run(
+            Ask(leaning("odd")), 0
+        )
+
+
+@pytest.mark.shared
+def test_a_run_is_matched_with_the_published_votes(shared: Path, tmp_path: Path) -> None:
+    place = shared / "data" / "seegull" / "stereotypes_global_v2.csv"
+    made = discovery(tmp_path, stereotypes=str(place)).run(Ask(leaning("greasy")), 0)
+    (found,) = (f for f in made.findings if f.attribute == "greasy")
+    assert found.details["stereotype"] == {"votes": 3, "annotators": 3, "country": ""}
 
 
 @pytest.mark.shared

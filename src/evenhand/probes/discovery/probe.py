@@ -34,6 +34,7 @@ from evenhand.probes.discovery.letters import all_letters, letter_successes
 from evenhand.probes.discovery.published import neighbours, shuffled
 from evenhand.probes.discovery.rows import RELEASED_MIN_COUNT, read_stop_words
 from evenhand.probes.discovery.score import Pool, Tally, score_requests, successes
+from evenhand.probes.discovery.stereotypes import Stereotype, read_stereotypes, with_votes
 from evenhand.probes.shared.reach import least_units, too_few
 from evenhand.probes.shared.streaming import large
 from evenhand.requests import ALONE, Choose, FillMask, Generate, LazyRequests, Option, Requests
@@ -114,6 +115,10 @@ class Discovery(Probe):
     min_count: int = Field(50, ge=1)
     """A word must be shown so often with every name."""
     samples: int = Field(99_999, ge=99)
+    stereotypes: str = ""
+    """A SeeGULL file: what annotators of a country call a stereotype, told with what is found."""
+    stereotypes_language: str = ""
+    """Of a SeeGULL file that holds several."""
 
     def helpers(self) -> dict[str, str]:
         if not self.generator:
@@ -223,6 +228,7 @@ class Discovery(Probe):
         read = self.situations()
         found = read.contexts
         pairs = self.compared()
+        known_pairs = self._known_stereotypes()  # before anything is asked: the file may be wrong
         fill = self._filler(ask)
         sums = CountSums(of, people)
         shown: list[Shown] = []
@@ -253,7 +259,8 @@ class Discovery(Probe):
         if lost:
             facts["notes"].append(f"no answer in {lost:,} of {asked:,} texts; these are left out")
         kept = Kept(found, shown, facts, tally.cells())
-        return measured(self.name, counts, pairs, settings, kept)
+        made = measured(self.name, counts, pairs, settings, kept)
+        return with_votes(made, known_pairs, self.rate) if known_pairs else made
 
     def lexicons(self) -> list[str]:
         packaged = [self.contexts] if self.contexts == "discovery_contexts" else []
@@ -287,6 +294,11 @@ class Discovery(Probe):
             "notes": notes, "lexicons": self.lexicons(), "pool": self.pool, "pairing": self.pairing,
             "contexts_left_out": dict(read.left_out), "context_coverage": read.coverage,
         }  # fmt: skip
+
+    def _known_stereotypes(self) -> list[Stereotype]:
+        if not self.stereotypes:
+            return []
+        return read_stereotypes(self.stereotypes, self.stereotypes_language)
 
     def _filler(self, ask: Asker) -> Filler:
         writer = ask.helper("generator") if self.generator else ask

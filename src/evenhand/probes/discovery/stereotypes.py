@@ -8,13 +8,17 @@ data is CC BY 4.0 and full of slurs, so it stays outside this package.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from evenhand.corpora.tables import read_table
 from evenhand.errors import DataError
 from evenhand.opening import json_lines
+from evenhand.probes.base import Measured
+from evenhand.probes.discovery.tables import table_of
+from evenhand.runs.finding import Finding
+from evenhand.strict import record
 from evenhand.words.reading_answers import clean
 
 VOTES = (("stereotype", "non_stereotype", "unsure"),
@@ -52,6 +56,17 @@ class Matched:
         """Whether most annotators call it one."""
         return self.votes > self.annotators / 2
 
+    @property
+    def sentence(self) -> str:
+        """What annotators say, to follow the sentence of a finding; "" when it is not listed."""
+        if self.votes != self.votes:
+            return ""
+        where = f" ({self.country})" if self.country else ""
+        return (
+            f" {self.votes:.0f} of {self.annotators:.0f} annotators from the region{where} call "
+            f"{self.word!r} a stereotype of this group."
+        )
+
 
 def read_stereotypes(path: str | Path, language: str = "") -> list[Stereotype]:
     """The pairs of a SeeGULL file, plain or packed; of one language where there are several.
@@ -86,6 +101,42 @@ def match(pairs: Iterable[tuple[str, str]], known: Iterable[Stereotype]) -> list
         one = votes.get((clean(group.replace("_", " ")), clean(word)), none)
         made.append(Matched(group, word, one.votes, one.annotators, one.country))
     return made
+
+
+def with_votes(found: Measured, known: Iterable[Stereotype], rate: float) -> Measured:
+    """What was discovered with what annotators say of it: in the findings, and as a table.
+
+    Args:
+        rate: the q value up to which a word counts as discovered.
+    """
+    tested = (r for r in found.tables["words"].to_pylist() if r["q"] is not None)
+    rows = [r for r in tested if r["q"] <= rate]
+    pairs = [(r["group_a"] if r["value"] > 0 else r["group_b"], r["word"]) for r in rows]
+    matched = match(pairs, known)
+    by: dict[tuple[str, ...], Matched] = {
+        (r["group_a"], r["group_b"], r["word"]): m for r, m in zip(rows, matched)
+    }
+    listed = [m for m in matched if m.votes == m.votes]
+    told = {"discovered": len(matched), "listed": len(listed),
+            "stereotypes": sum(m.stereotype for m in listed)}  # fmt: skip
+    return replace(
+        found,
+        findings=[_carrying(f, by.get((*f.groups, f.attribute))) for f in found.findings],
+        tables={**found.tables, "stereotypes": table_of([record(m) for m in matched])},
+        summary={**found.summary, "stereotypes": told},
+    )
+
+
+def _carrying(finding: Finding, matched: Matched | None) -> Finding:
+    """The finding with the votes on it, where the association is listed."""
+    if matched is None or not matched.sentence:
+        return finding
+    told = {"votes": matched.votes, "annotators": matched.annotators, "country": matched.country}
+    return replace(
+        finding,
+        sentence=finding.sentence + matched.sentence,
+        details={**finding.details, "stereotype": told},
+    )
 
 
 def _rows(path: Path) -> Iterator[dict[str, Any]]:
