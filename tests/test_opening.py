@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
 import pytest
 
 from evenhand.errors import DataError
-from evenhand.opening import json_lines, lines, opened, read_json, read_text
+from evenhand.opening import json_lines, lines, opened, parse_json, read_json, read_text
 from evenhand.writing import SUFFIX, packed_writer
 
 SOURCE = Path(__file__).parents[1] / "src" / "evenhand"
@@ -69,3 +70,21 @@ def test_nobody_else_unpacks() -> None:
         for match in re.finditer(r"^\s*import (gzip|lzma|bz2)\b", path.read_text(), re.M)
     ]
     assert not found, f"use evenhand.opening: {found}"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"a": 1, "a": 2}', '[{"b": {"a" : 1, "a"\n: 2}}]', '{"a": "x: y", "a": 1}',
+        '{"a": "\\":", "a": 1}', '{"x": ":", "a": 1, "\\u0061": ":"}', '{"a": {"a": 1, "a": 1}}',
+    ],
+)  # fmt: skip
+def test_a_name_given_twice_is_seen_whatever_the_texts_hold(text: str) -> None:
+    for form in (text, text.encode(), text.encode("utf-16")):
+        with pytest.raises(DataError, match="'a' stands twice in one object"):
+            parse_json(form, "x.json")
+
+
+def test_colons_in_texts_are_no_names() -> None:
+    for value in ({"a": '":', "b": 'c" :'}, {":": ": :"}, [{"a": "b\t:"}, {"a": '"\n:'}]):
+        assert parse_json(json.dumps(value, indent=1), "x.json") == value

@@ -24,7 +24,7 @@ def examples(targets: int) -> list[Example]:
             for target in range(targets):
                 for number in range(int(rng.integers(3, 9))):
                     name = f"{split}/{domain}/{target}/{number}"
-                    ids = {label: f"{name}/{label}" for label in LABELS}
+                    ids = [f"{name}/{label}" for label in LABELS]
                     made.append(Example(name, split, f"{domain}{target}", domain, "", ids, ids))
     return made
 
@@ -50,8 +50,7 @@ def path(targets: int) -> Path:
         for e in examples(targets):
             here = effect / 100 if (e.split, e.domain) == (SPLITS[0], DOMAINS[0]) else 0.0
             won = rng.random() < 0.5 + lean[e.target] + here
-            scores |= {e.ids["stereotype"]: float(won), e.ids["anti-stereotype"]: 0.5,
-                       e.ids["unrelated"]: 2 * rng.random() - 1}  # fmt: skip
+            scores |= zip(e.ids, (float(won), 0.5, 2 * rng.random() - 1), strict=True)
         rows = score(examples(targets), scores, resamples=2)
         at = next(k for k, r in enumerate(rows) if (r.split, r.domain) == (SPLITS[0], DOMAINS[0]))
         # A planted lean is clipped in some targets and moves the rows over several domains too.

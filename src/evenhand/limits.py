@@ -78,19 +78,29 @@ def beyond(where: object, what: str, name: str) -> DataError:
     )
 
 
-def check_depth(value: Any, where: object) -> None:
-    """Refuse lists and objects that stand inside one another too often."""
-    level, deep, most = [value], 0, limit("depth")
-    while level := [
-        inner
-        for outer in level
-        if isinstance(outer, (dict, list))
-        for inner in (outer.values() if isinstance(outer, dict) else outer)
-        if isinstance(inner, (dict, list))
-    ]:
+def check_depth(value: Any, where: object) -> int:
+    """Refuse lists and objects that stand inside one another too often.
+
+    Returns:
+        how many names there are in all objects, which a reader can compare with its text.
+
+    >>> check_depth({"a": [{"b": 1}, {"b": 2}]}, "x.json")
+    3
+    """
+    level, deep, names, most = [value], -1, 0, limit("depth")
+    while level := [x for x in level if type(x) is dict or type(x) is list]:
         deep += 1
         if deep >= most:
             raise beyond(where, "is nested deeper than", "depth")
+        inner: list[Any] = []
+        for outer in level:
+            if type(outer) is dict:
+                names += len(outer)
+                inner += outer.values()
+            else:
+                inner += outer
+        level = inner
+    return names
 
 
 class Unpacking(io.RawIOBase):

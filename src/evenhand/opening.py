@@ -36,6 +36,8 @@ from evenhand.limits import Unpacking, beyond, check_depth, limit
 
 BLOCK = 1 << 20
 MAGIC = {b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"\xfd7zXZ\x00": "xz", b"\x28\xb5\x2f\xfd": "zstd"}
+SPACES = " \t\n\r"
+"""White space of JSON."""
 _BOM = b"\xef\xbb\xbf"
 
 
@@ -88,16 +90,19 @@ def parse_json(text: str | bytes, where: object, expected: str = "") -> Any:
     evenhand.errors.DataError: x.json: is not JSON ('a' stands twice in one object).
     """
     try:
-        value = json.loads(text, object_pairs_hook=_once)
+        if isinstance(text, bytes):
+            text = text.decode(json.detect_encoding(text), "surrogatepass")
+        value = json.loads(text)
+        names = check_depth(value, where)
+        if not _all_kept(names, text):
+            value = json.loads(text, object_pairs_hook=_once)
     except RecursionError:
         raise beyond(where, "is nested deeper than", "depth") from None
     except ValueError as error:  # a number of too many digits is one, too
         if isinstance(error, DataError):
             raise
         raise DataError(f"{where}: is not JSON ({error}).{_expected(expected)}") from error
-    check_depth(value, where)
-    half = r"\\u[dD][89a-fA-F]" if isinstance(text, str) else rb"\\u[dD][89a-fA-F]"
-    if re.search(half, text):  # type: ignore[arg-type]
+    if re.search(r"\\u[dD][89a-fA-F]", text):
         try:
             json.dumps(value, ensure_ascii=False).encode()
         except UnicodeEncodeError:
@@ -106,6 +111,23 @@ def parse_json(text: str | bytes, where: object, expected: str = "") -> Any:
                 f"no text.{_expected(expected)}"
             ) from None
     return value
+
+
+def _all_kept(names: int, text: str) -> bool:
+    """Whether so many names are surely all that a JSON text has, none given twice.
+
+    The colon after a name follows a quotation mark, with or without white space. Colons inside
+    texts can look like that, so the count may say no where nothing is wrong, never yes where a
+    name was lost.
+
+    >>> [_all_kept(1, text) for text in ('{"a": "b:c : d"}', '{"a" : 1, "a" : 2}')]
+    [True, False]
+    """
+    if names == text.count(":"):
+        return True
+    used = [space for space in SPACES if space in text]
+    apart = (part for space in used for part in text.split(f"{space}:")[:-1])
+    return names == text.count('":') + sum(part.rstrip(SPACES).endswith('"') for part in apart)
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -196,8 +196,8 @@ def test_the_stereoset_sweep_equals_scoring_each_mitigated_model(
     own, hats, learned = bench.token_scores([Candidate("a-inlp", 3, edit)])
     prefix = [e.context if e.split == "intersentence" else "" for e in examples for _ in range(3)]
     text = [
-        f" {e.sentences[k]}" if e.split == "intersentence" else e.sentences[k]
-        for e in examples for k in ("stereotype", "anti-stereotype", "unrelated")
+        f" {said}" if e.split == "intersentence" else said
+        for e in examples for said in e.sentences
     ]  # fmt: skip
     request = Continuation(prefix, text)
     for weight, one in (

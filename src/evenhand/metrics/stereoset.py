@@ -57,11 +57,24 @@ def icat(lms: float, ss: float) -> float:
 
 def per_target(outcomes: Outcomes, targets: npt.ArrayLike) -> tuple[Floats, Floats]:
     """SS and LMS of every target term, in the order of their names."""
-    names, codes = np.unique(np.asarray(targets), return_inverse=True)
-    count = np.bincount(codes, minlength=len(names))
-    pro = np.bincount(codes, outcomes.pro.astype(np.float64), len(names))
-    related = np.bincount(codes, outcomes.related.astype(np.float64), len(names))
+    codes, count = _numbered(targets)
+    pro = np.bincount(codes, outcomes.pro.astype(np.float64), len(count))
+    related = np.bincount(codes, outcomes.related.astype(np.float64), len(count))
     return 100.0 * pro / count, 100.0 * related / (2.0 * count)
+
+
+def _numbered(targets: npt.ArrayLike) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """The number of each example's target term in the order of names, and examples by term.
+
+    Numbers from 0, all of them in use, are taken as they are: sorting them is most of the work.
+    """
+    given = np.asarray(targets)
+    if given.dtype == np.int64 and len(given) and given.min() == 0:
+        count = np.bincount(given)
+        if count.all():
+            return given, count
+    _, codes, count = np.unique(given, return_inverse=True, return_counts=True)
+    return codes, count
 
 
 def from_examples(ss: Floats, targets: npt.ArrayLike) -> Floats:
@@ -72,7 +85,7 @@ def from_examples(ss: Floats, targets: npt.ArrayLike) -> Floats:
     >>> from_examples(np.asarray([50.0]), ["nurse"] * 5).tolist()
     [625.0]
     """
-    count = np.unique(np.asarray(targets), return_counts=True)[1]
+    count = _numbered(targets)[1]
     return np.where(count > 1, ss * (100.0 - ss) / np.maximum(count - 1, 1), np.nan)
 
 
@@ -100,11 +113,11 @@ def intervals(
     NaN with fewer than two terms. Returned as lms_low, lms_high, and so on.
     """
     names = ("lms", "ss", "icat")
-    if len(np.unique(np.asarray(targets))) < 2:
-        return {f"{n}_{end}": float("nan") for n in names for end in ("low", "high")}
     ss, lms = per_target(outcomes, targets)
+    if len(ss) < 2:
+        return {f"{n}_{end}": float("nan") for n in names for end in ("low", "high")}
     drawn = np.random.default_rng(seed).integers(0, len(ss), (resamples, len(ss)))
-    ss_star, lms_star = ss[drawn].mean(axis=1), lms[drawn].mean(axis=1)
+    ss_star, lms_star = ss.take(drawn).mean(axis=1), lms.take(drawn).mean(axis=1)
     icat_star = lms_star * np.minimum(ss_star, 100.0 - ss_star) / 50.0
     stars = np.stack([lms_star, ss_star, icat_star])
     ends = np.quantile(stars, (0.025, 0.975), axis=1).T.tolist()

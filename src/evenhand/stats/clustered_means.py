@@ -15,6 +15,7 @@ strata: the t test over clusters' means.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
@@ -215,8 +216,12 @@ def clustered_mean(
 def _cells(values: npt.ArrayLike, clusters: Labels, strata: Labels | None) -> tuple[Cells, int]:
     data = np.asarray(values, np.float64)
     known = np.isfinite(data)
-    kinds = None if strata is None else np.asarray(list(strata))[known]
-    return Cells.of(data[known], np.asarray(list(clusters))[known], kinds), int(known.sum())
+    kinds = None if strata is None else _labels(strata)[known]
+    return Cells.of(data[known], _labels(clusters)[known], kinds), int(known.sum())
+
+
+def _labels(given: Labels) -> npt.NDArray[Any]:
+    return given if isinstance(given, np.ndarray) else np.asarray(list(given))
 
 
 def _two_valued(
@@ -257,11 +262,16 @@ def of_shares(
     w = np.full(len(total), 1 / len(total)) if weights is None else weights
     along = w / (w @ w)
     at_ideal = cells.sums.sum(axis=0) / total - (found.value - found.ideal) * along
+    # Plain numbers: strata are few, and the search below asks for them dozens of times.
+    strata = list(zip(*(x.tolist() for x in (at_ideal, along, w * w, total)), strict=True))
 
-    def varies(means: Floats) -> float:
-        return float((w * w * np.maximum((high - means) * (means - low), 0.0) / total).sum())
+    def varies(move: float) -> float:
+        return math.fsum(
+            weight * max((high - m) * (m - low), 0.0) / n
+            for m, weight, n in ((at + move * way, weight, n) for at, way, weight, n in strata)
+        )
 
-    now, most = varies(at_ideal), min(found.ideal - low, high - found.ideal)
+    now, most = varies(0.0), min(found.ideal - low, high - found.ideal)
     if abs(w.sum()) < ALIKE:  # a contrast reaches from one bound to the other
         most = high - low
     if not (share and now and most > 0):
@@ -269,10 +279,7 @@ def of_shares(
 
     def reach(way: int) -> float:
         return settled(
-            lambda e: (
-                found.detectable
-                * np.sqrt(1 - share + share * varies(at_ideal + way * e * along) / now)
-            ),
+            lambda e: found.detectable * math.sqrt(1 - share + share * varies(way * e) / now),
             most,
         )
 

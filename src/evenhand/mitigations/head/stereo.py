@@ -58,8 +58,7 @@ class StereoBench:
         prefixes, texts = [], []
         for example in self.examples:
             inter = example.split == "intersentence"
-            for label in LABELS:
-                sentence = example.sentences[label]
+            for sentence in example.sentences:
                 prefixes.append(example.context if inter else "")
                 texts.append(f" {sentence}" if inter else sentence)
         wanted = model._continuations(prefixes, texts)

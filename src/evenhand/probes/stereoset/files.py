@@ -7,9 +7,8 @@ import shlex
 import warnings
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from evenhand.errors import DataError
 from evenhand.opening import read_json
@@ -18,17 +17,16 @@ SPLITS = ("intrasentence", "intersentence")
 LABELS = ("stereotype", "anti-stereotype", "unrelated")
 
 
-@dataclass(frozen=True)
-class Example:
-    """One example: its target, domain, context and three sentences with their ids."""
+class Example(NamedTuple):
+    """One example: its target, domain, context and three sentences with their ids, by `LABELS`."""
 
     id: str
     split: str
     target: str
     domain: str
     context: str
-    sentences: Mapping[str, str]
-    ids: Mapping[str, str]
+    sentences: Sequence[str]
+    ids: Sequence[str]
 
 
 def read_gold(path: str | Path) -> list[Example]:
@@ -40,7 +38,7 @@ def read_gold(path: str | Path) -> list[Example]:
             "gold format (dev.json)."
         )
     found = [_example(path, split, row) for split in SPLITS for row in _rows(path, data, split)]
-    ids = [i for e in found for i in e.ids.values()]
+    ids = [i for e in found for i in e.ids]
     if len(set(ids)) < len(ids):
         twice = [i for i, n in Counter(ids).items() if n > 1]
         raise DataError(
@@ -54,13 +52,15 @@ def read_gold(path: str | Path) -> list[Example]:
 def _example(path: Any, split: str, row: Any) -> Example:
     try:
         by_label = {s["gold_label"]: s for s in row["sentences"]}
-        about = {key: row[key] for key in ("id", "target", "bias_type", "context")}
-        said = {k: by_label[k]["sentence"] for k in LABELS}
-        if wrong := [v for v in (*about.values(), *said.values()) if not isinstance(v, str)]:
-            raise TypeError(f"a text where it has {wrong[0]!r:.60}")
-        ids = {k: str(by_label[k]["id"]) for k in LABELS}
-        domain = about.pop("bias_type")
-        return Example(split=split, domain=domain, sentences=said, ids=ids, **about)
+        about = row["id"], row["target"], row["bias_type"], row["context"]
+        three = [by_label[k] for k in LABELS]
+        texts = [s["sentence"] for s in three]
+        if set(map(type, said := (*about, *texts))) != {str}:
+            wrong = next(v for v in said if not isinstance(v, str))
+            raise TypeError(f"a text where it has {wrong!r:.60}")
+        name, target, domain, context = about
+        ids = [str(s["id"]) for s in three]
+        return Example(name, split, target, domain, context, texts, ids)
     except (KeyError, TypeError) as error:
         raise DataError(
             f"{path}: {split} example {str(row)[:60]!r} lacks {error}. Accepted: id, target, "

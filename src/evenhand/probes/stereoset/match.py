@@ -28,7 +28,7 @@ def check_match(
         gold: the gold file's path, for messages.
         path: the prediction file's path, for messages.
     """
-    known = {i for e in examples for i in e.ids.values()}
+    known = {i for e in examples for i in e.ids}
     strange = [i for i in predictions if i not in known]
     if not strange:
         return

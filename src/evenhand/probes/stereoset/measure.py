@@ -84,11 +84,11 @@ def score(
     known = Known.of(examples, predictions)
     parts: list[tuple[str, str, Known]] = []
     for split in (*SPLITS, "overall"):
-        inside = known.split == split if split in SPLITS else np.ones(len(known.split), bool)
-        domains = sorted(set(known.domain[inside].tolist()))
-        for domain in (*domains, "overall") if inside.any() else ():
-            here = inside & (known.domain == domain) if domain in domains else inside
-            parts.append((split, domain, known.at(here)))
+        inside = known if split == "overall" else known.at(known.split == SPLITS.index(split))
+        for code in np.flatnonzero(np.bincount(inside.domain)).tolist():
+            parts.append((split, known.domains[code], inside.at(inside.domain == code)))
+        if len(inside.values):
+            parts.append((split, "overall", inside))
     rows = [
         StereoRow(split=split, domain=domain, **_row(part, resamples, seed, len(parts), rate))
         for split, domain, part in parts
@@ -99,55 +99,72 @@ def score(
 def placebos(examples: Sequence[Example], predictions: Mapping[str, float], seed: int) -> Placebo:
     """Random halves of the target terms of a split and domain against each other."""
     known, found = Known.of(examples, predictions), []
-    for split, domain in sorted(set(zip(known.split.tolist(), known.domain.tolist()))):
-        here = known.at((known.split == split) & (known.domain == domain))
-        outcomes, targets, _ = here.outcomes()
-        terms = range(len(set(targets.tolist())))
-        found.append(halves(per_target(outcomes, targets)[0], terms, seed=seed, splits=STEADY // 4))
+    for split, domain in sorted(
+        {(SPLITS[s], d) for s, d in zip(known.split.tolist(), known.domain.tolist())}
+    ):
+        here = (known.split == SPLITS.index(split)) & (known.domain == domain)
+        outcomes, targets, _ = known.at(here).outcomes()
+        ss = per_target(outcomes, targets)[0]
+        found.append(halves(ss, range(len(ss)), seed=seed, splits=STEADY // 4))
     return Placebo.of("random halves of the target terms of a split and domain", found)
 
 
 @dataclass(frozen=True)
 class Known:
-    """Examples as columns: split, domain, number of the target term by name, three scores."""
+    """Examples as columns: split, domain and target term by number, in the order of their names
+    (splits: of `SPLITS`), and three scores."""
 
-    split: npt.NDArray[Any]
-    domain: npt.NDArray[Any]
+    split: npt.NDArray[np.int64]
+    domain: npt.NDArray[np.int64]
     target: npt.NDArray[np.int64]
     values: npt.NDArray[np.float64]
+    domains: Sequence[str]
 
     @classmethod
     def of(cls, examples: Sequence[Example], predictions: Mapping[str, float]) -> Known:
-        number = {name: k for k, name in enumerate(sorted({e.target for e in examples}))}
         missing, get = float("nan"), predictions.get
-        flat = [get(e.ids[label], missing) for e in examples for label in LABELS]
+        flat = [get(i, missing) for e in examples for i in e.ids]
+        domains, domain = _numbered([e.domain for e in examples])
         return cls(
-            np.asarray([e.split for e in examples], object),
-            np.asarray([e.domain for e in examples], object),
-            np.asarray([number[e.target] for e in examples], np.int64),
+            np.asarray([SPLITS.index(e.split) for e in examples], np.int64),
+            domain,
+            _numbered([e.target for e in examples])[1],
             np.asarray(flat, np.float64).reshape(-1, len(LABELS)),
+            domains,
         )
 
     def at(self, here: npt.NDArray[np.bool_]) -> Known:
         """Some of the examples."""
-        return Known(self.split[here], self.domain[here], self.target[here], self.values[here])
+        return Known(
+            self.split[here], self.domain[here], self.target[here], self.values[here], self.domains
+        )
 
     def outcomes(self) -> tuple[Outcomes, npt.NDArray[np.int64], int]:
         """Outcomes and targets of the examples with three scores, and how many have not."""
         known = np.isfinite(self.values).all(axis=1)
-        return Outcomes.of(*self.values[known].T), self.target[known], int((~known).sum())
+        targets = self.target[known]
+        present = np.bincount(targets) > 0
+        numbers = (np.cumsum(present) - 1)[targets]  # from 0, none left out: nothing is sorted
+        return Outcomes.of(*self.values[known].T), numbers, int((~known).sum())
+
+
+def _numbered(names: list[str]) -> tuple[list[str], npt.NDArray[np.int64]]:
+    """The different names in order, and the place of each of them there."""
+    order = sorted(set(names))
+    place = {name: k for k, name in enumerate(order)}
+    return order, np.asarray([place[name] for name in names], np.int64)
 
 
 def _row(known: Known, resamples: int, seed: int, family: int, rate: float) -> dict[str, Any]:
     """The numbers of a row."""
     outcomes, targets, missing = known.outcomes()
-    row: dict[str, Any] = {**scores(outcomes, targets), "n": len(targets)}
-    row |= {"n_missing": missing, "n_targets": len(set(targets.tolist()))}
+    row: dict[str, Any] = {**scores(outcomes, targets), "n": len(targets), "n_missing": missing}
+    of_ss, of_lms = per_target(outcomes, targets)
+    row |= {"n_targets": len(of_ss)}
     if not len(targets):
         return row | {"reason": "no example has all three scores"}
     wide: dict[str, Any] = {"bounds": (0.0, 100.0), "family": family, "rate": rate}
-    terms = range(row["n_targets"])
-    of_ss, of_lms = per_target(outcomes, targets)
+    terms = np.arange(len(of_ss))
     inside = from_examples(of_ss, targets)
     ss = clustered_mean(of_ss, terms, ideal=50.0, inside=inside, **wide)
     lms = clustered_mean(of_lms, terms, ideal=100.0, **wide)
@@ -215,7 +232,7 @@ class StereoSetReader(Reader):
         whole = rows[-1]
         named = whole.n
         if whole.n_missing:
-            named = sum(any(i in found for i in e.ids.values()) for e in examples)
+            named = sum(any(i in found for i in e.ids) for e in examples)
         return StereoSetResult(
             rows=rows,
             n_examples=len(examples),
@@ -233,9 +250,7 @@ class StereoSetReader(Reader):
         from evenhand.probes.stereoset.probe import StereoSet, items_of
 
         probe = StereoSet.model_validate({"file": str(self.gold)})
-        values = np.asarray(
-            [[found.get(e.ids[k], np.nan) for k in LABELS] for e in examples], np.float64
-        )
+        values = np.asarray([[found.get(i, np.nan) for i in e.ids] for e in examples], np.float64)
         told = record(rows)
         made = Measured(
             probe.findings(rows), items_of(examples, values),

@@ -114,7 +114,7 @@ class StereoSet(Probe):
         tokens = np.asarray(answered["n_tokens"], np.float64)
         values = (logprob / np.where(tokens > 0, tokens, np.nan)).reshape(-1, len(LABELS))
         predictions = {
-            e.ids[k]: float(v) for e, row in zip(found, values) for k, v in zip(LABELS, row)
+            name: float(v) for e, row in zip(found, values) for name, v in zip(e.ids, row)
         }
         rows = score(found, predictions, resamples=self.resamples, seed=seed, rate=self.rate)
         items, findings = items_of(found, values), self.findings(rows)
@@ -177,7 +177,7 @@ def _requests(examples: list[Example], start: Start) -> Continuation:
     texts: list[str] = []
     for example in examples:
         inter = example.split == "intersentence"
-        for label in LABELS:
+        for sentence in example.sentences:
             prefixes.append(example.context if inter else "")
-            texts.append(f" {example.sentences[label]}" if inter else example.sentences[label])
+            texts.append(f" {sentence}" if inter else sentence)
     return Continuation(prefixes, texts, start)
