@@ -29,6 +29,7 @@ BY_NAME_ONLY = {
     "cpu_ways.py": "takes smollm2-135m; about 5 minutes on two cores",
     "streaming.py": "41 million questions; about 3 minutes on an idle core; --tiny tries it",
     "device_rate.py": "meant for a GPU",
+    "streaming_probes.py": "30 million rows; about 10 minutes on an idle core; --tiny tries it",
     "discovery_growth.py": "30 million options; about 9 minutes on an idle core; --tiny tries it",
     "sodapop_cost.py": "takes models and Social IQa; about 10 minutes on two cores",
     "sodapop_gpu.py": "meant for a GPU; takes models and data",
