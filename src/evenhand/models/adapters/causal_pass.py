@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from evenhand.models.batching.beginnings import common_beginning, run_once
+from evenhand.models.batching.compiled import LARGE, layers_compiled
 from evenhand.models.batching.lanes import LANE_TOKENS, in_lanes
 from evenhand.models.batching.packing import Ints, PackedBatch, Ragged, pack, packed_batches
 from evenhand.models.chat import Chat
@@ -25,7 +26,7 @@ from evenhand.models.loading.transformer import Transformer
 
 ROW_NODES = 256
 GRAIN = 8
-"""On a GPU: cuDNN's attention takes 50 ms to plan for a shape that it has not met."""
+"""On a GPU rows are filled up to a multiple of so many nodes, which its kernels want."""
 HEAD_ELEMENTS = 1 << 26
 """Vocabulary-sized floats alive at once: 256 MB in float32."""
 DEVICE_HEAD_ELEMENTS = 1 << 30
@@ -207,10 +208,28 @@ class PackedPass(Transformer):
                 use(logits, batch.inverse, batch.owners, batch.steps + at)
 
         if self.on_gpu or self.compiled or self.edit is not None:
-            for batch in batches:
-                run(self, batch, contextlib.nullcontext())
+            with self._fused(len(wanted), begun), self._attention():
+                for batch in batches:
+                    run(self, batch, contextlib.nullcontext())
         else:
             in_lanes(self, batches, run)
+
+    def _fused(self, rows: int, begun: Any) -> contextlib.AbstractContextManager[None]:
+        """Compiled layers for what is large enough; not after a beginning, which is no tensor."""
+        half = self.dtype in ("bfloat16", "float16")
+        plain = self.compiled or self.edit is not None or begun is not None
+        if not self.on_gpu or not half or plain or rows < LARGE:
+            return contextlib.nullcontext()
+        return layers_compiled(self.torch, self.model)
+
+    def _attention(self) -> Any:
+        """On a GPU without cuDNN's attention, which plans 50 ms for every shape it has not met."""
+        if not self.on_gpu:
+            return contextlib.nullcontext()
+        from torch.nn.attention import SDPBackend, sdpa_kernel
+
+        kinds = (SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH)
+        return sdpa_kernel(list(kinds))
 
     def _forward(self, batch: PackedBatch, at: int = 0, begun: Any = None) -> Any:
         """Logits at the asked nodes of a batch of packed rows, float32 [nodes, vocabulary]."""

@@ -265,8 +265,7 @@ def packed_batches(
 
     Args:
         starts, stops: of each sequence, as given, the positions asked for.
-        grain: batches are filled up to a multiple of so many rows, and of eight times as many
-            nodes in a row: libraries that plan anew for every shape then meet few of them.
+        grain: rows are filled up to a multiple of so many nodes.
     """
     asked = _asked(trees, starts, stops)
     widths = np.diff(trees.rows)
@@ -296,11 +295,9 @@ def _asked(trees: Trees, starts: Ints, stops: Ints) -> _Asked:
 
 
 def _as_arrays(trees: Trees, batch: Ints, asked: _Asked, grain: int) -> PackedBatch:
-    more = -len(batch) % grain
-    begins = np.append(trees.rows[batch], np.zeros(more, np.int64))
-    widths = np.append(np.diff(trees.rows)[batch], np.zeros(more, np.int64))
+    begins, widths = trees.rows[batch], np.diff(trees.rows)[batch]
     width = int(widths.max())
-    width += -width % (8 * grain if grain > 1 else 1)
+    width += -width % grain
     column = np.arange(width)
     real = column < widths[:, None]
     node = np.where(real, begins[:, None] + column, 0)
