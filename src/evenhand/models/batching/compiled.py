@@ -13,8 +13,8 @@ from collections.abc import Iterator
 from typing import Any
 from weakref import WeakKeyDictionary
 
-LARGE = 32_768
-"""Rows of a shard from which its layers run compiled."""
+LARGE = 8_192
+"""Rows of a shard from which its layers run compiled: the least that a GPU is given of a long run."""
 
 _KEPT: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
 
