@@ -14,7 +14,7 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 LARGE = 8_192
-"""Rows of a shard from which its layers run compiled: the least that a GPU is given of a long run."""
+"""Rows of a shard from which its layers run compiled: the least a GPU gets of a long run."""
 
 _KEPT: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
 
