@@ -23,9 +23,9 @@ STREAMING = [name for name in probe_names() if probe_class(name).streams]
 
 def test_every_probe_streams_or_says_what_keeps_it_small() -> None:
     assert {"underspecified", "discovery", "generation"} <= {*STREAMING}
-    for name in probe_names():
-        kind = probe_class(name)
-        assert kind.streams != bool(kind.bound), name
+    ours = (k for k in map(probe_class, probe_names()) if k.__module__.startswith("evenhand."))
+    for kind in ours:  # another test may have registered a probe of its own
+        assert kind.streams != bool(kind.bound), kind.name
 
 
 def measured(name: str, folder: Path, **changed: Any) -> Measured:
