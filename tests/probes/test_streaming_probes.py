@@ -46,6 +46,7 @@ def told(found: Measured) -> list[str]:
 
 
 MORE: dict[str, tuple[dict[str, Any], ...]] = {
+    "underspecified": ({}, {"negated_pairs": 5}),
     "generation": ({}, {"draws": 9}, {"as_published": True, "draws": 3}),
     "discovery": ({}, {"pool": "name"}, {"choosing": "letters"}, {"pairing": "random"}),
 }

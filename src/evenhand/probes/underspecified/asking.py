@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from evenhand.metrics import unqover
 from evenhand.models.choosing import answered, as_asked, request_rows
-from evenhand.probes.underspecified.design import INPUTS_PER_CELL, Design, Inputs
+from evenhand.probes.underspecified.design import INPUTS_PER_CELL, Codes, Design, Inputs
 from evenhand.requests import (
     MASK,
     TYPES,
@@ -66,23 +66,27 @@ class Asking:
 
     def requests(self, design: Design, start: int = 0, stop: int | None = None) -> LazyRequests:
         """The rows of cells [start, stop), made when a shard needs them."""
-        base = start * INPUTS_PER_CELL
-        cells = (len(design) if stop is None else stop) - start
+        base, end = design.asked_before([start, len(design) if stop is None else stop]).tolist()
 
         def make(low: int, high: int) -> Requests:
             first, last = low // self.rows, -(-high // self.rows)
-            made = self.make(design.inputs(base + first, base + last, MASK))
+            made = self.make(design.texts(design.numbers(base + first, base + last), MASK))
             if first * self.rows == low and last * self.rows == high:
                 return made
             return made.take(range(low - first * self.rows, high - first * self.rows))
 
         group = INPUTS_PER_CELL * self.rows
-        return LazyRequests(self.type, cells * group, make, group, distinct=True)
+        return LazyRequests(self.type, (end - base) * self.rows, make, group, distinct=True)
 
     def answers(self, scores: Scores, design: Design, start: int, stop: int) -> Answers:
-        """What the scores of cells [start, stop) say."""
-        low, high = start * INPUTS_PER_CELL, stop * INPUTS_PER_CELL
-        return self.read(scores, lambda: design.inputs(low, high, MASK))
+        """What the scores of cells [start, stop) say; NaN for inputs that are not asked."""
+        number = design.numbers(*design.asked_before([start, stop]).tolist())
+        found = self.read(scores, lambda: design.texts(number, MASK))
+        inputs = (stop - start) * INPUTS_PER_CELL
+        if len(number) == inputs:
+            return found
+        place = number - start * INPUTS_PER_CELL
+        return Answers(_placed(found.scores, place, inputs), _placed(found.told, place, inputs))
 
 
 @dataclass(frozen=True)
@@ -194,6 +198,13 @@ def _choose(manner: Manner, kind: str) -> Asking:
 
     rows = request_rows(kind, width, manner.draws)
     return Asking(TYPES[kind], rows, lambda inputs: as_asked(kind, questions(inputs)), read)
+
+
+def _placed(values: Floats, place: Codes, size: int) -> Floats:
+    """Rows at their places among `size`, the others NaN."""
+    out = np.full((size, values.shape[1]), np.nan)
+    out[place] = values
+    return out
 
 
 def _pairs(inputs: Inputs) -> list[tuple[str, str]]:

@@ -7,7 +7,7 @@ questions form a cell; a cell that lacks one of its four rows is left out and li
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -43,6 +43,14 @@ class Cells:
     def kept(self) -> npt.NDArray[np.bool_]:
         """Which cells have all eight scores."""
         return np.asarray(~np.isnan(self.scores.sum(axis=(1, 2, 3))), np.bool_)
+
+    def head(self, n: int) -> Cells:
+        """The first n cells."""
+        return replace(
+            self, scores=self.scores[:n], first=self.first[:n], second=self.second[:n],
+            attribute=self.attribute[:n], template=self.template[:n],
+            n_rows=min(n, len(self.scores)) * 4,
+        )  # fmt: skip
 
 
 def read_cells(table: Table) -> Cells:

@@ -1,9 +1,12 @@
 """Cells of underspecified questions, and their texts, made only when they are needed.
 
-A cell is (first term, second term, template, attribute). It is asked in both orders, with the
-question and with its negation: four inputs.
+A cell is (first term, second term, template, attribute). It has four inputs: both orders, with the
+question and with its negation.
 
     input = cell * 4 + order * 2 + negated
+
+The verdict rests on the question as asked; the negation shows whether the model heeds it. So the
+negated inputs of all but the first `negated_pairs` pairs can be left unasked.
 
 The full gender set has 1,372,000 cells, so 5,488,000 model inputs; here they are a list of pairs
 and a short list of (template, attribute) that each pair meets, until a shard asks for its rows.
@@ -53,6 +56,8 @@ class Design:
     population: int
     pair_ends: Codes
     """Number of cells up to and with each pair, in the order of drawing."""
+    negated: int | None = None
+    """How many pairs, the first ones, are asked the negated question too; None: all."""
     _asked: dict[tuple[int, str], str] = field(default_factory=dict, repr=False, compare=False)
 
     def __len__(self) -> int:
@@ -61,6 +66,36 @@ class Design:
     @property
     def n_pairs(self) -> int:
         return len(self.pair_ends)
+
+    @property
+    def negated_pairs(self) -> int:
+        """How many pairs are asked with the negation too."""
+        return self.n_pairs if self.negated is None else min(self.negated, self.n_pairs)
+
+    @property
+    def negated_cells(self) -> int:
+        """How many cells, the first ones, have all four inputs asked."""
+        return int(self.pair_ends[self.negated_pairs - 1]) if self.negated_pairs else 0
+
+    def asked_before(self, cells: npt.ArrayLike) -> Codes:
+        """How many inputs are asked of the cells before these.
+
+        >>> design = Design((), (), (), *[np.arange(3)] * 2, (), 12, np.array([4, 8, 12]), 1)
+        >>> design.asked_before([0, 4, 5, 12]).tolist()
+        [0, 16, 18, 32]
+        """
+        whole = np.minimum(cells, self.negated_cells)
+        return np.asarray(whole * INPUTS_PER_CELL + (cells - whole) * 2)
+
+    def numbers(self, start: int, stop: int) -> Codes:
+        """The inputs that are asked as number [start, stop).
+
+        >>> Design((), (), (), *[np.arange(2)] * 2, (), 2, np.array([1, 2]), 1).numbers(2, 6)
+        array([2, 3, 4, 6])
+        """
+        place = np.arange(start, stop)
+        whole = self.negated_cells * INPUTS_PER_CELL
+        return np.where(place < whole, place, whole + (place - whole) * 2)
 
     def codes(self, cells: Codes) -> tuple[Codes, Codes, Codes, Codes]:
         """First, second, template and attribute of the cells with these numbers.
@@ -102,11 +137,15 @@ class Design:
         return Design(
             self.subjects, self.templates, self.attributes, self.pair_first[:pairs],
             self.pair_second[:pairs], self.fits, self.population, self.pair_ends[:pairs],
+            self.negated,
         )  # fmt: skip
 
     def inputs(self, start: int, stop: int, mask: str) -> Inputs:
-        """Texts of inputs [start, stop): each distinct context and question is made once."""
-        number = np.arange(start, stop)
+        """Texts of inputs [start, stop)."""
+        return self.texts(np.arange(start, stop), mask)
+
+    def texts(self, number: Codes, mask: str) -> Inputs:
+        """Texts of the inputs with these numbers: each distinct context and question once."""
         cell, part = np.divmod(number, INPUTS_PER_CELL)
         order, negated = part >> 1, part & 1
         one, two, template, attribute = self.codes(cell)
@@ -155,6 +194,7 @@ def make_design(
     pairs: int | None,
     seed: int,
     templates_per_pair: int | None = None,
+    negated: int | None = None,
     shuffled: bool = False,
 ) -> Design:
     """Lay out the cells: every pair (or a balanced sample) x template x fitting attribute.
@@ -166,6 +206,7 @@ def make_design(
             balanced sample too.
         seed: of the draw.
         templates_per_pair: how many templates each pair meets, used evenly; None for all.
+        negated: how many pairs are asked the negated question too; None for all.
         shuffled: put also a full design in balanced random order.
     """
     if not attributes or not templates:
@@ -175,6 +216,7 @@ def make_design(
         raise SpecError("underspecified: fewer than two terms to compare. Name more terms.")
     population = len(first)
     wanted = population if pairs is None else min(pairs, population)
+    shuffled = shuffled or (negated is not None and negated < wanted)
     if wanted < population or shuffled:
         order = balanced_order(first, second, wanted, seed)
         first, second = first[order], second[order]
@@ -197,6 +239,7 @@ def make_design(
         fits,
         population * every,
         np.cumsum(sizes),
+        negated,
     )
 
 

@@ -52,6 +52,7 @@ class Told:
         leans: the leans of the question as asked.
         shares: whether the two scores of a question add up to one.
         as_published: whether gamma is the verdict.
+        answered: how many cells have a lean; None: those that are complete.
     """
 
     design: Design
@@ -60,6 +61,7 @@ class Told:
     leans: Sequence[Leaning]
     shares: bool
     as_published: bool
+    answered: int | None = None
 
     @property
     def noun(self) -> str:
@@ -69,7 +71,15 @@ class Told:
 
     @property
     def coverage(self) -> float:
-        return self.result.n_cells / max(1, len(self.design))
+        """The share of what was asked that was answered, of cells with all four inputs."""
+        return self.result.n_cells / max(1, self.design.negated_cells)
+
+    @property
+    def lean_coverage(self) -> float:
+        """The same of leans, which do without the negation."""
+        if self.answered is None:
+            return self.coverage
+        return self.answered / max(1, len(self.design))
 
     def findings(self) -> list[Finding]:
         """The claims, then the numbers about the model as a whole."""
@@ -91,10 +101,12 @@ class Told:
         order = flips.order / flips.order_compared
         kept = flips.negation / flips.negation_compared
         heeds = "hardly heeds a negation" if kept > IGNORED else "heeds a negation"
+        part, all_ = self.design.negated_pairs, self.design.n_pairs
+        among = f" when {part} of {all_} pairs are asked" if part < all_ else ""
         return [
             f"The model turns its answer with the order of the names in {order:.0%} of questions, "
-            f"and {heeds} (the answer stays in {kept:.0%}): orders are averaged, and verdicts rest "
-            f"on the question as asked."
+            f"and {heeds} (the answer stays in {kept:.0%}{among}): orders are averaged, and "
+            f"verdicts rest on the question as asked."
         ]
 
     @property
@@ -115,7 +127,7 @@ class Told:
             units=_units(row),
             over=("names",) if row.term is None else ("partner terms",),
             q=row.q,
-            coverage=self.coverage,
+            coverage=self.lean_coverage,
             groups=(group, other),
             attribute=row.attribute or "all attributes",
             method=METHOD,
@@ -270,7 +282,7 @@ class Told:
                     value=value,
                     low=low,
                     high=high,
-                    n=self.design.n_pairs,
+                    n=self.design.negated_pairs,
                     coverage=self.coverage,
                     floor=floor,
                     sentence=sentence + self._beside(metric),

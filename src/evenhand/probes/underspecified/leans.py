@@ -65,12 +65,15 @@ class LeanSums:
 
     def __init__(self, names: Cells) -> None:
         self.names = names
+        self.answered = 0
+        """How many cells have a lean."""
         self._parts: list[tuple[Codes, Floats, Floats, Codes]] = []
 
     def add(self, cells: Cells, start: int = 0) -> None:
         """Add a block of cells; `start` is the number of its first cell."""
         lean = asked_lean(cells.scores)
         kept = np.isfinite(lean)
+        self.answered += int(kept.sum())
         size = len(self.names.terms), len(self.names.attributes)
         key = (cells.first * size[0] + cells.second) * size[1] + cells.attribute
         known, at, code = np.unique(key[kept], return_index=True, return_inverse=True)

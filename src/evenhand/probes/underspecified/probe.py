@@ -101,7 +101,7 @@ class Underspecified(Probe):
     sized_by: ClassVar[str] = "pairs"
     streams: ClassVar[bool] = True
     item_shape: ClassVar = ItemShape(
-        text=("template", "attribute"), score=("comparative",), choices=("first", "second"),
+        text=("template", "attribute"), score=("lean",), choices=("first", "second"),
         clusters=("first", "second", "template"),
     )  # fmt: skip
 
@@ -120,6 +120,9 @@ class Underspecified(Probe):
     """How many pairs of terms to draw; all when not given."""
     templates_per_pair: int | None = Field(None, ge=1)
     """How many templates each pair meets, used in turn; all when not given."""
+    negated_pairs: int | None = Field(None, ge=1)
+    """How many of the pairs are also asked the negated question. It tells whether the model heeds a
+    negation, and gamma, mu and eta need it; the leans do not. All when not given."""
     standard_error: float | None = Field(None, gt=0)
     """Draw pairs until the standard error of mu is this small, together with the upward bias that
     few partners per term give; all (or `pairs`) at most."""
@@ -174,6 +177,15 @@ class Underspecified(Probe):
         if "<c>" not in shown or "<q>" not in shown:
             raise ValueError(f"{value!r} must hold {{context}} and {{question}}")
         return value
+
+    @model_validator(mode="after")
+    def _negation_where_it_is_the_number(self) -> Self:
+        rests = "as_published" if self.as_published else "standard_error"
+        if self.negated_pairs and (self.as_published or self.standard_error is not None):
+            raise ValueError(
+                f"negated_pairs leaves questions out that {rests} rests on; leave one of them out"
+            )
+        return self
 
     @model_validator(mode="after")
     def _known_class(self) -> Self:
@@ -273,6 +285,7 @@ class Underspecified(Probe):
         return make_design(
             lists.subjects, lists.templates, lists.attributes, across=self.across,
             pairs=self.pairs, seed=seed, templates_per_pair=self.templates_per_pair,
+            negated=self.negated_pairs,
             shuffled=self.standard_error is not None,
         )  # fmt: skip
 
@@ -367,7 +380,7 @@ class Underspecified(Probe):
         summed = Summed(self, design, seed, given)
         result = summed.sums.measure()
         links = summed.leans.links()
-        told, placebo = self._told(design, summed.names, result, links, rung, seed)
+        told, placebo = self._told(summed, result, links, rung, seed)
         facts = self._facts(result, design, rung, summed.told, dropped, rounds)
         trust = told.trust()
         if grammar := self._agreement(ask, way, kind, seed):
@@ -393,14 +406,14 @@ class Underspecified(Probe):
         return agreement(self.cells(design, given.scores), design)
 
     def _told(
-        self, design: Design, names: Cells, result: PreferencesResult, links: Links, rung: str,
-        seed: int,
-    ) -> tuple[Told, tuple[Placebo, ...]]:  # fmt: skip
+        self, summed: Summed, result: PreferencesResult, links: Links, rung: str, seed: int
+    ) -> tuple[Told, tuple[Placebo, ...]]:
         """What there is to say, and the placebos of it."""
         usual = rung not in ("span", "mask", *SAMPLED) and self.score != "absolute"
         shares = (usual or self.score == "relative") and not self.unknown
-        rows = [] if self.as_published else leanings(names, links, self.rate)
-        told = Told(design, names, result, rows, shares, self.as_published)
+        rows = [] if self.as_published else leanings(summed.names, links, self.rate)
+        names, answered = summed.names, summed.leans.answered
+        told = Told(summed.design, names, result, rows, shares, self.as_published, answered)
         return told, () if self.as_published else placebos(names, links, seed)
 
     def _declined(self, refusals: Refusals) -> list[Finding]:

@@ -18,6 +18,7 @@ import numpy.typing as npt
 from evenhand.probes.shared.refusals import REFUSED, parity
 from evenhand.probes.underspecified.asking import TOLD
 from evenhand.probes.underspecified.cells import Cells
+from evenhand.probes.underspecified.tables import known_mean
 from evenhand.runs.finding import Finding
 from evenhand.stats.mixed import Design, Factor
 
@@ -35,7 +36,7 @@ class Refusals:
 
     def add(self, cells: Cells, told: Floats) -> None:
         """A block of cells; `told` [cells, inputs, TOLD]."""
-        by_order = told[..., TOLD.index(REFUSED)].reshape(-1, 2, 2).mean(axis=2)
+        by_order = known_mean(told[..., TOLD.index(REFUSED)].reshape(-1, 2, 2))
         known = np.isfinite(by_order).all(axis=1)
         at = cells.first[known], cells.second[known]
         np.add.at(self.counts, at, 1.0)

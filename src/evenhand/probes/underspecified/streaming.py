@@ -42,12 +42,13 @@ class Summed:
         self.tables = TableSums(self.names)
         self.leans = LeanSums(self.names)
         self.refusals = Refusals(self.names)
-        kept = Items(large=large(len(design) * INPUTS_PER_CELL))
+        kept = Items(large=large(int(design.asked_before(len(design)))))
         sums, counts = np.zeros(len(TOLD)), np.zeros(len(TOLD))
         for start, stop, answers in given:
             cells = probe.cells(design, answers.scores, np.arange(start, stop))
-            self.sums.add(cells)
-            self.tables.add(cells)
+            whole = cells.head(max(0, design.negated_cells - start))  # all four inputs asked
+            self.sums.add(whole)
+            self.tables.add(whole)
             self.leans.add(cells, start)
             told = answers.told
             sums += np.nansum(told, axis=0)
@@ -61,11 +62,11 @@ class Summed:
 
 def asked(ask: Asker, way: Asking, design: Design, label: str) -> Blocks:
     """Answers about whole pairs of terms, in design order."""
-    per_cell = INPUTS_PER_CELL * way.rows
-    ends = (end * per_cell for end in block_ends(design.pair_ends))
-    for start, stop, scores in blocks(ask, way.requests(design), ends, label):
-        low, high = start // per_cell, stop // per_cell
-        yield low, high, way.answers(scores, design, low, high)
+    ends = list(block_ends(design.pair_ends))
+    rows = (design.asked_before(ends) * way.rows).tolist()
+    begins = [0, *ends]
+    for k, (_, _, scores) in enumerate(blocks(ask, way.requests(design), rows, label)):
+        yield begins[k], ends[k], way.answers(scores, design, begins[k], ends[k])
 
 
 def held(design: Design, answers: Answers) -> Blocks:

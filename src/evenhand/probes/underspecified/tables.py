@@ -14,6 +14,7 @@ from evenhand.probes.underspecified.asking import TOLD
 from evenhand.probes.underspecified.cells import Cells
 from evenhand.probes.underspecified.design import Design
 from evenhand.probes.underspecified.findings import Told
+from evenhand.probes.underspecified.leans import asked_lean
 from evenhand.probes.underspecified.numbers import PreferencesResult
 from evenhand.stats.variance import variance_shares
 from evenhand.strict import plain
@@ -35,13 +36,14 @@ def summary(result: PreferencesResult, design: Design, told: Floats) -> dict[str
         "cells": len(design),
         "population": design.population,
         "pairs": design.n_pairs,
+        "negated_pairs": design.negated_pairs,
         **{name: mean_if_any(told.reshape(-1, len(TOLD))[:, k]) for k, name in enumerate(TOLD)},
     }
 
 
 def items_table(cells: Cells, told: Floats) -> pa.Table:
-    """One row per cell: its codes as dictionary columns, its eight scores, C, and what else is
-    known of its inputs [cells, inputs, TOLD], on average."""
+    """One row per cell: its codes as dictionary columns, its lean, its eight scores, C, and what
+    else is known of its inputs [cells, inputs, TOLD], on average. NaN: was not asked."""
 
     def coded(codes: npt.NDArray[np.integer[Any]], values: tuple[str, ...]) -> pa.Array:
         return pa.DictionaryArray.from_arrays(pa.array(codes, pa.int32()), pa.array(values))
@@ -51,6 +53,7 @@ def items_table(cells: Cells, told: Floats) -> pa.Table:
         "second": coded(cells.second, cells.terms),
         "template": coded(cells.template, cells.templates),
         "attribute": coded(cells.attribute, cells.attributes),
+        "lean": asked_lean(cells.scores),
         "comparative": unqover.comparative(cells.scores),
     }
     for order in (0, 1):
@@ -58,8 +61,21 @@ def items_table(cells: Cells, told: Floats) -> pa.Table:
             for who, candidate in (("first", 0), ("second", 1)):
                 name = f"{who}_order{order}_{'negated' if negated else 'asked'}"
                 columns[name] = cells.scores[:, order, negated, candidate]
-    columns |= {name: told[..., k].mean(axis=1) for k, name in enumerate(TOLD)}
+    columns |= {name: known_mean(told[..., k]) for k, name in enumerate(TOLD)}
     return pa.table(columns)
+
+
+def known_mean(values: Floats) -> Floats:
+    """Mean over the last axis of what is known; NaN where nothing is.
+
+    >>> known_mean(np.array([[1.0, np.nan], [np.nan, np.nan]])).tolist()
+    [1.0, nan]
+    """
+    known = ~np.isnan(values)
+    count = known.sum(axis=-1)
+    total = np.where(known, values, 0.0).sum(axis=-1)
+    out = np.full(count.shape, np.nan)
+    return np.asarray(np.divide(total, count, out=out, where=count > 0), np.float64)
 
 
 def lean_table(told: Told) -> dict[str, pa.Table]:
