@@ -102,7 +102,7 @@ class Told:
         kept = flips.negation / flips.negation_compared
         heeds = "hardly heeds a negation" if kept > IGNORED else "heeds a negation"
         part, all_ = self.design.negated_pairs, self.design.n_pairs
-        among = f" when {part} of {all_} pairs are asked" if part < all_ else ""
+        among = f"; asked of {part} of {all_} pairs" if part < all_ else ""
         return [
             f"The model turns its answer with the order of the names in {order:.0%} of questions, "
             f"and {heeds} (the answer stays in {kept:.0%}{among}): orders are averaged, and "

@@ -342,6 +342,9 @@ class Underspecified(Probe):
         share = len(design) / design.population
         notes = [f"{len(design):,} of {design.population:,} cells ({share:.1%})"]
         notes += self._limits(design)
+        if design.negated_pairs < design.n_pairs:
+            part = f"{design.negated_pairs} of {design.n_pairs} pairs"
+            notes.append(f"the negated question is asked of {part}")
         if self.standard_error is not None:
             notes.append(f"stops when the standard error of mu is at most {self.standard_error}")
         return Preview(len(design), requests, example, tuple(notes))
