@@ -127,7 +127,7 @@ def tables(term: str = "Ann") -> dict[str, dict[str, pa.Table]]:
     }  # fmt: skip
     items = {
         "first": [term, "Cat"] * 3, "second": ["Bob"] * 6, "template": ["city", "city", "trip"] * 2,
-        "attribute": jobs * 3, "comparative": [0.2, -0.1, 0.3, 0.0, 0.1, -0.2],
+        "attribute": jobs * 3, "lean": [0.2, -0.1, 0.3, 0.0, 0.1, -0.2],
     }  # fmt: skip
     swaps = {
         "attribute": ["gender"], "value": [0.0865], "low": [0.01], "high": [0.22], "p": [0.4],

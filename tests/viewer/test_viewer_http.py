@@ -168,7 +168,7 @@ def test_items_as_csv_hold_the_filtered_rows(address: str) -> None:
     _, headers, text = ask(address, "/run/first/items/underspecified/rows.csv?attribute=hunter")
     rows = list(csv.DictReader(io.StringIO(text)))
     assert {r["attribute"] for r in rows} == {"hunter"}
-    assert [r["comparative"] for r in rows] == ["-0.1", "0.0", "-0.2"]
+    assert [r["lean"] for r in rows] == ["-0.1", "0.0", "-0.2"]
     assert headers["content-disposition"].startswith("attachment;")
 
 
