@@ -4,6 +4,7 @@
     line       bytes of one line
     ratio      how many times its own size a packed file may unpack to, beyond 4 MiB
     array      bytes of one array
+    answer     bytes of one answer of a server, unpacked
     depth      lists and objects inside one another
     seconds    time spent reading one packed file
 
@@ -24,10 +25,11 @@ from evenhand.errors import DataError, SpecError
 
 VARIABLE = "EVENHAND_LIMITS"
 DEFAULTS = {
-    "text": 256 << 20, "line": 64 << 20, "ratio": 50, "array": 16 << 30, "depth": 200,
+    "text": 256 << 20, "line": 64 << 20, "ratio": 50, "array": 16 << 30,
+    "answer": 16 << 20, "depth": 200,
     "seconds": 3600,
 }  # fmt: skip
-SIZES = ("text", "line", "array")
+SIZES = ("text", "line", "array", "answer")
 UNITS = {"": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}
 SLACK = 4 << 20
 """Bytes that any packed file may unpack to."""

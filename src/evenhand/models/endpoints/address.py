@@ -12,13 +12,16 @@ from __future__ import annotations
 import os
 import re
 from dataclasses import dataclass
-from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
+from urllib.parse import SplitResult, parse_qsl, urlencode, urlsplit, urlunsplit
 
 from evenhand.errors import SpecError
 
 OPENAI = "openai:"
 OPENAI_URL = "https://api.openai.com/v1"
 KEYS = ("EVENHAND_API_KEY", "OPENAI_API_KEY")
+_SCHEME = re.compile(r"https?://", re.IGNORECASE)
+_CALLED = re.compile(r"/(chat/completions|completions|models)$")
+"""What stands below /v1, as documentation of servers gives it."""
 _SECRET = re.compile(r"key|token|secret|sig|password|auth", re.IGNORECASE)
 
 
@@ -28,7 +31,7 @@ def is_address(spec: str) -> bool:
     >>> is_address("http://localhost:8080/v1"), is_address("openai:gpt"), is_address("gpt2")
     (True, True, False)
     """
-    return spec.startswith(("http://", "https://", OPENAI))
+    return bool(_SCHEME.match(spec)) or spec.startswith(OPENAI)
 
 
 def safe(spec: str) -> str:
@@ -39,9 +42,12 @@ def safe(spec: str) -> str:
     >>> safe("smollm2-135m")
     'smollm2-135m'
     """
-    if not spec.startswith(("http://", "https://")):
+    if not _SCHEME.match(spec):
         return spec
-    parts = urlsplit(spec)
+    try:
+        parts = urlsplit(spec)
+    except ValueError:  # a bracket that nothing closes
+        return spec.partition("?")[0].rpartition("@")[2]
     kept = [(k, v) for k, v in parse_qsl(parts.query) if not _SECRET.search(k)]
     host = parts.netloc.rpartition("@")[2]
     return urlunsplit((parts.scheme, host, parts.path.rstrip("/"), urlencode(kept), ""))
@@ -77,19 +83,14 @@ class Address:
             )
         else:
             base = safe(spec)
-        parts = urlsplit(base)
-        if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise SpecError(
-                f"{base!r} is no address of a server. Accepted: http://HOST:PORT/v1 or https://..."
-            )
-        if parts.path in ("", "/"):
-            base = urlunsplit(parts._replace(path="/v1"))
-        return cls(base, model)
+        parts = _parts(base)
+        path = _CALLED.sub("", parts.path.rstrip("/")) or "/v1"
+        return cls(urlunsplit(parts._replace(path=path)), model)
 
     @property
     def called(self) -> str:
         """A name for folders: the model's, or the server's where that is not given."""
-        return self.model or urlsplit(self.base).netloc.replace(":", "-")
+        return self.model or re.sub(r"[^\w.]+", "-", urlsplit(self.base).netloc).strip("-")
 
     def url(self, path: str) -> str:
         """Where a path is asked; one that starts with "//" stands beside /v1, not below it.
@@ -104,9 +105,38 @@ class Address:
         return urlunsplit(parts._replace(path=below + path))
 
 
+def _parts(base: str) -> SplitResult:
+    """The parts of an address.
+
+    Raises:
+        SpecError: it is none.
+    """
+    try:
+        parts = urlsplit(base)
+        _ = parts.port  # which is read only now
+        good = parts.scheme in ("http", "https") and parts.hostname
+    except ValueError:
+        good = None
+    if not good or re.search(r"[\s\x00-\x20\x7f]", base):
+        raise SpecError(
+            f"{base!r} is no address of a server. Accepted: http://HOST:PORT/v1 or https://..."
+        )
+    return parts
+
+
 def api_key() -> str:
-    """The key of the environment, or "" for servers that need none."""
-    return next((os.environ[name].strip() for name in KEYS if os.environ.get(name)), "")
+    """The key of the environment, or "" for servers that need none.
+
+    Raises:
+        SpecError: it holds what no key can; it is not repeated.
+    """
+    name, key = next(((n, os.environ[n].strip()) for n in KEYS if os.environ.get(n)), ("", ""))
+    if not (key.isascii() and key.isprintable()):
+        raise SpecError(
+            f"{name}: the key in the environment holds characters that no key has (a line break, "
+            f"or letters beyond ASCII). Copy it again: export {name}=..."
+        )
+    return key
 
 
 def scrubbed(text: str, key: str) -> str:

@@ -19,14 +19,16 @@ import time
 import weakref
 from collections.abc import Callable, Coroutine, Mapping
 from concurrent.futures import CancelledError, Future
+from http import HTTPStatus
 from typing import Any, TypeVar
 
 from evenhand.errors import ModelError, need
 from evenhand.models.endpoints import pace as pacing
-from evenhand.models.endpoints.address import Address, api_key, scrubbed
+from evenhand.models.endpoints.address import Address, api_key, safe, scrubbed
 from evenhand.models.endpoints.journal import Journal, call_key
 from evenhand.models.endpoints.pace import Pace
 from evenhand.models.endpoints.spending import Meter, Prices, Usage, usage_of
+from evenhand.models.endpoints.wire import Answer, Oversized, Wire, distrust
 
 T = TypeVar("T")
 AGAIN = {408, 409, 425, 429, 500, 502, 503, 504, 520, 522, 524, 529}
@@ -42,6 +44,8 @@ DRAIN_S = 10.0
 TRIES = 40
 UNREADABLE_TRIES = 4
 FAILED = "failed"
+HELLO = "/chat/completions"
+"""Where a wrong key is told; elsewhere a server may forbid what it does not have."""
 IDENTITY = ("system_fingerprint", "model")
 
 
@@ -78,25 +82,14 @@ class Client:
         self.identity: dict[str, str] = {}
         """What the server said of itself at first, for the record."""
         self._seen: dict[tuple[str, str], str] = {}
-        self._urls: dict[str, Any] = {}
         self.seconds = 0.0
         """Time of all answered calls together."""
         self._key = key = api_key()
         self._since: float | None = None
         self._ever = False
 
-        trust: Any = None
-
-        def opened() -> Any:  # must not hold this object, or it would never be let go
-            nonlocal trust
-            trust = trust or http.create_ssl_context()  # made once: it takes longer than a call
-            headers = {"User-Agent": "evenhand", "Content-Type": "application/json"} | (
-                {"Authorization": f"Bearer {key}"} if key else {}
-            )
-            waits = http.Timeout(timeout, connect=15.0)
-            return http.AsyncClient(headers=headers, timeout=waits, verify=trust)
-
-        self._link = _Link(opened)
+        self._wire = Wire(http, address.base, key, timeout)
+        self._link = _Link(self._wire)
         self._running: set[Future[Any]] = set()
         self._calls: set[asyncio.Task[Any]] = set()
         self._sent: set[asyncio.Task[Any]] = set()
@@ -185,7 +178,7 @@ class Client:
         try:
             answer, seconds = await self._tried("POST", path, content)
             self._same(path, answer)
-            used = usage_of(answer, len(content))
+            used = usage_of(answer, len(content), tokens_out)
             if path.startswith("//") and used.estimated:  # a server's own helpers are free
                 used = Usage(1)
             self.seconds += seconds
@@ -197,7 +190,7 @@ class Client:
     async def _tried(
         self, method: str, path: str, content: str | None, tries: int = TRIES
     ) -> tuple[Any, float]:
-        unread, url = 0, self._url(path)
+        unread, url = 0, self.address.url(path)
         for attempt in range(tries):
             await self.pace.turn()
             began = time.monotonic()
@@ -205,47 +198,41 @@ class Client:
             loaded, me = False, asyncio.current_task()
             assert me is not None
             self._sent.add(me)
-            session = self._link.taken()
             try:
-                response = await session.request(method, url, content=content)
+                response = await self._wire.ask(method, url, content)
                 self._ever = True  # whatever it says, somebody is there
-                if response.status_code == 200:
-                    try:
+                if response.status == 200:
+                    with contextlib.suppress(ValueError, RecursionError):
                         answer = json.loads(response.content)
                         if isinstance(answer, (dict, list)):
                             return self._well(answer), time.monotonic() - began
-                    except ValueError:
-                        pass
                     unread += 1
-                    trouble = f"an answer that is no JSON ({_start(response.text)!r})"
-                elif response.status_code in AGAIN:
-                    trouble = f"{response.status_code} {self._words(response)}"
+                    trouble = f"an answer that is no JSON ({_start(_text(response))!r})"
+                elif response.status in AGAIN:
+                    trouble = f"{response.status} {self._words(response)}"
                     wait = pacing.retry_after(response.headers.get("retry-after"))
-                    loaded = response.status_code in LOADED
+                    loaded = response.status in LOADED
                 else:
                     self._well(None)
                     raise self._refused(path, response)
-            except self._http.TimeoutException as error:
+            except (TimeoutError, self._http.TimeoutException) as error:
                 trouble, loaded = f"no answer in time ({type(error).__name__})", True
-            except (self._http.TransportError, self._http.DecodingError) as error:
+            except Oversized as error:
+                unread, trouble = unread + 1, str(error)
+            except self._http.TransportError as error:
+                if untrusted := distrust(error):
+                    raise self._distrusted(untrusted) from error
                 trouble = scrubbed(f"{type(error).__name__}: {error}", self._key)
             finally:
-                self._link.free.append(session)
                 self._sent.discard(me)
                 self.pace.done()
             if self._draining:
                 raise asyncio.CancelledError
+            self._require_patience(trouble, wait, unread)
             if loaded:
                 self.pace.overloaded(began, wait)
-            self._require_patience(trouble, wait, unread)
             await asyncio.sleep(pacing.pause(attempt, wait))
         raise self._outage(f"{trouble}, {tries} times for one question")
-
-    def _url(self, path: str) -> Any:
-        """Parsed once: it costs more than sending."""
-        if path not in self._urls:
-            self._urls[path] = self._http.URL(self.address.url(path))
-        return self._urls[path]
 
     def _well(self, answer: T) -> T:
         """Count an answer of whatever kind: the server is there."""
@@ -281,9 +268,21 @@ class Client:
             f"on with: evenhand resume RUN"
         )
 
-    def _refused(self, path: str, response: Any) -> ModelError:
-        status, words = response.status_code, self._words(response)
+    def _distrusted(self, why: str) -> ModelError:
+        return ModelError(
+            f"{self.address.base}: the server's certificate is not trusted ({why}), so nothing was "
+            f"sent. If it is your own: export SSL_CERT_FILE=/path/to/its/certificates.pem"
+        )
+
+    def _refused(self, path: str, response: Answer) -> ModelError:
+        status, words = response.status, self._words(response)
         place = self.address.url(path)
+        if 300 <= status < 400 and response.headers.get("location"):
+            there = scrubbed(safe(_start(response.headers["location"], 200)), self._key)
+            return Refused(
+                f"{place}: the server sends us on to {there} ({status}); neither the question nor "
+                f"a key goes there unasked. If it is right, give that address.", status,
+            )  # fmt: skip
         if status in (401, 403):
             had = "the key of the environment was sent" if self._key else "no key was sent"
             return Refused(
@@ -293,14 +292,14 @@ class Client:
             )
         return Refused(f"{place}: refused with {status} ({words}).", status)
 
-    def _words(self, response: Any) -> str:
+    def _words(self, response: Answer) -> str:
         """What the server says about a failure, short and without the key."""
-        text = str(getattr(response, "reason_phrase", "") or "")
-        with contextlib.suppress(ValueError, AttributeError, TypeError):
+        text = http_phrase(response.status)
+        with contextlib.suppress(ValueError, AttributeError, TypeError, RecursionError):
             told = json.loads(response.content)
             told = told.get("error") or told.get("detail") or told.get("message") or text
             text = str(told.get("message", told) if isinstance(told, dict) else told)
-        return scrubbed(_start(text, 200), self._key)
+        return _start(scrubbed(text, self._key), 200)
 
     def known_as(self, path: str, who: Mapping[str, str]) -> None:
         """Take down who answered first."""
@@ -326,18 +325,12 @@ class Client:
 
 
 class _Link:
-    """An event loop on a thread of its own, with the sessions that live on it.
+    """An event loop on a thread of its own, with the connections that live on it."""
 
-    Each call under way has a session of its own, that is one connection: a session with many looks
-    at all of them before and after each call, which takes a quarter of a call's processor time.
-    """
-
-    def __init__(self, opened: Callable[[], Any]) -> None:
-        self._opened = opened
+    def __init__(self, wire: Wire) -> None:
+        self._wire = wire
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
-        self.free: list[Any] = []
-        """Sessions that no call uses; the last one used comes first."""
 
     def loop(self) -> asyncio.AbstractEventLoop:
         if self._loop is None:
@@ -347,22 +340,13 @@ class _Link:
             self._thread.start()
         return self._loop
 
-    def taken(self) -> Any:
-        return self.free.pop() if self.free else self._opened()
-
     def close(self) -> None:
-        loop, thread, sessions = self._loop, self._thread, self.free
+        loop, thread = self._loop, self._thread
         self._loop = self._thread = None
-        self.free = []
         if loop is None or thread is None:
             return
-
-        async def closed() -> None:
-            for session in sessions:
-                await session.aclose()
-
         with contextlib.suppress(Exception):
-            asyncio.run_coroutine_threadsafe(closed(), loop).result(2)
+            asyncio.run_coroutine_threadsafe(self._wire.close(), loop).result(2)
         loop.call_soon_threadsafe(loop.stop)
         if thread is not threading.current_thread():
             thread.join(2)
@@ -416,7 +400,7 @@ class Calls:
             answer, used = await self.client.post(path, content, tokens_out=tokens_out)
             value = self._read(path, answer, read)
         except Refused as error:
-            if self._failures and error.status not in (401, 403):
+            if self._failures and (error.status not in (401, 403) or path != HELLO):
                 self.journal.add(key, {FAILED: [str(error), error.status]}, used, failed=True)
             raise
         self.journal.add(key, value, used)
@@ -428,7 +412,8 @@ class Calls:
         except Unreadable as error:
             why = str(error)
         except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
-            why = f"the answer lacks {error}" if isinstance(error, KeyError) else str(error)
+            lacks = isinstance(error, KeyError)
+            why = f"the answer lacks {error}" if lacks else f"the answer is no such one ({error})"
         raise Refused(
             f"{self.client.address.url(path)}: {why} (answer: {_start(json.dumps(answer))!r}). "
             f"Nothing is guessed. See what the server can do with: evenhand plan "
@@ -439,3 +424,19 @@ class Calls:
 def _start(text: str, most: int = 120) -> str:
     text = " ".join(text.split())
     return text if len(text) <= most else text[: most - 3] + "..."
+
+
+def _text(response: Answer) -> str:
+    return response.content.decode("utf-8", "replace")
+
+
+def http_phrase(status: int) -> str:
+    """What a status says.
+
+    >>> http_phrase(503), http_phrase(799)
+    ('Service Unavailable', 'no reason given')
+    """
+    try:
+        return HTTPStatus(status).phrase
+    except ValueError:
+        return "no reason given"

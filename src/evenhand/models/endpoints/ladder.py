@@ -42,6 +42,10 @@ ODD = ("zorbel-17", "quant-94")
 """Answers that nobody gives unless held to them."""
 TOPS = (20, 5)
 LEAST_MASS = 0.01
+UNREAD = (
+    "of the known questions not one got an answer that can be read (no text, a call of a tool, or "
+    "a thought that does not end)"
+)
 EQUAL = 1e-9
 
 
@@ -155,12 +159,10 @@ async def _model(client: Client) -> tuple[str, dict[str, Any]]:
     asked, entries = client.address.model, []
     try:
         told = await client.get("/models")
-        entries = [e for e in told.get("data") or [] if isinstance(e, dict)]
-    except Refused as error:
-        if error.status in (401, 403):
-            raise
-    except ModelError:
-        if not asked:
+        data = told.get("data")
+        entries = [e for e in data if isinstance(e, dict)] if isinstance(data, list) else []
+    except ModelError as error:  # whether a key is wrong is seen with the first question
+        if not asked and not (isinstance(error, Refused) and error.status not in (401, 403)):
             raise
     names = [str(e.get("id")) for e in entries]
     if not asked and len(names) != 1:
@@ -170,10 +172,15 @@ async def _model(client: Client) -> tuple[str, dict[str, Any]]:
             f"--model NAME"
         )
     name = asked or names[0]
-    found = next((e for e in entries if name == e.get("id") or name in e.get("aliases", ())), None)
+    found = next((e for e in entries if name == e.get("id") or name in _aliases(e)), None)
     found = found or (entries[0] if len(entries) == 1 else {})
     volatile = ("created", "permission", "status")
     return name, {k: v for k, v in found.items() if k not in volatile}
+
+
+def _aliases(entry: Mapping[str, Any]) -> list[Any]:
+    found = entry.get("aliases")
+    return found if isinstance(found, list) else []
 
 
 async def _hello(call: Calls, plain: Dialect) -> Dialect:
@@ -223,8 +230,6 @@ async def _stands(call: Calls, kind: type[Rung], spoken: Dialect) -> tuple[Stand
         try:
             standing = await _looked(call, made)
         except Refused as error:
-            if error.status in (401, 403):
-                raise
             why.append(_short(error))
             continue
         if standing.sound:
@@ -275,9 +280,11 @@ async def _looked(call: Calls, rung: Rung) -> Standing:
     rows = [first, *others]
     tables = [list(row.probabilities) for row in rows]
     why = ""
-    if all(_apart(table, tables[0]) <= EQUAL for table in tables):
+    if _apart(*tables[:2]) <= EQUAL and _apart(*tables[2:]) <= EQUAL:
         why = f"faked: the same probabilities for different questions ({tables[0]})"
     mass = sum(map(sum, tables)) / len(tables)
+    if max(map(sum, tables)) > 1.01:
+        why = f"the probabilities of the options sum to {max(map(sum, tables)):.2f}"
     top = 0
     if isinstance(rung, TopLogprobs):
         lists = [
@@ -310,6 +317,8 @@ async def _sampled(call: Calls, rung: Rung, plain: Standing) -> Standing:
         )
 
     *rows, again = await together([*(ask(k) for k in range(len(KNOWN))), ask(0, 1)])
+    if all(row.unread == 1.0 for row in rows):
+        return replace(plain, sound=False, why=UNREAD)
     return replace(
         plain, right=sum(_right(row.probabilities, KNOWN[k][2]) for k, row in enumerate(rows)),
         mass=sum(sum(row.probabilities) for row in rows) / len(rows),

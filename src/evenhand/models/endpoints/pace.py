@@ -15,6 +15,7 @@ import asyncio
 import random
 import time
 from collections import deque
+from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 
 START = 20
@@ -98,10 +99,14 @@ def retry_after(text: str | None) -> float | None:
     if not text:
         return None
     try:
-        return max(0.0, float(text))
+        seconds = float(text)
+        return max(0.0, seconds) if seconds == seconds else None
     except ValueError:
         pass
     try:
-        return max(0.0, parsedate_to_datetime(text).timestamp() - time.time())
-    except ValueError:
+        when = parsedate_to_datetime(text)
+    except (ValueError, OverflowError):
         return None
+    if when.tzinfo is None:  # "-0000": the time is Greenwich's
+        when = when.replace(tzinfo=UTC)
+    return max(0.0, (when - datetime.now(UTC)).total_seconds())

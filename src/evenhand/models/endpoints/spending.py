@@ -16,6 +16,8 @@ from typing import Any
 from evenhand.errors import ModelError, SpecError
 
 MILLION = 1_000_000
+MOST_TOKENS = 10_000_000
+"""More than any call can use: what a server counts beyond is no count."""
 CHARACTERS_PER_TOKEN = 3.0
 """Before anything was counted; a little low, so that forecasts err on the dear side."""
 
@@ -39,18 +41,41 @@ class Usage:
         return asdict(self)
 
 
-def usage_of(answer: Mapping[str, Any], body_characters: int) -> Usage:
-    """What an answer says it used, in any of the dialects.
+def usage_of(answer: Any, body_characters: int, tokens_out: int = 0) -> Usage:
+    """What an answer says it used, in any of the dialects; what it leaves out is estimated on the
+    dear side, so that a limit holds at a server that does not count.
+
+    Args:
+        answer: what came back, whatever that is.
+        body_characters: sent.
+        tokens_out: that may have come back at most.
 
     >>> usage_of({"usage": {"prompt_tokens": 7, "completion_tokens": 2}}, 30)
     Usage(calls=1, tokens_in=7, tokens_out=2, estimated=False)
+    >>> usage_of({"usage": None}, 30, 48)
+    Usage(calls=1, tokens_in=10, tokens_out=48, estimated=True)
     """
-    told = answer.get("usage") or {}
-    one = told.get("prompt_tokens", told.get("input_tokens", answer.get("tokens_evaluated")))
-    two = told.get("completion_tokens", told.get("output_tokens", answer.get("tokens_predicted")))
-    if isinstance(one, int):
-        return Usage(1, one, two if isinstance(two, int) else 0)
-    return Usage(1, round(body_characters / CHARACTERS_PER_TOKEN), 0, estimated=True)
+    whole = answer if isinstance(answer, Mapping) else {}
+    given = whole.get("usage")
+    told = given if isinstance(given, Mapping) else {}
+    one = _count(told, "prompt_tokens", "input_tokens")
+    one = _count(whole, "tokens_evaluated") if one is None else one
+    two = _count(told, "completion_tokens", "output_tokens")
+    two = _count(whole, "tokens_predicted") if two is None else two
+    return Usage(
+        1, round(body_characters / CHARACTERS_PER_TOKEN) if one is None else one,
+        tokens_out if two is None else two,
+        estimated=one is None or (two is None and tokens_out > 0),
+    )  # fmt: skip
+
+
+def _count(told: Mapping[str, Any], *names: str) -> int | None:
+    """A number of tokens, where there is one that can be."""
+    for name in names:
+        value = told.get(name)
+        if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MOST_TOKENS:
+            return value
+    return None
 
 
 @dataclass(frozen=True)

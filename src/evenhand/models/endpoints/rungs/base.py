@@ -93,15 +93,51 @@ def checked(values: Sequence[Any], what: str) -> list[float]:
     Raises:
         Unreadable: naming the first thing that is wrong.
     """
-    try:
-        numbers = [float(v) for v in values]
-    except (TypeError, ValueError):
-        raise Unreadable(f"{what} are no numbers: {list(values)!r}") from None
+    numbers = _numbers(values, what)
     if any(not math.isfinite(v) or v < 0 or v > 1 + 1e-3 for v in numbers):
         raise Unreadable(f"{what} are no probabilities: {numbers!r}")
     if sum(numbers) > 1 + 1e-2:
         raise Unreadable(f"{what} sum to {sum(numbers):.3f}")
     return numbers
+
+
+FAKED_LOGPROB = -9998.0
+"""Servers that know no log-probability write -9999 ("very unlikely") where one is asked for."""
+
+
+def logprobs(values: Sequence[Any], what: str) -> list[float]:
+    """Log-probabilities as they must be: numbers of at most 0, and not made up.
+
+    >>> logprobs([-0.5, -3], "they")
+    [-0.5, -3.0]
+
+    Raises:
+        Unreadable: naming the first thing that is wrong.
+    """
+    numbers = _numbers(values, what)
+    wrong = [v for v in numbers if math.isnan(v) or v > 1e-6]
+    if wrong:
+        raise Unreadable(f"{what} are above 0 or undefined: {wrong[:3]!r}")
+    if len(numbers) > 1 or numbers[:1] != [0.0]:  # a single sure token is no fake
+        flat = {v for v in numbers if v != 0.0}
+        if all(v <= FAKED_LOGPROB for v in flat) and flat:
+            zero = [0.0] if 0.0 in numbers else []
+            raise Unreadable(f"{what} are faked: every value is {_either([*zero, *flat])}")
+    return numbers
+
+
+def _either(values: Sequence[float]) -> str:
+    return " or ".join(f"{v:g}" for v in sorted(values, reverse=True))
+
+
+def _numbers(values: Sequence[Any], what: str) -> list[float]:
+    for value in values:
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise Unreadable(f"{what} are no numbers: {value!r}")
+    try:
+        return [float(value) for value in values]
+    except OverflowError:
+        raise Unreadable(f"{what} are no numbers: one has hundreds of digits") from None
 
 
 async def together(work: Sequence[Coroutine[Any, Any, T]]) -> list[T]:

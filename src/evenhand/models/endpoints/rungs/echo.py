@@ -22,10 +22,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from evenhand.models.endpoints.client import Calls, Unreadable
-from evenhand.models.endpoints.rungs.base import Choice, Load, Rung, together
+from evenhand.models.endpoints.rungs.base import Choice, Load, Rung, logprobs, together
 from evenhand.requests import Choose
 
 FORCED, PROMPT, ECHO = "forced", "prompt", "echo"
+GIVEN = "the log-probabilities of the option"
 WAYS = (FORCED, PROMPT, ECHO)
 
 
@@ -116,7 +117,7 @@ class Echo(Rung):
                 raise Unreadable("the answer lacks completion_probabilities")
             if [s.get("id") for s in steps] != forced:
                 raise Unreadable("the server did not keep to the tokens of the grammar")
-            return sum(float(s["logprob"]) for s in steps)
+            return sum(logprobs([s.get("logprob") for s in steps], GIVEN))
 
         value = await call("//completion", body, read, tokens_out=len(forced))
         return value, len(forced)
@@ -135,19 +136,16 @@ def _tail_reader(text: str) -> Any:
         steps = answer.get("prompt_logprobs") or choices[0].get("prompt_logprobs")
         if not steps:
             raise Unreadable("prompt_logprobs were asked for and are missing from the answer")
-        total, n, left = 0.0, 0, len(text)
+        values, left = list[Any](), len(text)
         for step in reversed(steps):
             if left <= 0 or not step:
                 break
             token = next(iter(step.values()))
-            total, n, left = (
-                total + float(token["logprob"]),
-                n + 1,
-                left - len(token["decoded_token"]),
-            )
+            values.append(token.get("logprob"))
+            left -= len(token["decoded_token"])
         if left > 0:
             raise Unreadable("prompt_logprobs do not reach back to the option")
-        return [total, n]
+        return [sum(logprobs(values, GIVEN)), len(values)]
 
     return read
 
@@ -170,12 +168,12 @@ def _echo_reader(border: int) -> Any:
         if made and offsets[0] >= border:
             raise Unreadable("echo was asked for and ignored: the prompt is not in the answer")
         used = [
-            float(v) for v, at, token in zip(values, offsets, tokens)
+            v for v, at, token in zip(values, offsets, tokens)
             if at + len(token) > border and v is not None
         ]  # fmt: skip
         used = used[:-1] if len(used) > 1 else used  # the one token made after the prompt
         if not used:
             raise Unreadable("the echoed log-probabilities do not reach the option")
-        return [sum(used), len(used)]
+        return [sum(logprobs(used, GIVEN)), len(used)]
 
     return read

@@ -95,4 +95,7 @@ def said(answer: Any) -> tuple[str, bool]:
     found = message(answer)
     choice = answer["choices"][0]
     refused = bool(found.get("refusal")) or choice.get("finish_reason") == "content_filter"
-    return str(found.get("content") or ""), refused
+    content = found.get("content")
+    if isinstance(content, list):  # in parts
+        content = "".join(str(p.get("text") or "") for p in content if isinstance(p, dict))
+    return str(content or ""), refused

@@ -12,17 +12,18 @@ import json
 import math
 import string
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from evenhand.models.adapters.causal_choose import lettered
 from evenhand.models.endpoints.client import Calls, Unreadable
-from evenhand.models.endpoints.rungs.base import Choice, Load, Rung, checked
+from evenhand.models.endpoints.rungs.base import Choice, Load, Rung, checked, logprobs
 from evenhand.requests import Choose
 
-MOST_OPTIONS = 26
+MOST_UNSEEN = 0.1
+"""What an option whose letter is not in the list may have at most, to be counted as nothing."""
 AROUND = " \t\n\u0120\u2581()[]{}.,:;*_`'\"#"
 """What may stand around a letter: blanks, blanks as tokenizers write them, punctuation."""
-FAKED_LOGPROB = -9998.0
 
 
 class TopLogprobs(Rung):
@@ -36,30 +37,52 @@ class TopLogprobs(Rung):
 
     async def choose(self, call: Calls, prompt: str, options: Sequence[str], how: Choose) -> Choice:
         body = self.body(prompt, options)
-        top = await call("/chat/completions", body, top_tokens, tokens_out=1)
-        return Choice(letter_masses(top, len(options)))
+        read = partial(top_tokens, least=len(options))
+        top = await call("/chat/completions", body, read, tokens_out=1)
+        masses = letter_masses(top, len(options))
+        if _unseen(top, masses) > MOST_UNSEEN:
+            return Choice([0.0] * len(options), unread=1.0)
+        return Choice(masses)
 
     def load(self, prompt: str, options: Sequence[str], how: Choose) -> Load:
         return Load(1, len(json.dumps(self.body(prompt, options))), 1)
 
 
-def top_tokens(answer: Any) -> list[tuple[str, float]]:
+def top_tokens(answer: Any, least: int = 2) -> list[tuple[str, float]]:
     """The most likely first tokens with their log-probabilities.
 
+    Args:
+        answer: of the server.
+        least: with fewer, an option that is not among them cannot be told from one of no
+            probability.
+
     Raises:
-        Unreadable: they are missing, or are no log-probabilities.
+        Unreadable: they are missing, too few, or no log-probabilities.
     """
     choices = answer.get("choices") or [{}]
-    content = (choices[0].get("logprobs") or {}).get("content")
+    given = choices[0].get("logprobs")
+    content = given.get("content") if isinstance(given, dict) else None
     if not content:
         raise Unreadable("log-probabilities were asked for and are missing from the answer")
-    found = [(str(t["token"]), float(t["logprob"])) for t in content[0].get("top_logprobs") or []]
-    if not found:
+    listed = content[0].get("top_logprobs") or []
+    if not listed:
         raise Unreadable("top_logprobs were asked for and are missing from the answer")
-    if any(math.isnan(value) or value > 1e-6 for _, value in found):
-        raise Unreadable(f"log-probabilities above 0 or undefined: {found[:3]!r}")
-    checked([math.exp(value) for _, value in found], "the probabilities of the top tokens")
-    return found
+    if len(listed) < least:
+        raise Unreadable(
+            f"of the top_logprobs that were asked for {len(listed)} came back, for {least} options"
+        )
+    values = logprobs([t.get("logprob") for t in listed], "the top log-probabilities")
+    checked([math.exp(value) for value in values], "the probabilities of the top tokens")
+    return [(str(t["token"]), value) for t, value in zip(listed, values)]
+
+
+def _unseen(top: Sequence[Sequence[Any]], masses: Sequence[float]) -> float:
+    """What an option whose letter is not listed may have: no more than the last that is listed,
+    and no more than what all of them leave."""
+    if all(masses):
+        return 0.0
+    listed = [math.exp(float(value)) for _, value in top]
+    return min(*listed, max(0.0, 1.0 - sum(listed)))
 
 
 def letter_masses(top: Sequence[Sequence[Any]], options: int) -> list[float]:
@@ -79,15 +102,13 @@ def letter_masses(top: Sequence[Sequence[Any]], options: int) -> list[float]:
 def faked(lists: Sequence[Sequence[Sequence[Any]]]) -> str:
     """Why log-probabilities of several different questions are not real; "" when they may be.
 
-    >>> faked([[("A", 0.0), ("B", -9999.0)], [("B", 0.0), ("A", -9999.0)]])
-    'faked: every value is 0 or -9999'
+    >>> faked([[("A", 0.0), ("B", -100), ("C", -100)], [("B", 0.0), ("A", -100), ("C", -100)]])
+    'faked: every value is 0 or -100'
     """
     values = [[float(v) for _, v in top] for top in lists]
     flat = {v for row in values for v in row}
-    if flat <= {0.0} | {v for v in flat if v <= FAKED_LOGPROB}:
+    if len(flat) <= 2 < min(map(len, values)):
         return f"faked: every value is {' or '.join(f'{v:g}' for v in sorted(flat, reverse=True))}"
     if len(values) > 1 and all(row == values[0] for row in values):
         return f"faked: the same values for different questions ({values[0][:3]})"
-    if len(flat) == 1:
-        return f"faked: every value is {flat.pop():g}"
     return ""
