@@ -69,6 +69,14 @@ class ScriptedServer:
         self.headers: list[str] = []
         self.number = 0
         self.fingerprint = "fp-1"
+        self.raw: tuple[int, bytes, dict[str, str]] | None = None
+        """Sent in place of every answer to a question."""
+        self.drip = 0.0
+        """Seconds between one byte and the next."""
+        self.forbidden: tuple[str, ...] = ()
+        """Ends of paths that are answered with 403."""
+        self.models: Any = None
+        """What /models says, in place of the one model."""
         self._lock = threading.Lock()
         self._server = _serve(self._handle)
 
@@ -93,9 +101,21 @@ class ScriptedServer:
             given = (handler.headers.get("Authorization") or "").removeprefix("Bearer ")
             _send(handler, 401, {"error": {"message": f"Incorrect API key provided: {given}"}})
             return
+        if self.forbidden and path.endswith(self.forbidden):
+            _send(handler, 403, {"message": "Missing Authentication Token"})
+            return
+        if path.endswith("/models") and self.models is not None:
+            _send(handler, 200, self.models)
+            return
         if path.endswith("/models"):
             entry = {"id": NAME, "created": time.time(), "owned_by": self.style or "scripted"}
             _send(handler, 200, {"data": [entry]})
+            return
+        if self.raw is not None:
+            _send(handler, self.raw[0], self.raw[1], self.raw[2])
+            return
+        if self.drip:
+            _dripped(handler, self.drip)
             return
         wrong = self.fault(path, number) if self.fault else None
         if wrong == "cut":
@@ -310,6 +330,18 @@ def _serve(handle: Callable[[BaseHTTPRequestHandler, str, bytes], None]) -> Thre
     server = Server(("127.0.0.1", 0), Handler)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     return server
+
+
+def _dripped(handler: BaseHTTPRequestHandler, pause: float) -> None:
+    """An answer that does not end, one byte after the other."""
+    handler.send_response(200)
+    handler.send_header("Content-Length", "1000")
+    handler.end_headers()
+    for _ in range(100):
+        handler.wfile.write(b" ")
+        handler.wfile.flush()
+        time.sleep(pause)
+    handler.close_connection = True
 
 
 def _send(

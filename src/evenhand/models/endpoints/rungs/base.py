@@ -127,7 +127,7 @@ def logprobs(values: Sequence[Any], what: str) -> list[float]:
 
 
 def _either(values: Sequence[float]) -> str:
-    return " or ".join(f"{v:g}" for v in sorted(values, reverse=True))
+    return " or ".join(f"{v + 0.0:g}" for v in sorted(values, reverse=True))
 
 
 def _numbers(values: Sequence[Any], what: str) -> list[float]:

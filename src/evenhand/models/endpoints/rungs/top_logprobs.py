@@ -108,7 +108,7 @@ def faked(lists: Sequence[Sequence[Sequence[Any]]]) -> str:
     values = [[float(v) for _, v in top] for top in lists]
     flat = {v for row in values for v in row}
     if len(flat) <= 2 < min(map(len, values)):
-        return f"faked: every value is {' or '.join(f'{v:g}' for v in sorted(flat, reverse=True))}"
+        return f"faked: every value is {' or '.join(f'{v + 0.0:g}' for v in sorted(flat)[::-1])}"
     if len(values) > 1 and all(row == values[0] for row in values):
         return f"faked: the same values for different questions ({values[0][:3]})"
     return ""
