@@ -189,8 +189,12 @@ def test_junit_sarif_and_summary_say_what_the_terminal_says(tmp_path: Path) -> N
 def test_even_models_pass_by_default_and_by_equivalence(runs: dict[str, Run]) -> None:
     for name in ("even", "flat"):
         assert eh.gate(runs[name]).outcome == "passed"
-        found = eh.gate(runs[name], require="within-margin")
-        assert found.outcome == "passed", found.reason
+    found = eh.gate(runs["even"], require="within-margin")
+    assert found.outcome == "passed", found.reason
+    # That so few pairs do not differ at all is no proof that no pair does.
+    flat = eh.gate(runs["flat"], require="within-margin")
+    assert flat.outcome == "undecided"
+    assert all(c.needed == 29 > c.n and c.high > c.margin for c in flat.checks)
     assert eh.gate(runs["worse"]).outcome == "failed"
     assert eh.gate(runs["worse"], require="within-margin").outcome == "failed"
 

@@ -22,13 +22,14 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
-from evenhand.audit.estimates import estimated
+from evenhand.audit.estimates import estimated, room
 from evenhand.audit.policy import Policy, read_policy
 from evenhand.audit.verdicts import BELIEVED
 from evenhand.errors import RunError, need
 from evenhand.runs import html
 from evenhand.runs.counting import undefined
 from evenhand.runs.finding import NAN, Finding
+from evenhand.runs.kinds import kind_of
 from evenhand.runs.record import Run
 from evenhand.runs.story import audited_name, rate_of
 from evenhand.runs.wording import chance, number
@@ -333,7 +334,8 @@ def _within_margin(
     """Two one-sided tests of every finding against its margin."""
     doubted = doubts(run)
     margins = [policy.margin_of(f.id, f.margin) for f in findings]
-    found = [estimated(f) for f in findings]
+    cards = [kind_of(run.facts).card(run.facts, f) for f in findings]
+    found = [replace(estimated(f), room=room(c, f.value)) for f, c in zip(findings, cards)]
     far = [beyond(e, m) if m == m else NAN for e, m in zip(found, margins)]
     near = [inside(e, m) for e, m in zip(found, margins)]
     labels, tests = [*(f.probe for f in findings), *others], len(findings) + len(others)
@@ -364,6 +366,10 @@ def _lacking(found: Estimate, margin: float, reason: str) -> str:
         return "no margin is set: give one in a policy under [margins], or with --limit ID=VALUE"
     if not math.isfinite(found.value):
         return reason or "its value is undefined"
+    if found.error == 0 and found.room != found.room:
+        return reason or (
+            f"all {found.units} units are alike, and nothing says how far others could lie"
+        )
     return "" if found.error == found.error else reason or "it has no interval"
 
 

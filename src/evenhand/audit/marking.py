@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from evenhand.audit.estimates import open_interval
 from evenhand.probes.base import Probe
 from evenhand.runs.card import MetricCard
 from evenhand.runs.counting import counts
@@ -20,7 +21,7 @@ def marked(finding: Finding, kind: type[Probe], audited: str) -> Finding:
         audited: the audited model's name.
     """
     card = kind.card(finding.metric)
-    known = replace(finding, control=kind.is_control(finding))
+    known = open_interval(replace(finding, control=kind.is_control(finding)), card)
     return replace(
         known,
         harm=known.harm or harm_of(card, known),

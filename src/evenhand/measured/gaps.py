@@ -68,7 +68,7 @@ def gap(
     cells = Cells.of(values, sampled.clusters(len(values)), np.where(first, 0, 1))
     decided = bool(np.isin(values, SHARE).all())
     if sampled.names is None or sampled.cases is None:
-        found = cells.estimate(WAY, **how)
+        found = cells.estimate(WAY, **how, bounds=SHARE if decided else None)
         return _seen(found, cells, cells.from_items(WAY) if decided else 0.0)
     # Rows of one name in one case are one answer, as often as it was asked.
     place = np.stack([sampled.names, sampled.cases, first], axis=1)

@@ -84,11 +84,13 @@ class Cells:
 
     def estimate(
         self, weights: Floats | None = None, *, ideal: float = 0.0, family: int = 1,
-        rate: float = 0.05,
+        rate: float = 0.05, bounds: tuple[float, float] | None = None,
     ) -> Estimate:  # fmt: skip
         """sum_k w_k mean_k with its variance; by default strata weigh the same.
 
-        Weights that add up to 0 make a contrast of strata, whose ideal is 0.
+        Weights that add up to 0 make a contrast of strata, whose ideal is 0. `bounds` are given
+        where every value is one of the two: a stratum in which hardly any is the other one has no
+        less spread than `_least` says.
         """
         total = self.counts.sum(axis=0)
         width = len(total)
@@ -108,8 +110,38 @@ class Cells:
         size = float(self.squares.sum() / total.sum() * (w * w / total).sum())
         if spread <= ALIKE * ALIKE * size:
             return estimate(value, 0.0, 1.0, units=int(per.min()), **how)
+        spread += self._alike(w, away)
+        if bounds is not None:
+            spread = max(spread, self._least(w, away, bounds))
         freedom = self._freedom(w, self._sums_vary(away))
         return estimate(value, float(np.sqrt(spread)), freedom, units=units, **how)
+
+    def _alike(self, w: Floats, away: Floats) -> float:
+        """What strata whose clusters do not differ at all add, by what clusters of others do.
+
+        That a few clusters came out alike is no proof that all would.
+        """
+        still = np.abs(away).max(axis=0) <= ALIKE * np.sqrt(self.squares.sum(axis=0))
+        spread = self._sums_vary(away).sum(axis=0) / self.counts.sum(axis=0) ** 2
+        return float((w * w * spread)[still].sum())
+
+    def _least(self, w: Floats, away: Floats, bounds: tuple[float, float]) -> float:
+        """The variance of the value with one more item of each stratum at either bound.
+
+        Ten refusals in a row are no proof of a share of 0: of n items with a share s it is
+        (n s + 1) (n (1 - s) + 1) / (n + 2)^3 (Agresti and Caffo 2000), n as many items as clusters
+        that are alike inside are worth. For strata without common clusters; of others it is 0.
+        """
+        if (self.counts > 0).sum(axis=1).max() > 1:
+            return 0.0
+        low, high = bounds
+        total = self.counts.sum(axis=0)
+        share = (self.sums.sum(axis=0) / total - low) / (high - low)
+        within, between = self._components(away)
+        alike = between / (within + between) if between > 0 else 0.0
+        n = total / (1 + alike * ((self.counts**2).sum(axis=0) / total - 1))
+        each = (n * share + 1) * (n * (1 - share) + 1) / (n + 2) ** 3
+        return float((w * w * each).sum() * (high - low) ** 2)
 
     def from_items(self, weights: Floats) -> float:
         """The share of the value's variance that single items bring, clusters the rest.
@@ -132,14 +164,19 @@ class Cells:
         return float(np.maximum(squares, 0.0).sum()) / free if free else 0.0
 
     def _sums_vary(self, away: Floats) -> Floats:
-        """Variance of each cell's sum: items in a cell, and cells in a stratum (by moments)."""
+        """Variance of each cell's sum."""
+        within, between = self._components(away)
+        return self.counts * within + self.counts**2 * between
+
+    def _components(self, away: Floats) -> tuple[float, float]:
+        """Variance of items in a cell, and of cells in a stratum (by moments)."""
         here = self.counts > 0
         count = np.where(here, self.counts, 1.0)
         within = self._inside()
         total = self.counts.sum(axis=0)
         room = float((total - (self.counts**2).sum(axis=0) / total).sum())
         between = float((away**2 / count).sum()) - within * float((here.sum(axis=0) - 1).sum())
-        return self.counts * within + self.counts**2 * max(between / room, 0.0)
+        return within, max(between / room, 0.0)
 
     def _freedom(self, w: Floats, psi: Floats) -> float:
         """(tr B)^2 / tr B^2 for the covariance B of the u_c, cells being independent.

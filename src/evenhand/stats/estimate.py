@@ -47,6 +47,8 @@ class Estimate:
         detectable: distance from the ideal found in 80 of 100 such runs, after correction.
         units: independent units behind it.
         reason: why it is undefined.
+        room: how far a unit could lie from one that is asked (NaN: not known). Units that are all
+            alike show no more than that few are otherwise, and this says by how much these move.
     """
 
     value: float
@@ -60,6 +62,7 @@ class Estimate:
     ideal: float = 0.0
     level: float = 0.95
     reason: str = ""
+    room: float = NAN
 
     def at(self, level: float) -> Estimate:
         """The same with an interval at another level (for findings that were selected).
@@ -120,6 +123,8 @@ def _constant(value: float, units: int, ideal: float, level: float) -> Estimate:
 
     Few units that are alike may be so by chance, so they have no interval: nothing speaks against
     the ideal where they lie on it (p = 1), but they are not shown to lie within any margin either.
+    More of them have the interval of as many results that could have come out on the other side of
+    the ideal, as far away (`alike`); it leaves the ideal out exactly when p is at most 0.05.
     """
     why = f"{units} units that do not vary: at least {ENOUGH} are needed to tell"
     if abs(value - ideal) <= ROUNDING:
@@ -129,7 +134,21 @@ def _constant(value: float, units: int, ideal: float, level: float) -> Estimate:
     if units < ENOUGH:
         return Estimate(value, 0.0, units=units, ideal=ideal, reason=why)
     p = 2.0 ** (1 - units)
-    return Estimate(value, 0.0, NAN, value, value, p, NAN, units, ideal, level)
+    reach = alike(units, 2 * abs(value - ideal), level)
+    return Estimate(
+        value, 0.0, NAN, value - reach, value + reach, p, NAN, units, ideal, level
+    )
+
+
+def alike(units: int, width: float, level: float = 0.95) -> float:
+    """How far from the mean of units that are all alike the true mean may lie.
+
+    So many of 100 units may be otherwise, by at most `width` each (Clopper and Pearson 1934).
+
+    >>> round(alike(20, 1.0), 3), round(alike(60, 1.0), 3)
+    (0.168, 0.06)
+    """
+    return float(width * (1 - ((1 - level) / 2) ** (1 / units)))
 
 
 def detectable(error: float, freedom: float, tests: int = 1, rate: float = 0.05) -> float:

@@ -18,11 +18,12 @@ import contextlib
 import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from evenhand.audit.comparison.items import matched, shared_labels
 from evenhand.audit.comparison.paired import Paired, paired
 from evenhand.audit.comparison.standing import Standing, standings
+from evenhand.audit.estimates import room
 from evenhand.audit.marking import one_way
 from evenhand.audit.policy import Policy
 from evenhand.errors import RunError, SpecError
@@ -80,6 +81,7 @@ def decisions(
 ) -> Iterator[Decision]:
     """The verdict of every test; `run` knows the cards."""
     cards = [probe_of(run.facts, t.new.probe).card(t.new.metric) for t in tests]
+    tests = [_bounded(t, c) for t, c in zip(tests, cards)]
     sided = [one_way(c) for c in cards]
     labels, ones = [*(t.new.probe for t in tests), *others], [1.0] * len(others)
     grown = [worse(t.after, t.change, one_sided=s) for t, s in zip(tests, sided)]
@@ -108,6 +110,16 @@ def decisions(
             whom=_harm(t, verdict).partition(":")[0], reason=t.change.reason,
             sentence=_sentence(t, card, margin, verdict, needed),
         )  # fmt: skip
+
+
+def _bounded(t: Paired, card: MetricCard) -> Paired:
+    """With how far a unit could lie from those asked, were they all alike."""
+    before, after = (
+        replace(e, room=room(card, card.ideal + e.value)) for e in (t.before, t.after)
+    )
+    step = t.change.room if t.change.room == t.change.room else card.high - card.low
+    step = step if math.isfinite(step) else math.nan
+    return replace(t, before=before, after=after, change=replace(t.change, room=step))
 
 
 def _needed(t: Paired, margin: float, policy: Policy, tests: int) -> int | None:

@@ -7,10 +7,12 @@ that their difference can have.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -43,6 +45,25 @@ def difference(tables: Sequence[pa.Table]) -> pa.Table:
     return one
 
 
+def step(tables: Sequence[pa.Table]) -> float:
+    """The smallest change that single items of two runs could have shown; NaN where none varies.
+
+    Answers that are counted change by whole answers, scores with many digits by next to nothing:
+    that none of twenty answers changed leaves more open than that no digit of a score did. Of
+    several columns of numbers the coarsest counts.
+
+    >>> step([pa.table({"yes": [0.0, 1.0, 1.0]}), pa.table({"yes": [0.0, 0.5, 1.0]})])
+    0.5
+    """
+    coarse: list[float] = []
+    for name in tables[0].column_names:
+        if pa.types.is_floating(tables[0].schema.field(name).type):
+            both = np.concatenate([np.asarray(t.column(name), np.float64) for t in tables])
+            gaps = np.diff(np.unique(np.round(both[np.isfinite(both)], 9)))
+            coarse += [float(gaps.min())] if len(gaps) else []
+    return max(coarse, default=math.nan)
+
+
 def paired(
     before: Run, after: Run, label: str, probe: Probe, tables: tuple[pa.Table, pa.Table]
 ) -> Iterator[Paired]:
@@ -64,6 +85,8 @@ def paired(
             continue
         if both:
             one, two, change = (some[end] for some in known)
+            if change.error == 0:
+                change = replace(change, room=step(tables))
         else:
             one, two = (_distance(f) for f in (old, new))
             change = apart(one, two)
