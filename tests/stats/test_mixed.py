@@ -110,3 +110,33 @@ def test_tails_are_fine_enough_for_a_family_of_thousands() -> None:
     q = benjamini_hochberg([e.p for e in pairs.estimates(values)])
     assert (q[:2] < 1e-20).all()
     assert (q[2:] > 0.05).all()
+
+
+@pytest.mark.parametrize(("levels", "each"), [(8, 4), (5, 1), (12, 10)])
+def test_one_factor_of_equal_levels_is_the_t_test_over_their_means(levels: int, each: int) -> None:
+    """Also where levels differ less than chance lets them, when their component is negative."""
+    rng = np.random.default_rng(0)
+    codes = np.repeat(np.arange(levels), each)
+    design = Design([Factor(codes)])
+    for _ in range(20):
+        y = rng.normal(0.3, 1, len(codes))
+        found = design.estimate(y)
+        assert found.p == pytest.approx(stats.ttest_1samp(y.reshape(levels, each).mean(axis=1), 0).pvalue)
+        assert found.freedom == pytest.approx(levels - 1)
+
+
+def test_one_factor_of_equal_levels_in_two_groups_is_the_t_test_of_two_samples() -> None:
+    rng = np.random.default_rng(1)
+    codes = np.repeat(np.arange(24), 10)
+    sides = np.stack([codes < 12, codes >= 12], axis=1).astype(float)
+    y = rng.normal(size=240)
+    found = Design([Factor(codes)], sides, [1.0, -1.0]).estimate(y)
+    means = y.reshape(24, 10).mean(axis=1)
+    assert found.p == pytest.approx(stats.ttest_ind(means[:12], means[12:]).pvalue)
+
+
+def test_levels_of_unlike_size_keep_their_components_from_being_negative() -> None:
+    codes = np.repeat(np.arange(8), [2, 2, 2, 2, 2, 2, 2, 40])
+    design = Design([Factor(codes)])
+    rng = np.random.default_rng(2)
+    assert np.mean([design.estimate(rng.normal(size=54)).p <= 0.05 for _ in range(300)]) <= 0.06

@@ -12,7 +12,9 @@ c' b by least squares; its variance follows from components v estimated by momen
 detectable effect come from this one variance, so that they agree.
 
 For a complete table of I x J names this is the analysis of variance: (MS_A + MS_B - MS_E) / (I J).
-For disjoint pairs it is the one-sample t test over pairs.
+For disjoint pairs it is the one-sample t test over pairs. With one factor whose levels are as large
+it is the t test over the levels' means, to the digit: only there a component may come out negative,
+since the variance of the estimate cannot.
 """
 
 from __future__ import annotations
@@ -27,6 +29,8 @@ import numpy.typing as npt
 from evenhand.errors import DataError
 from evenhand.stats.estimate import Estimate, estimate
 
+ALIKE = 1e-9
+"""Below this share of another number a number is what additions leave behind."""
 Floats = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.integer[Any]]
 
@@ -105,6 +109,9 @@ class Design:
         )  # fmt: skip
         self.solve = np.linalg.pinv(known, rcond=1e-9)
         mixed = self.shares @ self.solve
+        self.mixed = mixed
+        # The variance is one of levels' means alone: a sum of squares, whatever the components.
+        self.nested = len(means) == 1 and mixed[-1] > -ALIKE * abs(mixed[0])
         quadratic = _Operator(
             float(sum(g * r.scale for g, r in zip(mixed, self.forms))),
             np.asarray(sum(g * r.inner for g, r in zip(mixed, self.forms))),
@@ -133,14 +140,17 @@ class Design:
 
     def components(self, values: Floats) -> Floats:
         """Variance components [factors + 1, columns]; negative moment estimates become 0."""
+        return np.asarray(np.maximum(self.solve @ self._squares(values), 0.0), np.float64)
+
+    def _squares(self, values: Floats) -> Floats:
+        """The moments [factors + 1, columns]."""
         y = np.asarray(values, np.float64).reshape(len(self.z), -1)
         inside = self.z.T @ y
         squares = (y * y).sum(axis=0)
-        moments = np.stack(
+        return np.stack(
             [form.scale * squares + np.einsum("ic,ij,jc->c", inside, form.inner, inside)
              for form in self.forms]
         )  # fmt: skip
-        return np.asarray(np.maximum(self.solve @ moments, 0.0), np.float64)
 
     def estimates(self, values: npt.ArrayLike, **options: Any) -> list[Estimate]:
         """One estimate per column; `options` are those of `estimate` (ideal, family, rate)."""
@@ -151,6 +161,8 @@ class Design:
         with np.errstate(divide="ignore", invalid="ignore"):
             freedom = np.where(spread > 0, variance**2 / spread, np.nan)
         freedom = np.where(np.isnan(freedom), 1.0, np.maximum(freedom, 1.0))
+        if self.nested:
+            variance = np.maximum(self.mixed @ self._squares(y), 0.0)
         value = self.weights @ y
         return [
             estimate(float(m), float(np.sqrt(v)), float(d), units=min(self.levels), **options)
