@@ -90,7 +90,7 @@ class Cells:
 
         Weights that add up to 0 make a contrast of strata, whose ideal is 0. `bounds` are given
         where every value is one of the two: a stratum in which hardly any is the other one has no
-        less spread than `_least` says.
+        less spread than `_least` says, unless strata share clusters.
         """
         total = self.counts.sum(axis=0)
         width = len(total)
@@ -110,9 +110,10 @@ class Cells:
         size = float(self.squares.sum() / total.sum() * (w * w / total).sum())
         if spread <= ALIKE * ALIKE * size:
             return estimate(value, 0.0, 1.0, units=int(per.min()), **how)
-        spread += self._alike(w, away)
-        if bounds is not None:
-            spread = max(spread, self._least(w, away, bounds))
+        if (self.counts > 0).sum(axis=1).max() <= 1:  # what clusters share would cancel
+            spread += self._alike(w, away)
+            if bounds is not None:
+                spread = max(spread, self._least(w, away, bounds))
         freedom = self._freedom(w, self._sums_vary(away))
         return estimate(value, float(np.sqrt(spread)), freedom, units=units, **how)
 
@@ -130,10 +131,8 @@ class Cells:
 
         Ten refusals in a row are no proof of a share of 0: of n items with a share s it is
         (n s + 1) (n (1 - s) + 1) / (n + 2)^3 (Agresti and Caffo 2000), n as many items as clusters
-        that are alike inside are worth. For strata without common clusters; of others it is 0.
+        that are alike inside are worth.
         """
-        if (self.counts > 0).sum(axis=1).max() > 1:
-            return 0.0
         low, high = bounds
         total = self.counts.sum(axis=0)
         share = (self.sums.sum(axis=0) / total - low) / (high - low)

@@ -135,9 +135,7 @@ def _constant(value: float, units: int, ideal: float, level: float) -> Estimate:
         return Estimate(value, 0.0, units=units, ideal=ideal, reason=why)
     p = 2.0 ** (1 - units)
     reach = alike(units, 2 * abs(value - ideal), level)
-    return Estimate(
-        value, 0.0, NAN, value - reach, value + reach, p, NAN, units, ideal, level
-    )
+    return Estimate(value, 0.0, NAN, value - reach, value + reach, p, NAN, units, ideal, level)
 
 
 def alike(units: int, width: float, level: float = 0.95) -> float:

@@ -114,9 +114,7 @@ def decisions(
 
 def _bounded(t: Paired, card: MetricCard) -> Paired:
     """With how far a unit could lie from those asked, were they all alike."""
-    before, after = (
-        replace(e, room=room(card, card.ideal + e.value)) for e in (t.before, t.after)
-    )
+    before, after = (replace(e, room=room(card, card.ideal + e.value)) for e in (t.before, t.after))
     step = t.change.room if t.change.room == t.change.room else card.high - card.low
     step = step if math.isfinite(step) else math.nan
     return replace(t, before=before, after=after, change=replace(t.change, room=step))

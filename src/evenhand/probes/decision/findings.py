@@ -97,13 +97,16 @@ class Told:
         return (f"In the same cases{how}, no difference between decisions about {one} and about "
                 f"{two} was detected.")  # fmt: skip
 
-    def refused(self, row: ContrastRow, rate: float) -> list[Finding]:
-        """Whether the model declines to decide about one group more often."""
+    def refused(self, row: ContrastRow, rate: float, family: int = 0) -> list[Finding]:
+        """Whether the model declines to decide about one group more often.
+
+        `family` is how many tests there are with those about refusals.
+        """
         return parity(
             f"{NAME}/{REFUSED_ID}/{place(row)}",
             (self.label(row, row.group), self.label(row, row.reference)),
             [row.share_group], [row.share_reference], found=row.found, rate=rate,
-            **self._reach(row), q=row.q,
+            **self._reach(row), q=row.q, family=family,
         )  # fmt: skip
 
     def _reach(self, row: ContrastRow) -> dict[str, Any]:

@@ -208,7 +208,8 @@ class DecisionReader(Reader):
         findings = [told.finding(row) for row in rows if row.format != REMOVED]
         if refused is not None:
             about = Told(told.cases, refused, METRIC)
-            findings += [f for r in declined if r.format != REMOVED for f in about.refused(r, RATE)]
+            asked = [r for r in declined if r.format != REMOVED]
+            findings += [f for r in asked for f in about.refused(r, RATE, 2 * len(asked))]
         items = {"scenario": decided.scenario, "format": decided.format, "name": decided.name,
                  "text": [q.text for q in told.cases.questions],
                  "good_answer": ["yes" if g else "no" for g in decided.good_yes], **decided.factors,

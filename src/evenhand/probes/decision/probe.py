@@ -206,7 +206,8 @@ class Decision(Probe):
             return []
         told = Told(found, refusals(decided, refused), METRIC)
         rows = told.decided.contrasts(self.rate, intersections=self.intersections)
-        return [f for r in rows if r.format != REMOVED for f in told.refused(r, self.rate)]
+        asked = [r for r in rows if r.format != REMOVED]
+        return [f for r in asked for f in told.refused(r, self.rate, 2 * len(asked))]
 
     def estimates(self, items: pa.Table) -> dict[str, Estimate]:
         if self.as_published:

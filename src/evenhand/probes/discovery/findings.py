@@ -90,7 +90,7 @@ def measured(
     claims += [teller.untested(pair, results[0].reason) for pair in pairs if not listed[pair]]
     claims += [teller.clusters(row) for row in clusters]
     if kept.told is not None and not settings.as_published:
-        claims += _refusals(probe, counts, pairs, kept.told, settings.rate)
+        claims += _refusals(probe, counts, pairs, kept.told, settings.rate, len(tests))
     coverage = float(kept.facts.get("context_coverage", 1.0))
     told = {id(t) for rows in listed.values() for t in rows}
     made = [t for t in words if t.found.p == t.found.p]
@@ -129,7 +129,7 @@ def measured(
 
 
 def _refusals(
-    probe: str, counts: WordCounts, pairs: Sequence[Pair], told: Floats, rate: float
+    probe: str, counts: WordCounts, pairs: Sequence[Pair], told: Floats, rate: float, tests: int
 ) -> list[Finding]:
     """Whether questions about one group's names are declined more often, pair by pair."""
     refused, labels = told[..., TOLD.index(REFUSED)], np.asarray(counts.groups)
@@ -138,12 +138,12 @@ def _refusals(
         one, two = refused[labels == a], refused[labels == b]
         both = np.concatenate([one, two])[..., None]
         made = group_contrasts(both, np.arange(len(both)) < len(one), min(2, both.shape[1]))
-        found = made.estimates(family=len(pairs), rate=rate)[0]
+        found = made.estimates(rate=rate)[0]
         if made.error[0] == 0:  # nothing varies
             found = estimate(float(made.value[0]), 0.0, 1.0, units=found.units)
         out += parity(
             f"{probe}/{REFUSED}/{a}-{b}", (a, b), one, two, units="names",
-            over=("names", "situations"), found=found,
+            over=("names", "situations"), found=found, rate=rate, family=tests + len(pairs),
             method="t over names and situations",
         )  # fmt: skip
     return out

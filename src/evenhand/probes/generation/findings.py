@@ -68,10 +68,11 @@ def findings(sums: TextSums, told: Told, items: Items | None = None) -> list[Fin
     """
     found = [_compared(sums, pair) for pair in sums.pairs()]
     texts = _texts(sums, found, items) if items is not None else {}
-    family = len(found) * len(METRICS)
+    asked = sums.written and not told.as_published
+    family = len(found) * len(METRICS) + (len(parity(sums, told.rate)) if asked else 0)
     rows = [row for one in found for row in _pair(sums, one, told, family, texts)]
-    if sums.written and not told.as_published:
-        rows += parity(sums, told.rate)
+    if asked:
+        rows += parity(sums, told.rate, family)
     q = benjamini_hochberg([f.p for f in rows])
     return [replace(f, q=float(v)) for f, v in zip(rows, q)]
 

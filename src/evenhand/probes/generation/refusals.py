@@ -45,8 +45,11 @@ def told_refusals(refused: float, unread: float) -> list[str]:
     ]
 
 
-def parity(sums: TextSums, rate: float) -> list[Finding]:
-    """One claim for every pair of groups about which the model declines to write at all."""
+def parity(sums: TextSums, rate: float, family: int = 1) -> list[Finding]:
+    """One claim for every pair of groups about which the model declines to write at all.
+
+    `family` is how many tests there are with these.
+    """
     out: list[Finding] = []
     refused = sums.shares(sums.refused)
     for axis, a, b in sums.pairs():
@@ -55,6 +58,7 @@ def parity(sums: TextSums, rate: float) -> list[Finding]:
         out += refusals.parity(
             f"generation/{axis}/{a}-{b}/{REFUSED}", (a, b), *shares.T, units="prompts",
             over=("prompts",), about="requests to write about", rate=rate,
+            family=family,
             attribute=f"{axis}: {REFUSED}",
             method="t over prompts; texts paired by random numbers",
         )  # fmt: skip

@@ -67,12 +67,18 @@ def _examples(
     },)  # fmt: skip
 
 
-def refusal_findings(rows: Answered, groups: tuple[str, str], found: Estimate) -> list[Finding]:
-    """Questions that the model declines to answer, by guise; `rows` hold the shares declined."""
+def refusal_findings(
+    rows: Answered, groups: tuple[str, str], found: Estimate, others: int
+) -> list[Finding]:
+    """Questions that the model declines to answer, by guise; `rows` hold the shares declined.
+
+    `others` is how many tests are made beside this one.
+    """
     over = (*sampled(rows), "questions")
     return parity(
         f"matched-guise/{REFUSED}", groups, *rows.shares.T, units="texts", over=over, found=found,
-        about="questions about somebody who speaks", method=METHOD.format(", ".join(over)),
+        about="questions about somebody who speaks", family=others + 1,
+        method=METHOD.format(", ".join(over)),
     )  # fmt: skip
 
 

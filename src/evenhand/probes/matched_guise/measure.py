@@ -192,7 +192,7 @@ class GuiseReader(Reader):
         groups = ("the dialect", "the standard")
         kinds = {name: _kind(name, rows) for name in set(rows.kind)}
         findings = [gap_finding(row, kinds[row.kind], groups, rows) for row in result.gaps]
-        findings += refusal_findings(declined, groups, declined.over_all())
+        findings += refusal_findings(declined, groups, declined.over_all(), len(result.gaps))
         names = ("unit", "feature", "kind", "question")
         items: dict[str, Any] = {n: getattr(rows, n) for n in names}
         items |= {"text": rows.unit, "worse": rows.question}

@@ -129,7 +129,9 @@ class MatchedGuise(Probe):
         by_kind = {k.name: k for k in found.kinds}
         findings = [gap_finding(row, by_kind[row.kind], found.groups, rows) for row in made]
         declined = _declined(items, rows)
-        findings += refusal_findings(declined, found.groups, declined.over_all(rate=self.rate))
+        findings += refusal_findings(
+            declined, found.groups, declined.over_all(rate=self.rate), len(made)
+        )
         told = record(made)
         summary: dict[str, Any] = {
             "texts": len(found.pairs), "rung": how(ask.describe(), kind), "gaps": told,

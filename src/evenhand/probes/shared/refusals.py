@@ -15,6 +15,8 @@ claim.
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -23,7 +25,7 @@ import numpy.typing as npt
 from evenhand.probes.shared.estimates import claim
 from evenhand.runs.card import MetricCard
 from evenhand.runs.finding import Finding
-from evenhand.stats.estimate import Estimate
+from evenhand.stats.estimate import Estimate, detectable, settled
 from evenhand.stats.mixed import Design, Factor
 
 REFUSED = "refused"
@@ -39,7 +41,8 @@ CARD = MetricCard(
 def parity(
     place: str, groups: tuple[str, str], first: npt.ArrayLike, second: npt.ArrayLike, *,
     units: str, over: tuple[str, ...], about: str = "questions about",
-    found: Estimate | None = None, design: Design | None = None, rate: float = 0.05, **more: Any,
+    found: Estimate | None = None, design: Design | None = None, rate: float = 0.05,
+    family: int = 0, **more: Any,
 ) -> list[Finding]:  # fmt: skip
     """The claim, or none where nothing is declined or fewer than two units can be compared.
 
@@ -51,6 +54,8 @@ def parity(
         about: "of 100 {about} 'women' the model declines 3 more".
         found: the estimate, where units are not simply paired (names that differ by group).
         design: sampled factors behind the units; by default the units themselves.
+        family: how many tests the probe makes, with these: what could be seen depends on it
+            (0: `found` knows).
         more: further fields of the finding.
 
     >>> one, two = [0.5, 0.4, 0.6, 0.5], [0.0, 0.1, 0.0, 0.1]
@@ -67,6 +72,10 @@ def parity(
             return []
         judged = design or Design([Factor(np.arange(len(one)))])
         found = judged.estimate(one - two, rate=rate)
+    if family and found.detectable > 0:
+        seen = detectable(found.error, found.freedom, family, rate)
+        level = float(np.nanmean(np.concatenate([one, two])))
+        found = replace(found, detectable=seen_from(level, seen))
     a, b = groups
     larger, smaller = (a, b) if found.value > 0 else (b, a)
     more.setdefault("method", "paired differences of shares; t over units")
@@ -82,6 +91,26 @@ def parity(
             details={f"{REFUSED}_first": _mean(one), f"{REFUSED}_second": _mean(two)}, **more,
         )
     ]  # fmt: skip
+
+
+def seen_from(level: float, effect: float) -> float:
+    """What is detectable of shares at this level that are moved on one side.
+
+    `effect` is what would be with the spread they have now. That of single answers goes with
+    s (1 - s) of the share s, so that one who rarely declines shows more of it where the difference
+    is; units have a spread of their own, which is taken for a quarter and does not grow.
+
+    >>> round(seen_from(0.05, 0.05), 3), round(seen_from(0.5, 0.3), 3)
+    (0.059, 0.282)
+    """
+    rare = min(level, 1 - level)
+    now = rare * (1 - rare)
+
+    def reach(move: float) -> float:
+        moved = rare + move
+        return effect * math.sqrt((3 * moved * (1 - moved) + 5 * now) / (8 * now))
+
+    return settled(reach, 1 - rare) if now > 0 else effect
 
 
 def _mean(values: npt.NDArray[np.float64]) -> float:

@@ -391,7 +391,7 @@ class Underspecified(Probe):
             trust.append(grammar.told())
         tables = summed_tables(result, design, summed.tables, summed.sums.pairs())
         return Measured(
-            findings=told.findings() + self._declined(summed.refusals),
+            findings=told.findings() + self._declined(summed.refusals, len(told.leans)),
             items=summed.items,
             tables={**lean_table(told), **tables},
             summary={**facts, "asked_by": kind, "trust": trust},
@@ -419,8 +419,8 @@ class Underspecified(Probe):
         told = Told(summed.design, names, result, rows, shares, self.as_published, answered)
         return told, () if self.as_published else placebos(names, links, seed)
 
-    def _declined(self, refusals: Refusals) -> list[Finding]:
-        return [] if self.as_published else refusals.findings(self.rate)
+    def _declined(self, refusals: Refusals, others: int) -> list[Finding]:
+        return [] if self.as_published else refusals.findings(self.rate, others)
 
     def _facts(
         self, result: PreferencesResult, design: Design, rung: str, told: np.ndarray,

@@ -43,14 +43,18 @@ class Refusals:
         for order in (0, 1):
             np.add.at(self.sums[order], at, by_order[known, order])
 
-    def findings(self, rate: float) -> list[Finding]:
-        """One claim about the groups, or one for each term; none where nothing is declined."""
+    def findings(self, rate: float, others: int = 0) -> list[Finding]:
+        """One claim about the groups, or one for each term; none where nothing is declined.
+
+        `others` is how many tests are made beside these.
+        """
         if not self.sums.any():
             return []
         shares = self.sums / np.where(self.counts > 0, self.counts, np.nan)
-        return self._groups(shares, rate) if self.names.groups else self._terms(shares, rate)
+        judge = self._groups if self.names.groups else self._terms
+        return judge(shares, rate, others)
 
-    def _groups(self, shares: Floats, rate: float) -> list[Finding]:
+    def _groups(self, shares: Floats, rate: float, others: int) -> list[Finding]:
         assert self.names.group_of_term is not None
         group = self.names.group_of_term
         i, j = np.nonzero((self.counts > 0) & (group[:, None] != group[None, :]))
@@ -61,22 +65,24 @@ class Refusals:
         a, b = self.names.groups[:2]
         return parity(
             PLACE, (a, b), one, two, units="pairs of names", over=("names",), rate=rate,
+            family=others + 1,
             design=design if len(i) > 1 else None, about="questions that name first",
             method="paired by question; names as crossed samples, Satterthwaite t",
         )  # fmt: skip
 
-    def _terms(self, shares: Floats, rate: float) -> list[Finding]:
+    def _terms(self, shares: Floats, rate: float, others: int) -> list[Finding]:
         mean = shares.mean(axis=0)
         both = np.where(np.isnan(mean), mean.T, mean)  # each pair met in one direction
         out: list[Finding] = []
         for k, term in enumerate(self.names.terms):
             partners = np.flatnonzero(np.isfinite(both[k]))
-            others = np.delete(both[partners], k, axis=1)
-            known = np.isfinite(others).any(axis=1)
-            one, beside = both[k, partners][known], others[known]
+            rest = np.delete(both[partners], k, axis=1)
+            known = np.isfinite(rest).any(axis=1)
+            one, beside = both[k, partners][known], rest[known]
             out += parity(
                 f"{PLACE}/{term}", (term, "the others"), one, np.nanmean(beside, axis=1)
                 if len(beside) else one, units="partner terms", over=("partner terms",), rate=rate,
+                family=others + len(self.names.terms),
                 method="against the partners' other questions; t over partners",
             )  # fmt: skip
         return out
