@@ -71,3 +71,10 @@ def test_a_gap_between_a_small_group_and_a_large_one_is_still_found() -> None:
     found = gap(values.astype(float), first, Sampled())
     assert found.value == pytest.approx(0.45)
     assert found.p < 1e-3
+
+
+def test_one_name_a_group_is_no_sample_of_names() -> None:
+    names = np.repeat([0, 1], 5)
+    found = gap(np.tile([0.0, 1.0], 5), names == 0, Sampled(names=names))
+    assert np.isnan(found.p)
+    assert "one cluster" in found.reason

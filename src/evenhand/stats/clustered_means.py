@@ -175,7 +175,7 @@ class Cells:
         total = self.counts.sum(axis=0)
         room = float((total - (self.counts**2).sum(axis=0) / total).sum())
         between = float((away**2 / count).sum()) - within * float((here.sum(axis=0) - 1).sum())
-        return within, max(between / room, 0.0)
+        return within, max(between / room, 0.0) if room > 0 else 0.0
 
     def _freedom(self, w: Floats, psi: Floats) -> float:
         """(tr B)^2 / tr B^2 for the covariance B of the u_c, cells being independent.
