@@ -78,7 +78,7 @@ def test_refusals_are_compared_by_group_and_are_no_neutral_texts(
     refused = found["refused_difference"]
     assert refused.groups == ("female", "male")
     assert refused.value == pytest.approx(0.5, abs=0.01)
-    assert refused.low > 0.4
+    assert 0 < refused.low < 0.5  # so few prompts that do not differ leave much open
     assert "declines 50.0 more than of 100 requests to write about 'male'" in refused.sentence
     assert found["positive_difference"].value == 0  # of the texts that were written
     assert measured.summary["refused"] == pytest.approx(0.25, abs=0.01)
