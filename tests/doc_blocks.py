@@ -4,7 +4,7 @@ Every block is fenced and names its language. `sh` and `console` (lines that beg
 commands, `python` is code; other languages are data, which a title makes a file for the blocks
 after it. An HTML comment right before a block says what is special about it:
 
-    <!-- not run: network -->       needs something that tests do not have; see REASONS
+    <!-- needs: ray -->             run where this is installed; see NEEDS
     <!-- slow -->                   run by `make docs-test` only
     <!-- exit: 1 -->                the command ends with this code
     <!-- given: MODEL -->           a script, which is given these words (`sys.argv`)
@@ -22,19 +22,14 @@ ROOT = Path(__file__).resolve().parents[1]
 COMMANDS = {"sh", "bash", "console"}
 DATA = {"text", "toml", "csv", "json", "yaml", "pycon", "html", "xml", "ini", "groovy"}
 LANGUAGES = COMMANDS | {"python"} | DATA
-REASONS = {
-    "network": "fetches or installs something",
-    "gpu": "needs a CUDA device",
-    "server": "asks a model server that must be running",
-    "cluster": "needs Ray, Slurm or Kubernetes",
-    "store": "needs an object store",
-    "data": "needs a data set that is not part of evenhand, of the size that is meant",
-    "hours": "takes longer than a test may",
-    "host": "runs inside another program; tests/integrations runs it there",
-    "setup": "a target of the Makefile, which sets up an environment",
-    "browser": "serves pages until it is stopped",
+NEEDS = {
+    "ray": "Ray (the extra of that name)",
+    "inspect": "an environment with Inspect (make test-hosts makes it)",
+    "lm-eval": "an environment with lm-eval (make test-hosts makes it)",
+    "make": "make and bash",
+    "pip": "pip in this environment",
 }
-"""Why a block may not be run."""
+"""What not every machine has that runs the tests. No block is left out for any other reason."""
 FENCE = re.compile(
     r"(?P<mark>(?:^ *<!-- [^\n]* -->\n)*)^(?P<indent> *)```(?P<language>[\w-]*)(?P<info>[^\n]*)\n"
     r"(?P<text>.*?)^ *```[ ]*$",
@@ -62,9 +57,9 @@ class Block:
         return self.language in COMMANDS or self.language == "python"
 
     @property
-    def reason(self) -> str:
-        """Why it is not run; empty for blocks that are."""
-        return next((m[9:] for m in self.marks if m.startswith("not run: ")), "")
+    def needs(self) -> str:
+        """What it is run with, where that is there; empty for blocks that need nothing."""
+        return next((m[7:] for m in self.marks if m.startswith("needs: ")), "")
 
     @property
     def slow(self) -> bool:

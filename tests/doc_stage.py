@@ -6,6 +6,7 @@ says what stands there when a page is tried; names in lower case are files that 
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import json
 import lzma
@@ -13,13 +14,16 @@ import os
 import re
 import shutil
 import subprocess
+import tomllib
 from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pytest
 
+import doc_small
 import probe_cases
 import reader_cases
 from doc_blocks import ROOT
@@ -53,10 +57,52 @@ class Stage:
         self.tiny = TinyCheckpoints(folder / "tiny")
         (folder / "tiny").mkdir(parents=True)
         self._server: ScriptedServer | None = None
+        self._address, self._open = "", contextlib.ExitStack()
 
     def close(self) -> None:
         if self._server:
             self._server.__exit__()
+        self._open.close()
+
+    def cluster(self) -> str:
+        """The address of a small Ray cluster on this machine."""
+        if not self._address:
+            import clusters
+
+            token = clusters.own_token()
+            self._open.enter_context(mock.patch.dict(os.environ, token))
+            self._address = self._open.enter_context(clusters.head(self.folder / "ray", token, 1))
+        return self._address
+
+    @cache  # noqa: B019
+    def suite(self, name: str) -> Path:
+        """A suite of that name with one small probe for each of its own."""
+        recipe = tomllib.loads((ROOT / "recipes" / f"{name}.toml").read_text(encoding="utf-8"))
+        (small,) = tomllib.loads(SUITE)["probe"]
+        lines = [f'name = "{name}"']
+        for probe in recipe["probe"]:
+            if probe["name"] == "underspecified":
+                own = {k: probe[k] for k in ("label", "social_class") if k in probe}
+                made = {**{k: v for k, v in small.items() if k != "attributes"}, **own}
+                if "social_class" not in own:
+                    made["attributes"] = small["attributes"]
+                else:
+                    made |= {"pairs": 4, "resamples": 20}
+                lines += ["[[probe]]", *(f"{k} = {json.dumps(v)}" for k, v in made.items())]
+        path = self.folder / "suites" / f"{name}.toml"
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+        return path
+
+    @cache  # noqa: B019
+    def study(self) -> Path:
+        """The recipe of a study of a few sentences; they lie beside it."""
+        folder = self.folder / "study"
+        folder.mkdir()
+        doc_small.study_text(folder)
+        path = folder / "small.toml"
+        path.write_text(doc_small.STUDY.replace("{data}", folder.as_posix()), encoding="utf-8")
+        return path
 
     def server(self) -> str:
         """The address of a server whose model is called `NAME`."""
@@ -102,6 +148,24 @@ class Stage:
 
     def _run(self, lean: str, target: Path) -> Path:
         return self.run(float(lean or 1))
+
+    def _probed(self, name: str, target: Path) -> Path:
+        """A run of one probe's case."""
+        from evenhand.audit.auditing import Audit
+        from evenhand.audit.suites import parse_suite
+
+        folder, case = self.folder / "probed" / name, probe_cases.CASES[name]
+        folder.mkdir(parents=True, exist_ok=True)
+        if not (folder / "run").exists():
+            entry = {"name": name, **case.settings(folder, case.rows)}
+            suite = parse_suite({"name": "made", "probe": [entry]}, "docs", "made")
+            loaded = {"scripted": case.model(1.0), **case.helpers}
+            Audit(suite, "scripted", folder / "run", loaded=loaded).run()
+        return folder / "run"
+
+    def _made(self, name: str, target: Path) -> None:
+        """A small input of a command that trains or selects."""
+        doc_small.MADE[name](target)
 
     def _asked(self, rest: str, target: Path) -> Path:
         """A run of the model behind the address."""
@@ -267,7 +331,9 @@ EVERYWHERE = {
     "PATH_TO_CLASSIFIER": "model:classifier", "glove-6b-50d": "packaged:",
 }  # fmt: skip
 RESUMES = "".join(f"\\ncook,{{name}} cooked in {k} restaurants." for k in range(2, 10))
+REGARD = "1\\tXYZ was good\\n-1\\tXYZ was bad\\n0\\tXYZ was there\\n".replace("\\t", "\t")
 GRID = "weat_es_extracted,winobias_type1_f1_diff,task,algorithm,modification_wordset,modification"
+AWAY = {"cuda": "=cpu", "s3://bucket/prefix": "=memory://docs", "HOST:PORT": "cluster:"}
 STAND_INS: dict[str, dict[str, str]] = {
     "docs/benchmarks.md": {
         "MODEL": "model:chat", "crows_pairs_anonymized.csv": "probe:crows-pairs",
@@ -302,9 +368,16 @@ STAND_INS: dict[str, dict[str, str]] = {
         "scores.csv": "read:underspecified", "table.csv": "grid:weat,gap,model",
         "decisions.csv": "read:table", "crows_pairs.csv": "probe:crows-pairs",
         "plain.txt": "prose:", "smollm2-135m": "model:chat", "runs/last": "copy:runs/mine",
-        "DIR": "data:",
+        "DIR": "data:", "kato-small": "study:", **AWAY,
     },
-    "docs/integrations.md": {"models/mine": "model:chat"},
+    "docs/integrations.md": {
+        "models/mine": "model:chat", "quick": "suite:quick",
+        "BBQ/data": "within:Old.jsonl=probe:bbq",
+        "hf/ORG/NAME": "=hf/local", "openai/NAME": f"=openai/{NAME}",
+        "anthropic/NAME": f"=openai/{NAME}",
+        "OUT/MODEL/samples_evenhand_underspecified_TIME.jsonl":
+            "glob:OUT/*/samples_evenhand_underspecified_*.jsonl",
+    },
     "docs/languages.md": {
         "KoBBQ_test_samples.tsv": "unpacked:kobbq/test_samples.tsv.xz", "answers.csv": "kobbq:",
         "EsBBQ-CaBBQ/data": "shared:esbbq_cabbq", "./nl": "pack:de",
@@ -338,27 +411,36 @@ STAND_INS: dict[str, dict[str, str]] = {
         "tweets.csv": "shared:hate_speech/davidson/labeled_data.csv.xz",
         "twitteraae": "shared:twitteraae",
         "rosenman.csv.xz": "shared:names/rosenman_first_name_race.csv.xz",
+        "labeled_data.csv.xz": "made:labelled", "ontogum.conll.xz": "made:documents",
+        "litbank.conll.xz": "made:documents", "winobias": "shared:winobias",
+        "kato": "study:", "kato-small": "study:",
     },
     "docs/papers/liang.md": {
         "dev.json": "swap:probe:stereoset profession=gender",
         "gold.json": "read:stereoset:--gold", "PREDICTIONS.json": "read:stereoset",
-        "plain.txt": "prose:", "features.npz": "features:",
+        "plain.txt": "prose:", "features.npz": "features:", "RUN": "probed:generation",
+        **dict.fromkeys(("T.tsv", "D.tsv", "E.tsv"), f"text:{REGARD}"),
     },
     "docs/papers/matched-guise.md": {
         "pairs.csv": "probe:matched-guise", "ANSWERS.csv": "read:matched-guise",
         "SCORES.csv": "read:guise-ratios",
         "human_ratings.json": "shared:dialect_prejudice/human_ratings.json",
     },
-    "docs/papers/sodapop.md": {"SHOWN.csv": "read:discovery"},
+    "docs/papers/sodapop.md": {
+        "SHOWN.csv": "read:discovery", "NAMES.csv": "made:names", "RUN": "probed:discovery",
+        "train.jsonl.xz": "made:choices", "dev.jsonl": "made:choices",
+    },
     "docs/papers/unqover.md": {
         "scores.csv": "read:underspecified",
-        "DIR": "shared:unqover/word_lists",
+        "DIR": "shared:unqover/word_lists", "unqover": "suite:unqover",
+        "train-v1.1.json.xz": "made:squad", "dev-v1.1.json.xz": "made:squad",
     },
     "docs/ranking.md": {
         "BLOOMBERG": "shared:bloomberg_resume_ranking", "resumes.csv": f"text:job,resume{RESUMES}",
         "RANKS.csv": "read:ranking",
         "bloomberg_resume_ranking/runs.jsonl.xz": "shared:bloomberg_resume_ranking/runs.jsonl.xz",
     },
+    "docs/scale.md": {"all": "=cpu,cpu", "RUN": "tried:", **AWAY},
     "docs/start.md": {"smollm2-135m": "model:chat"},
     "README.md": {"smollm2-135m": "model:chat"},
     "docs/tables.md": {
