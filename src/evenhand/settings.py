@@ -81,6 +81,8 @@ def refused(
             message = unknown("setting", path, map(spelled, kind.model_fields))
         elif problem["type"] == "missing":
             message = f"{path} is needed."
+        elif isinstance(cause, EvenhandError) and path:
+            message = f"{path}: {cause}"
         elif not path:  # about several settings together
             message = f"{problem['msg']}."
         else:

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import gzip
+import json
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import evenhand as eh
 from evenhand.corpora.tables import Table, from_columns, read_table
-from evenhand.errors import DataError
+from evenhand.errors import DataError, SpecError
 
 CSV = "name,number,flag\nNA,0.1,True\n007,,no\ntrue,-2e-3,1\n"
 
@@ -126,3 +130,68 @@ def test_a_flag_between_yes_and_no_is_refused(tmp_path: Path) -> None:
         read_table(path).flags("negated")
     path.write_text("negated\n1.0\n0.0\n")
     assert read_table(path).flags("negated").tolist() == [True, False]
+
+
+ROWS = [
+    {"item": k // 2, "group": ("women", "men")[k % 2], "score": (k * 7 % 10) / 10 - 0.05 * (k % 2)}
+    for k in range(40)
+]
+
+
+def forms() -> Iterator[tuple[str, Any]]:
+    """The same table as people hold it in memory."""
+    columns = {name: [row[name] for row in ROWS] for name in ROWS[0]}
+    yield "rows", ROWS
+    yield "columns", columns
+    yield "arrays", {name: np.asarray(values) for name, values in columns.items()}
+    yield "arrow", pa.table(columns)
+    yield "coded", pa.table({**columns, "group": pa.array(columns["group"]).dictionary_encode()})
+    pandas = pytest.importorskip("pandas", reason="needs the pandas extra")
+    frame = pandas.DataFrame(columns)
+    yield "frame", frame
+    yield "categories", frame.astype({"group": "category", "item": "category"})
+    yield "indexed", frame.set_index("item", drop=False)
+    yield "mixed", frame.assign(item=[k if k % 4 < 2 else str(k) for k in columns["item"]])
+
+
+def test_tables_in_memory_are_measured_as_files_are(tmp_path: Path) -> None:
+    path = tmp_path / "scores.jsonl"
+    path.write_text("\n".join(map(json.dumps, ROWS)))
+    want = eh.measure.counterfactual(path)
+    for name, given in forms():
+        assert eh.measure.counterfactual(given).gaps == want.gaps, name
+        assert eh.measure.table(given, outcome="score").n == len(ROWS), name
+    run = eh.as_run(eh.measure.counterfactual(ROWS), tmp_path / "run")
+    assert run.facts["work"]["model"] == "the table"
+    assert run.report.is_file()
+
+
+@pytest.mark.parametrize("given", [3, None, [], [1, 2], b"x"])
+def test_what_is_no_table_is_refused_in_a_sentence(given: Any) -> None:
+    with pytest.raises(SpecError) as refused:
+        eh.measure.counterfactual(given)
+    kind = type(given).__name__
+    assert str(refused.value).startswith(f"measure counterfactual: table: {kind} is no table.")
+    assert "DataFrame" in str(refused.value)
+    assert "Value error" not in str(refused.value)
+
+
+def test_mistakes_in_a_table_in_memory_speak_of_no_file() -> None:
+    with pytest.raises(DataError, match=r"^the table: there is no column 'score'\. Is 'Score'"):
+        eh.measure.counterfactual([{"item": 1, "group": "a", "Score": 1.0}])
+    with pytest.raises(DataError, match=r"the table, row 2, column group: is empty; 1 of 2"):
+        eh.measure.counterfactual({"item": [1, 1], "group": ["a", None], "score": [1.0, 0.5]})
+    with pytest.raises(SpecError, match=r"the columns differ in length"):
+        eh.measure.counterfactual({"item": [1, 1], "group": ["a"], "score": [1.0]})
+
+
+def test_a_result_shows_its_tables_as_text_and_in_a_notebook() -> None:
+    result = eh.measure.counterfactual(ROWS)
+    shown = list(result.shown())
+    lines = str(result).splitlines()
+    assert lines[0] == shown[0].title
+    assert lines[1].split() == list(shown[0].head)
+    assert lines[2].split() == [cell for cell in shown[0].rows[0] if cell]
+    page = result._repr_html_()
+    assert page.count("<table>") == sum(bool(part.head) for part in shown)
+    assert all(f">{cell}</td>" in page for cell in shown[0].rows[0] if cell)

@@ -105,6 +105,39 @@ def test_plots(runs: tuple[eh.Run, eh.Run], tmp_path: Path) -> None:
         run.plot("nothing")
 
 
+def test_a_comparison_is_plotted_in_margins(runs: tuple[eh.Run, eh.Run], tmp_path: Path) -> None:
+    compared = eh.compare(*runs)
+    (plot,) = compared.plot("change in*")
+    known = {d.finding: d for d in compared.changes[0].decisions if d.margin > 0}
+    shown = {row["finding"]: row for row in plot.chart.rows}
+    assert set(shown) == set(known)
+    for name, row in shown.items():
+        assert row["margins"] == pytest.approx(known[name].change / known[name].margin)
+        assert row["low"] <= row["margins"] <= row["high"]
+    assert shown["praise/gap/excellent"]["margins"] < 0  # which became better
+    assert "after" in plot.caption
+    with pytest.raises(SpecError, match="unknown chart 'nothing'"):
+        compared.plot("nothing")
+
+
+def test_several_plots_are_saved_under_numbers(runs: tuple[eh.Run, eh.Run], tmp_path: Path) -> None:
+    one, several = runs[0].plot(), eh.compare(*runs).plot()
+    assert one.save(tmp_path / "a.json") == [tmp_path / "a.json"]
+    made = several.save(tmp_path / "b.json")
+    assert len(several) > 1
+    assert [p.name for p in made] == [f"b-{k}.json" for k in range(1, len(several) + 1)]
+    assert all(p.stat().st_size > 500 for p in made)
+
+
+def test_results_print_in_a_few_lines(runs: tuple[eh.Run, eh.Run]) -> None:
+    gate, compared = eh.gate(runs[0]), eh.compare(*runs)
+    assert repr(gate) == f"Gate {gate.outcome}: {gate.reason}"
+    assert repr(compared).startswith("Comparison of before, after: after against before: ")
+    assert compared.changes[0].headline in repr(compared)
+    assert repr(runs[0].plot()[0]) in repr(runs[0].plot())
+    assert max(len(repr(r)) for r in (gate, compared, compared.plot())) < 1_000
+
+
 def test_a_plot_without_the_drawing_package_is_a_table(
     runs: tuple[eh.Run, eh.Run], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -92,7 +92,7 @@ class Check:
         return {**told, "needed": self.needed}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Gate:
     """The outcome of a run, why, and what it rests on.
 
@@ -133,6 +133,9 @@ class Gate:
         """One row per check (extra `pandas`)."""
         pandas = need("pandas", extra="pandas", what="a data frame of checks")
         return pandas.DataFrame([{**c.as_dict(), "sentence": c.sentence} for c in self.checks])
+
+    def __repr__(self) -> str:
+        return f"Gate {self.outcome}: {self.reason}"
 
     def _repr_html_(self) -> str:
         head = ("finding", "outcome", "value", "interval", "margin", "why")

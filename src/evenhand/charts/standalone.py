@@ -50,7 +50,7 @@ def draw(spec: dict[str, Any], form: str) -> bytes:
     return bytes(convert.vegalite_to_pdf(text, vl_version=VEGA_LITE))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Plot:
     """A chart in a notebook: drawn where it is the last value of a cell.
 
@@ -84,6 +84,9 @@ class Plot:
         place.write_bytes(made)
         return place
 
+    def __repr__(self) -> str:
+        return f"Plot {self.title!r} of {self.label}"
+
     def _repr_html_(self) -> str:
         """The drawing where it can be drawn here, else its words and numbers."""
         head = f"<figure style='margin:0'><figcaption>{escape(self.caption)}</figcaption>"
@@ -104,7 +107,7 @@ def _cells(row: Sequence[Any], tag: str) -> str:
     return "".join(f"<{tag}>{escape(str(value))}</{tag}>" for value in row)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Plots(Sequence[Plot]):
     """Several charts, one below the other."""
 
@@ -122,6 +125,17 @@ class Plots(Sequence[Plot]):
 
     def __iter__(self) -> Iterator[Plot]:
         return iter(self.plots)
+
+    def save(self, path: str | Path) -> list[Path]:
+        """Write each as .svg, .png, .pdf or .json; several are numbered (`a-1.svg`, `a-2.svg`)."""
+        place = Path(path)
+        if len(self) == 1:
+            return [self[0].save(place)]
+        names = (place.with_stem(f"{place.stem}-{k}") for k in range(1, len(self) + 1))
+        return [plot.save(name) for plot, name in zip(self, names)]
+
+    def __repr__(self) -> str:
+        return "\n".join(map(repr, self))
 
     def _repr_html_(self) -> str:
         return "\n".join(plot._repr_html_() for plot in self.plots)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import math
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
@@ -27,6 +27,8 @@ Codes = npt.NDArray[np.int64]
 
 DATA_FOLDER = "EVENHAND_DATA"
 """Environment variable: where relative paths of benchmark files are looked for too."""
+IN_MEMORY = "the table"
+"""What messages and reports call a table that is no file."""
 FLAGS = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
 
 
@@ -89,8 +91,9 @@ class Table:
         if lost:
             near = get_close_matches(lost[0], self.columns, n=1)
             meant = f" Is {near[0]!r} meant to be {lost[0]!r}?" if near else ""
+            what = "there is" if self.source == IN_MEMORY else "the file has"
             raise DataError(
-                f"{self.source}: the file has no column {lost[0]!r}.{meant} Missing: "
+                f"{self.source}: {what} no column {lost[0]!r}.{meant} Missing: "
                 f"{', '.join(lost)}. Columns found: {', '.join(self.columns)}."
             )
         if not self.n_rows:
@@ -201,6 +204,52 @@ def from_columns(columns: dict[str, Sequence[Any] | npt.NDArray[Any]], source: s
     if len(set(lengths.values())) > 1:
         raise DataError(f"{source}: the columns differ in length: {lengths}.")
     return Table(made, source, next(iter(lengths.values()), 0))
+
+
+def in_memory(value: Any) -> Table | None:
+    """A DataFrame (pandas, polars), an Arrow table, columns by name or a list of rows; else None.
+
+    >>> in_memory({"group": ["women", "men"], "score": [0.2, 0.4]}).numbers("score").tolist()
+    [0.2, 0.4]
+    >>> in_memory([{"group": "women"}, {"group": "men"}]).n_rows
+    2
+    """
+    if isinstance(value, Table):
+        return value
+    if hasattr(value, "__arrow_c_stream__") or hasattr(value, "__dataframe__"):
+        return _of_frame(value)
+    if isinstance(value, Mapping):
+        return from_columns({str(k): v for k, v in value.items()}, IN_MEMORY)
+    rows = isinstance(value, Sequence) and not isinstance(value, str | bytes)
+    if rows and value and all(isinstance(row, Mapping) for row in value):
+        names = dict.fromkeys(name for row in value for name in row)
+        return from_columns({str(k): [row.get(k) for row in value] for k in names}, IN_MEMORY)
+    return None
+
+
+def _of_frame(frame: Any) -> Table:
+    """A DataFrame's columns; its index is none of them."""
+    import pyarrow as pa
+
+    names = [str(name) for name in getattr(frame, "column_names", frame.columns)]
+    if len(set(names)) < len(names):
+        raise DataError(f"{IN_MEMORY}: a column name occurs twice: {', '.join(names)}.")
+    try:
+        table = pa.table(frame)
+    except (pa.ArrowException, TypeError, ValueError):  # columns of mixed values
+        own = {str(name): list(frame[name]) for name in frame.columns}
+        return from_columns(own, IN_MEMORY)
+    return Table({name: _usual(table.column(name)) for name in names}, IN_MEMORY, table.num_rows)
+
+
+def _usual(column: Any) -> Any:
+    """A column in the types that files have: texts are strings, categories what they stand for."""
+    import pyarrow as pa
+
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    texts = (pa.types.is_large_string, pa.types.is_string_view)
+    return column.cast(pa.string()) if any(f(column.type) for f in texts) else column
 
 
 def _arrow(values: Any) -> Any:

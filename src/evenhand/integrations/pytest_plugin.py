@@ -44,7 +44,7 @@ class TestedRun:
         return getattr(self.run, name)
 
     def assert_within(
-        self, pattern: str, margin: float | None = None, *, undecided: str = "fail"
+        self, pattern: str = "*", margin: float | None = None, *, undecided: str = "fail"
     ) -> Gate:
         """Every finding that fits is shown to lie within the margin.
 
@@ -53,7 +53,7 @@ class TestedRun:
         how much more would do.
 
         Args:
-            pattern: the id of a finding, or a wildcard such as "underspecified/*".
+            pattern: the id of a finding, or a wildcard such as "underspecified/*"; default: all.
             margin: the distance from the ideal that is accepted; by default each finding's own.
             undecided: "pass" lets findings through that are shown neither within nor beyond.
         """

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self, TypeVar
 from pydantic import BeforeValidator, Field, InstanceOf
 
 from evenhand import plugins
-from evenhand.corpora.tables import Table
-from evenhand.errors import SpecError
+from evenhand.corpora.tables import Table, in_memory
+from evenhand.errors import DataError, SpecError
 from evenhand.settings import Settings
 from evenhand.strict import record
 
@@ -36,8 +36,23 @@ def _split(value: Any) -> Any:
     return tuple(v.strip() for v in value.split(",") if v.strip())
 
 
+def _given(value: Any) -> Any:
+    """A table in memory as one; a path as it is, and anything else is refused."""
+    if isinstance(value, str | Path):
+        return value
+    table = in_memory(value)
+    if table is None:
+        raise DataError(
+            f"{type(value).__name__} is no table. Accepted: the path of a CSV, JSON lines or "
+            f"Parquet file; a DataFrame of pandas or polars; an Arrow table; a mapping of column "
+            f"names to values; a list of rows."
+        )
+    return table
+
+
 Input = Annotated[
     Path | InstanceOf[Table],
+    BeforeValidator(_given),
     Field(description="A CSV, JSON lines or Parquet file.", json_schema_extra={"metavar": "INPUT"}),
 ]
 T = TypeVar("T")
@@ -57,6 +72,13 @@ class Shown:
     title: str
     head: Sequence[str] = ()
     rows: Sequence[Sequence[str]] = ()
+
+    def text(self) -> str:
+        """Columns of equal width below the title."""
+        lines = [self.head, *self.rows] if self.head else []
+        wide = [max(len(line[k]) for line in lines) for k in range(len(self.head))]
+        told = ["  ".join(c.ljust(w) for c, w in zip(line, wide)).rstrip() for line in lines]
+        return "\n".join([self.title, *told])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -143,6 +165,18 @@ class Result:
     def shown(self) -> Iterable[Shown]:
         """Tables and notes for people."""
         raise NotImplementedError
+
+    def __str__(self) -> str:
+        """The tables of the command line as plain text."""
+        return "\n".join(part.text() for part in self.shown())
+
+    def _repr_html_(self) -> str:
+        from evenhand.runs.html import box, paragraph, table
+
+        parts = [
+            paragraph(p.title) + (table(p.head, p.rows) if p.head else "") for p in self.shown()
+        ]
+        return box(f"measure {self.called}".strip(), *parts)
 
 
 class RowsResult(Result):

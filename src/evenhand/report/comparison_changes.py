@@ -1,4 +1,4 @@
-"""What changed between runs of the same questions: words and charts for the comparison page."""
+"""What changed between runs of the same questions: words for the comparison page."""
 
 from __future__ import annotations
 
@@ -6,14 +6,9 @@ import shlex
 from collections import Counter
 from dataclasses import dataclass
 
-from evenhand.charts.base import Chart, Drawn, Listing
-from evenhand.charts.marks import VERDICTS, Row, dot_plot, finite, heatmap, slope
-from evenhand.runs.compared import BETTER, ORDER, WORSE, Across, Change, Comparison, FindingChange
+from evenhand.runs.compared import BETTER, WORSE, Change, Comparison, FindingChange
 from evenhand.runs.wording import count
 
-LINES = 8
-GROUPS = 3
-ROWS = 40
 NAMED = 5
 PAIRED = (
     "Numbers are paired item by item: the same texts put to both models; q is corrected over all."
@@ -108,113 +103,3 @@ def _moved(change: Change, several: bool) -> list[str]:
             f"item"
         )
     return [f"{change.after}: {line}" for line in out] if several else out
-
-
-def charts(compared: Comparison) -> list[tuple[str, list[Drawn]]]:
-    """Sections of the page: one for each later run against the first."""
-    out: list[tuple[str, list[Drawn]]] = []
-    for change in compared.changes:
-        title = f"{change.after} against {change.before}"
-        own = [d for part in change.parts for d in part.drawn]
-        drawn = [*_decisions(change), *_slopes(change), *_sizes(change), *own, *_findings(change)]
-        out.append((title, drawn))
-    return out
-
-
-def _decisions(change: Change) -> list[Drawn]:
-    """Every finding with its verdict, and what the model is asked to do."""
-    out: list[Drawn] = []
-    rows = tuple(vars(d) for verdict in ORDER for d in change.of(verdict))
-    if rows:
-        columns = (
-            "finding", "verdict", "whom", "before", "after", "change", "low", "high", "margin",
-            "q", "n", "needed",
-        )  # fmt: skip
-        caption = (
-            "Distances from the ideal, paired on the same items; low and high are the 95 % "
-            "interval of the change, needed is how many units would tell."
-        )
-        out.append(Listing("Better, worse, same or cannot tell", caption, columns, rows))
-    if change.stands:
-        asked = ("what", "probe", "before", "after", "worse", "low", "high", "margin", "verdict")
-        caption = "A gap that a model no longer shows because it no longer answers is no gain."
-        out.append(Listing("Does it still do what it is asked?", caption, asked, change.stands))
-    return out
-
-
-def _slopes(change: Change) -> list[Drawn]:
-    """Before and after of findings detected in either run; one chart per probe and metric."""
-    groups: dict[str, list[FindingChange]] = {}
-    for row in change.findings:
-        if row.status != "not detected" and finite(row.before) and finite(row.after):
-            groups.setdefault(row.finding.rpartition("/")[0], []).append(row)
-    out: list[Drawn] = []
-    for name, own in sorted(groups.items(), key=lambda g: -len(g[1]))[:GROUPS]:
-        own = sorted(own, key=lambda r: -abs(r.distance_after - r.distance_before))[:LINES]
-        rows = [
-            {"finding": r.finding.rpartition("/")[2], "run": stage, "value": getattr(r, stage),
-             "status": r.status}
-            for r in own for stage in ("before", "after")
-        ]  # fmt: skip
-        spec = slope(rows, "finding", "run", "value", name.rpartition("/")[2] or "value")
-        caption = (
-            f"The {count(len(own), 'finding')} of {name or 'this kind'} that moved most, of those "
-            f"detected in either run. Before: {change.before}; after: {change.after}."
-        )
-        out.append(Chart(f"Before and after: {name}", caption, spec, tuple(rows[0])))
-    return out
-
-
-def _sizes(change: Change) -> list[Drawn]:
-    """The paired change of each number's size, with its interval."""
-    known = [r for r in change.items if finite(r.size_change)]
-    several = len({r.probe for r in known}) > 1
-    rows: list[Row] = [
-        {"number": f"{r.probe}: " * several + r.number.replace("_", " "), "n": r.n,
-         "change": r.size_change, "low": r.size_low, "high": r.size_high,
-         "q": r.q_size, "verdict": VERDICTS[int(r.verdict not in ("smaller", "larger"))]}
-        for r in sorted(known, key=lambda r: r.size_change)[:ROWS]
-    ]  # fmt: skip
-    if not rows:
-        return []
-    spec = dot_plot(rows, "change", "number", "change of the mean size")
-    caption = (
-        "Left of the line the numbers of the same items came nearer to zero, right of it they "
-        "grew. Bars are 95 % intervals over clusters of items."
-    )
-    columns = ("number", "change", "low", "high", "q", "n")
-    return [Chart("Paired change of sizes", caption, spec, columns)]
-
-
-def _findings(change: Change) -> list[Drawn]:
-    """Every finding with its status; what appeared comes first."""
-    order = ["appeared", "persisted", "gone", "not detected"]
-    rows = sorted(change.findings, key=lambda r: (order.index(r.status), r.finding))
-    if not rows:
-        return []
-    columns = ("finding", "status", "before", "after", "q_before", "q_after", "sentence")
-    caption = "What got worse comes first. A sentence speaks of the later run where it has one."
-    shown = tuple({**vars(r), "sentence": _claim(r)} for r in rows)
-    return [Listing("All findings, before and after", caption, columns, shown)]
-
-
-def _claim(row: FindingChange) -> str:
-    return row.sentence if row.status in ("appeared", "persisted") else ""
-
-
-def models(compared: Comparison) -> list[Drawn]:
-    """Findings over models as heat maps, one per probe and metric."""
-    groups: dict[str, list[Across]] = {}
-    for row in compared.findings:
-        groups.setdefault(row.finding.rpartition("/")[0], []).append(row)
-    out: list[Drawn] = []
-    for name, own in sorted(groups.items(), key=lambda g: -len(g[1]))[:GROUPS]:
-        cells = [
-            {"finding": r.finding.rpartition("/")[2], "model": m, "value": f.value}
-            for r in own[:ROWS] for m, f in zip(compared.names, r.found) if f and finite(f.value)
-        ]  # fmt: skip
-        if len(own) > 1 and cells:
-            spec = heatmap(cells, "model", "finding", "value", "value", numbers=True)
-            caption = f"{count(len(own), 'finding')} in every run; grey means zero."
-            out.append(Chart(f"{name} over models", caption, spec))
-    return out

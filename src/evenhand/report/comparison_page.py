@@ -8,18 +8,19 @@ from evenhand.charts import theme
 from evenhand.charts.base import Chart, Listing
 from evenhand.report import comparison_changes
 from evenhand.report.build import as_json, environment, homeless, policy, script, vendored
+from evenhand.runs import compared_drawing
 from evenhand.runs.compared import Comparison
 
 
 def comparison_page(compared: Comparison) -> str:
     """The HTML of a comparison; nothing is computed here."""
-    sections = comparison_changes.charts(compared)
+    sections = compared_drawing.charts(compared)
     shown = [(part.label, list(part.drawn)) for part in compared.parts if part.drawn]
     sections += shown
     rows = tuple(compared.rows())
     if not shown and rows:
         listing = Listing("Findings", "Every finding in every run.", tuple(rows[0]), rows)
-        sections.append(("All models", [*comparison_changes.models(compared), listing]))
+        sections.append(("All models", [*compared_drawing.models(compared), listing]))
     charts = [d for _, some in sections for d in some if isinstance(d, Chart)]
     places = {id(c): f"chart-{i}" for i, c in enumerate(charts)}
     scripts = [*vendored(), script("report.js")]

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from evenhand.charts.base import Drawn, Listing
 from evenhand.errors import need
 from evenhand.runs.finding import NAN, Finding
+
+if TYPE_CHECKING:
+    from evenhand.charts.standalone import Plots
 
 Row = dict[str, Any]
 BETTER, WORSE, SAME, UNCLEAR = "better", "worse", "same", "cannot tell"
@@ -137,7 +140,7 @@ class Across:
         return row
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Change:
     """A later run against the first: verdicts, findings, paired items, parts of probes.
 
@@ -181,6 +184,9 @@ class Change:
             told += f" The model no longer does what it is asked ({'; '.join(broken)})."
         return told
 
+    def __repr__(self) -> str:
+        return f"{self.after} against {self.before}: {self.headline}"
+
     def as_dict(self) -> dict[str, Any]:
         """The JSON contract of one change."""
         reason = {"reason": self.reason} if self.reason else {}
@@ -192,7 +198,7 @@ class Change:
         }  # fmt: skip
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Comparison:
     """Several runs of one suite: every finding of each, what changed, and parts of probes.
 
@@ -224,6 +230,15 @@ class Comparison:
         pandas = need("pandas", extra="pandas", what="a data frame of decisions")
         rows = [{"run": c.after, **vars(d)} for c in self.changes for d in c.decisions]
         return pandas.DataFrame(rows)
+
+    def plot(self, what: str = "*", *, mode: str = "light") -> Plots:
+        """What moved, as charts; by title, with * for anything."""
+        from evenhand.runs.compared_drawing import plots_of
+
+        return plots_of(self, what, mode=mode)
+
+    def __repr__(self) -> str:
+        return f"Comparison of {', '.join(self.names)}: {' '.join(map(str, self.changes))}"
 
     def _repr_html_(self) -> str:
         from evenhand.runs.html import comparison_page
