@@ -82,6 +82,12 @@ def test_completion_offers_commands_and_lists() -> None:
     assert offered("evenhand mea", 1) == ["measure"]
     assert offered("evenhand ls mod", 2) == ["models"]
     assert "stereoset" in offered("evenhand measure st", 2)
+    assert offered("evenhand audit smol", 2) == ["smollm2-135m"]
+    assert "quick" in offered("evenhand audit m --suite ", 4)
+    assert offered("evenhand probe unders", 2) == ["underspecified"]
+    assert "ko" in offered("evenhand audit m --language ", 4)
+    assert offered("evenhand audit m --executor ", 4) == ["local", "ray"]
+    assert offered("evenhand show ", 2) == []  # names of files, which the shell knows
 
 
 def test_quiet_leaves_result_and_errors(tmp_path: Path, capsys: Any) -> None:

@@ -20,6 +20,7 @@ import typer
 from typer.core import TyperCommand
 
 from evenhand.cli import output
+from evenhand.cli.completion import offered
 from evenhand.cli.from_settings import option
 
 BY_TYPE = {Path: "PATH", int: "N", float: "NUMBER", str: "TEXT"}
@@ -80,7 +81,7 @@ def dressed(work: Callable[..., None]) -> Callable[..., None]:
     made = [p.replace(kind=p.KEYWORD_ONLY, annotation=hints.get(p.name, p.annotation))
             for p in known]  # fmt: skip
     for parameter in made:
-        name_value(parameter)
+        name_value(parameter, work.__name__)
 
     @functools.wraps(work)
     def command(quiet: bool = False, **given: Any) -> None:
@@ -93,13 +94,15 @@ def dressed(work: Callable[..., None]) -> Callable[..., None]:
     return command
 
 
-def name_value(parameter: inspect.Parameter) -> None:
-    """Give the value a name, where the command has given none."""
+def name_value(parameter: inspect.Parameter, command: str = "") -> None:
+    """Give the value a name and what a shell offers for it, where the command has given none."""
     for info in getattr(parameter.annotation, "__metadata__", ()):
         if getattr(info, "metavar", "") is None:
             argument = type(info).__name__ == "ArgumentInfo"
             word = parameter.name.upper().replace("_", "-") if argument else _word(parameter)
             info.metavar = word
+        if getattr(info, "autocompletion", "") is None:
+            info.autocompletion = offered(parameter, info.metavar, command)
 
 
 def _word(parameter: inspect.Parameter) -> str | None:
