@@ -87,7 +87,7 @@ class Stage:
                 if "social_class" not in own:
                     made["attributes"] = small["attributes"]
                 else:
-                    made |= {"pairs": 4, "resamples": 20}
+                    made |= {"pairs": 4}
                 lines += ["[[probe]]", *(f"{k} = {json.dumps(v)}" for k, v in made.items())]
         path = self.folder / "suites" / f"{name}.toml"
         path.parent.mkdir(exist_ok=True)

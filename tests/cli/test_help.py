@@ -155,6 +155,10 @@ def test_findings_are_named_with_wildcards(run: Path, tmp_path: Path) -> None:
         "show", str(run), "--only", "underspecified/gamma/*", "--json", "-", cwd=tmp_path
     )
     assert [f["id"] for f in json.loads(one.stdout)["findings"]] == some
+    limited = evenhand("show", str(run), "--only", "*", "--limit", "2", "--json", "-", cwd=tmp_path)
+    assert json.loads(limited.stdout)["findings"] == whole[:2]
+    told = evenhand("show", str(run), "--only", "*", "--limit", "2", cwd=tmp_path)
+    assert f"and {len(whole) - 2} more (--limit {len(whole)})" in told.stderr
     wrong = evenhand("show", str(run), "--only", "underspecified/gama/*", cwd=tmp_path)
     assert wrong.returncode == 2
     assert "unknown finding 'underspecified/gama/*'" in wrong.stderr

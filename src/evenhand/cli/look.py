@@ -24,6 +24,10 @@ THINGS = ("models", "suites", "probes", "mitigations", "lexicons")
 LISTS = (*THINGS, "languages", "groups", "tests", "attributes", "runs")
 
 
+LIMIT = 10
+"""Findings with their numbers that are shown, where nobody says how many."""
+
+
 def ls(
     what: Annotated[
         str, typer.Argument(metavar="WHAT", help=", ".join(LISTS), autocompletion=lambda: LISTS)
@@ -48,7 +52,12 @@ def show(
         list[str] | None,
         typer.Option(help="The findings of this ID alone, * being any text (repeatable)."),
     ] = None,
-    limit: Annotated[int, typer.Option(help="At most so many findings with their numbers.")] = 10,
+    limit: Annotated[
+        int | None,
+        typer.Option(
+            min=0, help="At most so many findings with their numbers; default: 10, with --only all."
+        ),
+    ] = None,
     whole: Annotated[
         bool, typer.Option("--all", help="All harms, and the numbers of the strongest findings.")
     ] = False,
@@ -60,7 +69,7 @@ def show(
     opened = Run.open(run)
     opened.check()
     if only:
-        _findings(opened, only, json)
+        _findings(opened, only, limit, json)
         return
     if json is None:
         facts = opened.facts
@@ -68,18 +77,21 @@ def show(
         line = f"{opened.name}  {work['model']}  suite {work['suite']['name']}  {facts['status']}"
         output.console().print(output.clean(line), markup=False)
     with understood(run):
-        output.give(opened, json, limit, whole=whole)
+        output.give(opened, json, LIMIT if limit is None else limit, whole=whole)
 
 
-def _findings(run: Run, only: list[str], json: str | None) -> None:
+def _findings(run: Run, only: list[str], limit: int | None, json: str | None) -> None:
     """Findings by their id, a line each, or as JSON."""
     from evenhand.runs.finding import chosen
 
-    found = chosen(run.findings, only)
+    every = chosen(run.findings, only)
+    found = every[:limit]
     if output.write_json({"run": str(run.folder), "findings": [f.as_dict() for f in found]}, json):
         return
     columns = ("id", "value", "low", "high", "q", "margin", "detected", "sentence")
     output.print_table([{name: getattr(f, name) for name in columns} for f in found])
+    if len(found) < len(every):
+        typer.echo(f"and {len(every) - len(found):,} more (--limit {len(every)})", err=True)
 
 
 def compare(

@@ -13,6 +13,7 @@ from evenhand.cli import output
 from evenhand.cli.from_settings import function, joined, option, options
 from evenhand.cli.options import Chat, Device, Dtype, Json, System, place
 
+MODEL = "Alias, folder, Hub id or word vectors (evenhand ls models)."
 HELP = """Fit a mitigation, judge it on the same items before and after, and save it.
 
 The folder can be given wherever a model can: evenhand audit DIR
@@ -27,7 +28,7 @@ def command() -> Callable[..., None]:
     told = [f"{', '.join(f.kinds)}: {', '.join(f.methods)}" for f in known]
     methods = "; ".join(told) + ". Several of the first with commas: the best is kept."
     own = [
-        option("model", Annotated[str, typer.Argument(metavar="MODEL", help="See: ls models")]),
+        option("model", Annotated[str, typer.Argument(metavar="MODEL", help=MODEL)]),
         option("out", Annotated[Path, place("--out", help="Folder for the mitigation.")]),
         option("method", Annotated[str | None, typer.Option(help=methods)], None),
         option("dtype", Dtype, None),
