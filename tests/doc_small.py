@@ -80,6 +80,7 @@ def few_benchmarks(folder: Path) -> None:
             path.unlink()
 
 
+EVALUATED = "--limit 20 --log-dir logs --display plain --max-connections 4"
 MORE = {
     "evenhand train hate-speech": Small("--filters 4 --epochs 2 --min-count 3"),
     "evenhand train coreference": Small("--epochs 1 --plans 1 --hidden 4 --feed 4 --device cpu"),
@@ -95,9 +96,9 @@ MORE = {
     "python -m benchmarks": Small(before=few_benchmarks),
     "lm_eval": Small("--device cpu --batch_size 8"),
     "inspect eval evenhand/underspecified": Small(
-        "-M model_path={chat} -M device=cpu --log-dir logs --display plain --max-connections 4"
+        f"-M model_path={{chat}} -M device=cpu {EVALUATED}"
     ),
-    "inspect eval": Small("--log-dir logs --display plain --max-connections 4"),
+    "inspect eval": Small(EVALUATED),
 }
 
 
