@@ -1,8 +1,10 @@
-"""Arrays and Parquet tables that others made: whole, as long as they say, and never unpickled.
+"""Arrays and Parquet tables: whole, as long as they say, and never unpickled.
 
 numpy reads as many numbers as the head of an array promises, and looks at the check sum of an
 archive only when it comes to the end: a head that was changed gives fewer numbers, in silence.
-Here an array is exactly as long as its head says, and every check sum is looked at.
+Here an array is exactly as long as its head says, and every check sum is looked at. And when numpy
+writes to a file of the system, the last bytes that do not fit on the disk are lost without a word
+(they wait in a buffer of C's, whose closing nobody asks about): `save_array` hears of it.
 """
 
 from __future__ import annotations
@@ -10,9 +12,9 @@ from __future__ import annotations
 import io
 import zipfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from evenhand.errors import DataError, EvenhandError
 from evenhand.limits import SLACK, beyond, limit
@@ -51,6 +53,25 @@ def _array(raw: bytes) -> Any:
         raise ValueError(f"{len(raw) - file.tell()} bytes where its head promises {wanted}")
     file.seek(0)
     return np.lib.format.read_array(file, allow_pickle=False)
+
+
+def save_array(target: Path | IO[bytes], array: Any) -> None:
+    """An .npy file, or one inside an open file, every byte written by Python.
+
+    Raises:
+        OSError: the disk is full, be it at the very last byte.
+    """
+    import numpy as np
+
+    with nullcontext(target) if hasattr(target, "write") else open(target, "wb") as file:
+        np.save(_Written(file), array, allow_pickle=False)
+
+
+class _Written:
+    """A file that numpy takes for something else, so that it does not write past Python."""
+
+    def __init__(self, file: Any) -> None:
+        self.write = file.write
 
 
 def map_array(path: str | Path, expected: str = "") -> Any:

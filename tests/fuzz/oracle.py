@@ -204,6 +204,8 @@ def _vectors(raw: bytes) -> bytes:
         word, *numbers = re.split(r"[ \t]+", line.rstrip(" \t\r"))
         word = " ".join([word, *numbers[: len(numbers) - width]])  # a word may hold spaces
         numbers = numbers[len(numbers) - width :]
+        if "\t" in line.rstrip(" \t\r").rsplit(None, width)[0]:
+            raise Unclear("a tab inside a word")
         if len(numbers) != width or not width or re.search(r" [+-]?[\d.]+$", word):
             raise Unclear("rows of different lengths")
         if not all(NUMBER.fullmatch(number) for number in numbers):

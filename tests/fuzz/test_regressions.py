@@ -193,7 +193,8 @@ def test_labels_that_were_changed(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "line", [b"math 1.0 0.1\r5", b"math 1\x0c2", b"math 1", b"math 1 2 3", b"math 1_0 2"]
+    "line",
+    [b"math 1.0 0.1\r5", b"math 1\x0c2", b"math 1", b"math 1 2 3", b"math 1_0 2", b"ma\tth 1 2"],
 )
 def test_vectors_whose_lines_are_torn(tmp_path: Path, line: bytes) -> None:
     (tmp_path / "v.txt").write_bytes(b"art 1 2\n" + line + b"\n")

@@ -58,6 +58,14 @@ def test_a_limit_is_a_distance(tmp_path: Path, limit: str) -> None:
         eh.gate(run, [f"a/x={limit}"])
 
 
+@pytest.mark.parametrize("error", [1e-320, 1e-10, 0, 0.5, NAN, math.inf, -0.05])
+def test_an_error_rate_is_one_that_something_can_settle(tmp_path: Path, error: float) -> None:
+    """Below it the quantile of a number of items that would settle a check is infinite."""
+    run = made_runs.write(tmp_path / "r", made_runs.facts(), [claim()], {})
+    with pytest.raises(SpecError, match="error"):
+        eh.gate(run, require="within-margin", error=error)
+
+
 @pytest.mark.parametrize(
     "raw",
     [

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import csv
 import os
+import shutil
 import signal
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from evenhand.errors import DataError, SpecError
@@ -82,6 +84,53 @@ def test_a_file_that_fails_half_way_leaves_the_old_one(tmp_path: Path) -> None:
         write_csv(path, ("x",), rows())
     assert path.read_text() == "old"
     assert os.listdir(tmp_path) == ["t.csv"]
+
+
+TAIL = """
+import resource, signal, sys
+from pathlib import Path
+import evenhand as eh
+from evenhand.errors import DataError
+from evenhand.writing import write_text
+if sys.argv[1] == "vectors":
+    fitted = eh.mitigate("v.txt", "hard-projection")
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[2]), int(sys.argv[2])))
+try:
+    if sys.argv[1] == "vectors":
+        fitted.save("out")
+    else:
+        write_text(Path(f"out{sys.argv[1]}"), "".join(map(chr, range(40, 3040))))
+except DataError as error:
+    print(error)
+"""
+"""argv: what is written, and how large a file may become."""
+
+
+@pytest.mark.usefixtures("limited_files")
+@pytest.mark.parametrize("what", ["vectors", "", ".gz", ".bz2", ".xz", ".zst"])
+@pytest.mark.parametrize("short", [4, 100])
+def test_a_disk_that_is_full_at_the_last_bytes(tmp_path: Path, what: str, short: int) -> None:
+    """They wait in the buffer of a library, which is asked for them when the file is closed."""
+    names = ["she", "he", "woman", "man", "daughter", "son", "nurse", "librarian", *(f"w{k}" for k in range(300))]
+    rows = np.random.default_rng(0).normal(size=(len(names), 50))
+    lines = [" ".join([name, *map(str, row)]) for name, row in zip(names, rows, strict=True)]
+    (tmp_path / "v.txt").write_text("\n".join(lines) + "\n")
+
+    def save(most: int) -> str:
+        done = subprocess.run(
+            [sys.executable, "-c", TAIL, what, str(most)],
+            cwd=tmp_path, capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    assert save(10**8) == ""
+    (out,) = tmp_path.glob("out*")
+    whole = max(p.stat().st_size for p in (out, *out.rglob("*")) if p.is_file())
+    shutil.rmtree(out) if out.is_dir() else out.unlink()
+    assert "cannot be written (File too large)" in save(whole - short)
+    assert [p.name for p in tmp_path.iterdir()] == ["v.txt"]
 
 
 def test_filled_in_sheets_are_never_overwritten(tmp_path: Path) -> None:

@@ -42,7 +42,7 @@ class Policy(Asked):
     require: Require = "undetected"
     """`undetected`: nothing that matters may be detected; `within-margin`: every finding must be
     shown to lie within its margin, and is undecided until it is."""
-    error: float = Field(default=0.05, gt=0, lt=0.5)
+    error: float = Field(default=0.05, ge=1e-9, lt=0.5)
     """How often at most an outcome may be wrong."""
     power: float = Field(default=0.8, gt=0.5, lt=1)
     """How surely the number of items that is said to settle an undecided check does so."""

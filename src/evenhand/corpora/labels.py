@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from evenhand.arrays import map_array
+from evenhand.arrays import map_array, save_array
 from evenhand.corpora.files import Corpus, open_corpus
 from evenhand.corpora.matching import Matcher
 from evenhand.errors import DataError, SpecError
@@ -88,7 +88,7 @@ class Labels:
         place = Path(folder)
         place.mkdir(parents=True, exist_ok=True)
         held = io.BytesIO()
-        np.save(held, self.flags, allow_pickle=False)
+        save_array(held, self.flags)
         replace(place / "flags.npy", held.getvalue())
         card = {
             "format": FORMAT, "corpus": list(self.corpus.paths),

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from evenhand.arrays import save_array
 from evenhand.corpora import (
     BalancedView,
     Corpus,
@@ -138,7 +139,7 @@ def _pulled(bench: Bench, out: Path) -> dict[str, Any]:
     )  # fmt: skip
     moved = attract_repel(base, attract, repel, settings=settings)
     write_words(out / "words.parquet", moved.words.to_pylist())
-    np.save(out / "vectors.npy", np.asarray(moved.matrix, np.float32))
+    save_array(out / "vectors.npy", np.asarray(moved.matrix, np.float32))
     return {"words": len(moved), "attract_pairs": len(attract), "repel_pairs": len(repel)}
 
 

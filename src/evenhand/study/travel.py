@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
+from evenhand.arrays import save_array
 from evenhand.errors import RunError
 from evenhand.models.vectors.files import open_vectors, write_words
 from evenhand.seals import FILES
@@ -65,7 +66,7 @@ def _copy(here: StudyFolder, there: StudyFolder, name: str, words: set[str]) -> 
     target.mkdir(parents=True, exist_ok=True)
     write_words(target / "words.parquet", [all_words[i] for i in rows])
     small = np.asarray(table.matrix[rows], np.float16).astype(np.float32)
-    np.save(target / "vectors.npy", small)
+    save_array(target / "vectors.npy", small)
     there.write(name, VECTORS, {k: v for k, v in here.read(name, VECTORS).items() if k != FILES})
 
 

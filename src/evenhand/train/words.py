@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import Field, model_validator
 
+from evenhand.arrays import save_array
 from evenhand.corpora.balancing import BalancedView
 from evenhand.corpora.files import Corpus
 from evenhand.errors import DataError, SpecError, need
@@ -184,7 +185,7 @@ def _write(
     formats: Sequence[str],
 ) -> None:
     with drafted(place) as draft:
-        np.save(draft / "vectors.npy", rows, allow_pickle=False)
+        save_array(draft / "vectors.npy", rows)
         write_words(draft / "words.parquet", words)
         for name in formats:
             write_vectors(draft / FORMATS[name], words, rows, name)

@@ -12,6 +12,7 @@ import numpy as np
 from pydantic import Field, field_serializer, field_validator, model_validator
 
 from evenhand import __version__
+from evenhand.arrays import save_array
 from evenhand.audit.comparison.standing import standing
 from evenhand.errors import SpecError, unknown
 from evenhand.mitigations import saved
@@ -185,7 +186,7 @@ class FittedVectors(Fitted):
         table = self.vectors
         facts = {"format": 1, "evenhand": __version__, "source": spec_of(self.base), **self.facts}
         with drafted(place) as draft:
-            np.save(draft / "vectors.npy", np.asarray(table.matrix, np.float32), allow_pickle=False)
+            save_array(draft / "vectors.npy", np.asarray(table.matrix, np.float32))
             write_words(draft / "words.parquet", table.words.to_pylist())
             write_sealed(draft / MOVED, facts, digests(draft))
 

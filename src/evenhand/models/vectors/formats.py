@@ -140,7 +140,7 @@ def _text_blocks(path: Path, layout: Layout, encoding: str) -> Iterator[Block]:
 
 
 def _split_line(path: Path, number: int, line: bytes, layout: Layout) -> tuple[bytes, bytes]:
-    """Cut the numbers of the row off a line; a word may hold spaces itself."""
+    """Cut the numbers of the row off a line; a word may hold spaces, but no tab."""
     dimensions = layout.dimensions
     found = line.count(b" ") + line.count(b"\t")
     if found == dimensions:
@@ -149,7 +149,7 @@ def _split_line(path: Path, number: int, line: bytes, layout: Layout) -> tuple[b
             return line[:cut], line[cut + 1 :]
     parts = line.rsplit(None, dimensions)
     extra = parts[0].split() if parts else []
-    torn = parts and _BREAKS.search(line, len(parts[0]))
+    torn = parts and (b"\t" in parts[0] or _BREAKS.search(line, len(parts[0])))
     if torn or len(parts) != dimensions + 1 or _holds_numbers(extra[1:]):
         shown = line[:40].decode("utf-8", "replace")
         rule = "Every row must have the length of the first."

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from evenhand.arrays import save_array
 from evenhand.metrics.sodapop import Floats, Tokens, tokens, usable_word
 
 Codes = NDArray[np.int64]
@@ -190,7 +191,7 @@ class CountSums:
         self._total[first : first + len(part.names), at] += part.shown[:, 0]
         self._parts.append((len(self._contexts) - 1, first))
         for values in (at, part.shown[:, 0], part.won[:, 0]):
-            np.save(self._file, np.ascontiguousarray(values))
+            save_array(self._file, np.ascontiguousarray(values))
 
     def counts(self, *, min_count: int, first_name_only: bool = False) -> WordCounts:
         """Everything, with the words that were shown often enough with every name."""
