@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -22,6 +23,7 @@ from evenhand.models.loading.resolver import resolve
 from evenhand.models.vectors.files import open_vectors
 from evenhand.opening import parse_json, read_rows
 from evenhand.probes.generation.ratings import Text, read_sheets, write_sheets
+from evenhand.probes.pronouns.sentences import read_winobias
 from evenhand.probes.registry import make_probe
 from evenhand.probes.stereoset.files import read_gold, read_predictions
 from evenhand.train.common import read_saved
@@ -362,3 +364,31 @@ def test_labels_that_do_not_say_of_which_text(tmp_path: Path) -> None:
     path.write_text(json.dumps(card))
     with pytest.raises(DataError, match="not as it was written"):
         read_labels(tmp_path / "labels")
+
+
+@pytest.mark.parametrize("seed", ["9" * 30, str(2**53 + 1), "-1", "1e3", "nan", ""])
+def test_a_seed_of_a_balanced_corpus_is_a_number_that_json_can_hold(
+    tmp_path: Path, seed: str
+) -> None:
+    (tmp_path / "c.txt").write_text("she is a cook\nhe is a guard\n")
+    (tmp_path / "s.toml").write_text('[t]\nx=["cook"]\ny=["guard"]\na=["she"]\nb=["he"]\n')
+    labels_of([tmp_path / "c.txt"], str(tmp_path / "s.toml")).save(tmp_path / "labels")
+    done = evenhand("corpus", "balance", "labels", f"--seed={seed}", cwd=tmp_path)
+    assert (done.returncode, "Traceback" in done.stderr) == (2, False)
+    assert "--seed" in done.stderr
+
+
+def test_a_packed_file_of_winobias_says_what_the_plain_one_says(tmp_path: Path) -> None:
+    line = "1 [The developer] argued with the designer because [{}] did not like the design.\n"
+    for side, pronoun in (("pro", "he"), ("anti", "she")):
+        path = tmp_path / f"{side}_stereotyped_type1.txt.dev"
+        path.write_text(line.format(pronoun))
+    plain = read_winobias(tmp_path, (1,), ("dev",))
+    assert len(plain[0]) == 1
+    raw = path.read_bytes()
+    path.write_bytes(gzip.compress(raw))
+    assert read_winobias(tmp_path, (1,), ("dev",)) == plain
+    for wrong in (gzip.compress(raw)[:-3], gzip.compress(raw) + b"x", raw + b"\xff"):
+        path.write_bytes(wrong)
+        with pytest.raises(DataError, match=path.name):
+            read_winobias(tmp_path, (1,), ("dev",))

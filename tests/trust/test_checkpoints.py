@@ -96,7 +96,12 @@ def test_code_beside_the_weights_is_never_run(
     assert not kind or "code" in done.stderr
 
 
-def test_training_neither_runs_code_nor_opens_pickles(copied: Any, tmp_path: Path) -> None:
+def test_training_neither_runs_code_nor_opens_pickles(
+    copied: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import torch
+    from safetensors.torch import load_file
+
     from evenhand.train.common import load_base
 
     mark = tmp_path / "was-run"
@@ -105,7 +110,9 @@ def test_training_neither_runs_code_nor_opens_pickles(copied: Any, tmp_path: Pat
         load_base("span", "AutoModelForQuestionAnswering", str(folder))
     assert not mark.exists()
     config(folder, model_type="bert")
-    (folder / "model.safetensors").rename(folder / "pytorch_model.bin")
+    torch.save(load_file(folder / "model.safetensors"), folder / "pytorch_model.bin")
+    (folder / "model.safetensors").unlink()
+    monkeypatch.setattr(torch, "load", lambda *_, **__: pytest.fail("a pickle was opened"))
     with pytest.raises(ModelError, match="pickled"):
         load_base("span", "AutoModelForQuestionAnswering", str(folder))
 

@@ -18,7 +18,6 @@ from evenhand.errors import DataError, SpecError
 from evenhand.mitigations import saved
 from evenhand.probes.generation.ratings import Text, write_sheets
 from evenhand.writing import drafted, write_csv, write_text
-from in_process import evenhand
 from trust.hostile import void
 
 KILLED = """
@@ -145,19 +144,36 @@ def test_filled_in_sheets_are_never_overwritten(tmp_path: Path) -> None:
     assert sheet.read_text() == "filled in"
 
 
-def test_a_full_disk_gives_no_false_advice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+SMALL = """
+import resource, signal, sys
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))
+sys.argv[0] = "evenhand"
+from evenhand.cli.main import main
+main()
+"""
+
+
+@pytest.mark.usefixtures("limited_files")
+@pytest.mark.parametrize(
+    "words",
+    [
+        "measure correlation s.csv --x x --y y --resamples 99 --json out",
+        "corpus label c.txt --sets sets.toml --out out",
+        "corpus clean c.txt --least 1 --out out",
+    ],
+)
+def test_a_full_disk_gives_no_false_advice(tmp_path: Path, words: str) -> None:
     """Only audits and studies can be resumed; other commands are given once more."""
-
-    def full(*_: Any) -> Any:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr("evenhand.runner.files.open", full, raising=False)
     (tmp_path / "s.csv").write_text("x,y\n" + "".join(f"{i},{i * i}\n" for i in range(9)))
-    done = evenhand(
-        "measure", "correlation", "s.csv", "--x", "x", "--y", "y", "--resamples", "99",
-        "--json", "out.json", cwd=tmp_path,
+    (tmp_path / "c.txt").write_text("she is a cook\nhe is a guard\n" * 2000)
+    (tmp_path / "sets.toml").write_text('[t]\nx=["cook"]\ny=["guard"]\na=["she"]\nb=["he"]\n')
+    before = sorted(tmp_path.iterdir())
+    done = subprocess.run(
+        [sys.executable, "-c", SMALL, *words.split()],
+        cwd=tmp_path, capture_output=True, text=True, check=False,
     )  # fmt: skip
-    assert done.returncode == 2
-    assert "No space left on device" in done.stderr
+    assert done.returncode == 2, done.stderr
+    assert "File too large" in done.stderr
     assert "resume" not in done.stderr
-    assert not (tmp_path / "out.json").exists()
+    assert sorted(tmp_path.iterdir()) == before

@@ -95,7 +95,8 @@ def read_winobias(
 
 def _lines(path: Path) -> list[str]:
     expected = "WinoBias's folder with pro_stereotyped_type1.txt.dev and so on"
-    return [re.sub(r"^\d+\s+", "", line) for line in lines(path, expected) if line.strip()]
+    made = ((line, line.split(None, 1)) for line in lines(path, expected))
+    return [parts[-1] if parts[0].isdecimal() else line for line, parts in made if parts]
 
 
 def _winobias(pro: str, anti: str, kind: str) -> Sentence | None:
