@@ -95,7 +95,7 @@ def parse_json(text: str | bytes, where: object, expected: str = "") -> Any:
         value = json.loads(text)
         names = check_depth(value, where)
         if not _all_kept(names, text):
-            value = json.loads(text, object_pairs_hook=_once)
+            value = json.loads(text, object_pairs_hook=once)
     except RecursionError:
         raise beyond(where, "is nested deeper than", "depth") from None
     except ValueError as error:  # a number of too many digits is one, too
@@ -130,7 +130,8 @@ def _all_kept(names: int, text: str) -> bool:
     return names == text.count('":') + sum(part.rstrip(SPACES).endswith('"') for part in apart)
 
 
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object of JSON (`object_pairs_hook`); a name that stands twice is refused."""
     found = dict(pairs)
     if len(found) < len(pairs):
         names = [name for name, _ in pairs]

@@ -201,6 +201,19 @@ def test_a_planted_table_is_not_shown(tmp_path: Path) -> None:
         run.tables("underspecified")
 
 
+@pytest.mark.parametrize("name", ["run.json", "findings.json"])
+def test_a_name_twice_in_an_older_run_is_damage(tmp_path: Path, name: str) -> None:
+    """Where no hash is known, readers would still understand it differently."""
+    run = made_runs.write(tmp_path / "r", made_runs.facts(), [claim()], {})
+    unsealed(run.folder)
+    path = run.folder / name
+    word = "detected" if name == "findings.json" else "attempts"
+    twice = path.read_text().replace(f'"{word}"', f'"{word}": 1, "{word}"', 1)
+    path.write_text(twice)
+    with pytest.raises(RunError, match=f"{word}' stands twice"):
+        eh.gate(run.folder)
+
+
 def test_older_runs_are_still_read(tmp_path: Path) -> None:
     run = made_runs.ordinary(tmp_path / "r")
     unsealed(run.folder)

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from evenhand.errors import RunError, name_problem
+from evenhand.opening import once
 from evenhand.seals import unsealed
 
 FORMAT = 1
@@ -41,7 +42,7 @@ def read_facts(folder: Path) -> dict[str, Any]:
     """
     path = folder / NAME
     try:
-        found = json.loads(path.read_bytes().decode())
+        found = json.loads(path.read_bytes().decode(), object_pairs_hook=once)
     except OSError as error:
         raise RunError(
             f"{path}: cannot be read ({error.strerror or error}). Make it readable, or list "

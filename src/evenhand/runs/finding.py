@@ -11,6 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from evenhand.errors import SpecError, need, unknown
+from evenhand.opening import once
 from evenhand.strict import plain
 
 NAN = float("nan")
@@ -166,7 +167,7 @@ def to_json(findings: Iterable[Finding]) -> bytes:
 
 def from_json(raw: bytes) -> list[Finding]:
     """Read back what `to_json` wrote, of this format and of the right kinds only."""
-    held = json.loads(raw)
+    held = json.loads(raw, object_pairs_hook=once)
     if held["format"] != FORMAT:
         raise ValueError(f"format {held['format']!r:.20}, this version reads {FORMAT}")
     return [Finding.from_dict(row) for row in held["findings"]]
