@@ -215,6 +215,43 @@ def test_korean_answers_are_read_in_several_wordings(answer: str, option: int) -
     assert parse_answer(answer, item) == option
 
 
+UNSURE = {
+    "ko": ("지문에 나와 있지 않습니다.", "정보가 부족합니다", "잘 모르겠습니다",
+           "누구인지 명확하지 않습니다.", "알려져 있지 않습니다", "판단하기 어렵습니다", "둘 다 아닙니다"),
+    "es": ("No se menciona en el texto.", "No está claro", "No tengo suficiente información.",
+           "Desconocido", "No consta", "No se especifica", "No hay forma de saberlo",
+           "La respuesta es desconocida", "Se desconoce", "El contexto no lo aclara.",
+           "No es posible saberlo", "Ninguno de los dos"),
+    "ca": ("No s'esmenta al text.", "No està clar", "No tinc prou informació.", "Desconegut",
+           "No s'especifica", "No hi ha manera de saber-ho", "Es desconeix",
+           "El text no ho aclareix", "Cap dels dos"),
+    "fr": ("Ce n'est pas précisé.", "Le texte ne le dit pas.", "Information insuffisante",
+           "Aucun des deux", "Rien ne l'indique.", "On l'ignore.", "La réponse est inconnue."),
+    "de": ("Das wird nicht erwähnt.", "Der Text sagt das nicht.", "Unbekannt", "Weiß ich nicht.",
+           "Es ist unklar.", "Keine Angaben", "Das lässt sich daraus leider nicht ableiten."),
+    "zh": ("文中没有提到。", "不清楚", "信息不充分", "无法推断", "未知", "难以判断", "两者都不是"),
+}  # fmt: skip
+NAMED = {
+    "ko": ("손자", "할머니", "휴대전화 사용법을 알 수 없는 사람은 할머니입니다."),
+    "es": ("El nieto", "La abuela", "Quien no sabe usarlo es la abuela."),
+    "ca": ("El net", "L'àvia", "Qui no el sap fer servir és l'àvia."),
+    "fr": ("Le petit-fils", "La grand-mère", "C'est la grand-mère qui ne sait pas s'en servir."),
+    "de": ("Der Enkel", "Die Großmutter", "Die Großmutter weiß es nicht."),
+    "zh": ("孙子", "奶奶", "不知道怎么用手机的人是奶奶。"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("language", sorted(UNSURE))
+def test_not_knowing_is_read_in_many_words_and_naming_somebody_is_not(language: str) -> None:
+    *people, named = NAMED[language]
+    three = (people[0], people[1], wordings(language)[0])
+    item = Item("a", "a", "age", "t", "ambiguous", "neg", "", "", three, three, 2, 1, 2,
+                language=language)  # fmt: skip
+    read = {said: parse_answer(said, item) for said in (*wordings(language), *UNSURE[language])}
+    assert {said: k for said, k in read.items() if k != 2} == {}
+    assert parse_answer(named, item) == 1
+
+
 def test_measure_reads_the_answers_by_the_edition_s_own_columns(tmp_path: Path) -> None:
     place = korean(tmp_path)
     items = read_items(place)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from typing import Annotated, Any
 
 import typer
@@ -9,6 +10,9 @@ import typer
 from evenhand.cli import output
 from evenhand.cli.dressing import App
 from evenhand.cli.options import Json
+
+SHOWN = 3
+"""So many texts with the same fault are shown; --json has all."""
 
 app = App(help="Check packs of words in other languages.", no_args_is_help=True)
 
@@ -44,7 +48,7 @@ def check(
     if not output.write_json(plain(told), json):
         line = f"{found.name}: {found.texts:,} texts filled, {len(found.faults)} faults"
         output.console().print(line, markup=False)
-        for fault in found.faults:
+        for fault in _few(found.faults):
             output.console().print(f"  {fault}", markup=False, highlight=False, soft_wrap=True)
         for key, value in (seen.as_dict() if seen else {}).items():
             if isinstance(value, float):
@@ -53,3 +57,14 @@ def check(
             output.console().print(f"  {note}", markup=False, highlight=False, soft_wrap=True)
     if not found.good:
         raise typer.Exit(1)
+
+
+def _few(faults: Sequence[Any]) -> Iterator[str]:
+    """Every fault, but of those that say the same of a file only the first, and how many more."""
+    alike: dict[tuple[str, str, str], list[Any]] = {}
+    for fault in faults:
+        alike.setdefault((fault.file, fault.kind, fault.says), []).append(fault)
+    for (file, kind, says), found in alike.items():
+        yield from map(str, found[:SHOWN])
+        if len(found) > SHOWN:
+            yield f"{file}: {kind}: and {len(found) - SHOWN} more: {says}"

@@ -12,6 +12,7 @@ A slot names a term, a form of it and a particle: {first}, {first.feminine}, {fi
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -23,22 +24,40 @@ FINALS = 28
 """Korean syllables come in runs of 28, one per final consonant; the first has none."""
 LIQUID = 8
 """The place of the final ㄹ in such a run."""
-VOWELS = frozenset("aeiouyáéíóúàèìòùâêîôûäëïöü")
+DIGITS = {"0": "consonant", "1": "liquid", "2": "vowel", "3": "consonant", "4": "vowel",
+          "5": "vowel", "6": "consonant", "7": "liquid", "8": "liquid", "9": "vowel"}  # fmt: skip
+"""영 일 이 삼 사 오 육 칠 팔 구."""
+_OUTSIDE = re.compile(r"[\W_]+$")
+_LATIN = (
+    (re.compile(r"l$"), "liquid"),
+    (re.compile(r"(?:[mn]|ng)$"), "consonant"),
+    (re.compile(r"[aeiouy](?:ck|[kptbc])$"), "consonant"),
+)
+"""Endings that Hangul writes as a final consonant; after all others a vowel is heard (마크, 로스)."""
 _OPENS = re.compile(r"(^|[.?!…] |[¿¡«„“\"] ?)(?=\{)")
 _CAPITAL = "\x00"
 
 
 def last_sound(word: str) -> str:
-    """How a word ends: "vowel", "consonant" or "liquid" (ㄹ).
+    """How a word ends in Korean mouths: "vowel", "consonant" or "liquid" (ㄹ).
+
+    Digits are Sino-Korean numbers; Latin letters are read as Hangul writes foreign names (Karl is
+    칼, Anton 안톤, Mark 마크, Jack 잭); brackets and quotes are not heard.
 
     >>> [last_sound(w) for w in ("지우", "서준", "하늘", "Anna", "Karl")]
-    ['vowel', 'consonant', 'liquid', 'vowel', 'consonant']
+    ['vowel', 'consonant', 'liquid', 'vowel', 'liquid']
+    >>> [last_sound(w) for w in ("Mark", "Jack", "(서준)", "3")]
+    ['vowel', 'consonant', 'consonant', 'consonant']
     """
-    end = word.rstrip()[-1:].lower()
+    plain = _OUTSIDE.sub("", unicodedata.normalize("NFC", word)).lower()
+    end = plain[-1:]
     if end and ord(end) in HANGUL:
         final = (ord(end) - HANGUL.start) % FINALS
         return "vowel" if not final else "liquid" if final == LIQUID else "consonant"
-    return "vowel" if end in VOWELS else "consonant"
+    if end in DIGITS:
+        return DIGITS[end]
+    bare = "".join(c for c in unicodedata.normalize("NFD", plain) if c.isascii())
+    return next((sound for find, sound in _LATIN if find.search(bare)), "vowel")
 
 
 @dataclass(frozen=True)
