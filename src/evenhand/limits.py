@@ -19,6 +19,7 @@ import io
 import os
 import re
 import time
+from itertools import count
 from typing import IO, Any
 
 from evenhand.errors import DataError, SpecError
@@ -30,6 +31,8 @@ DEFAULTS = {
     "seconds": 3600,
 }  # fmt: skip
 SIZES = ("text", "line", "array", "answer")
+INSIDE = frozenset((dict, list))
+"""What values stand in."""
 UNITS = {"": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}
 SLACK = 4 << 20
 """Bytes that any packed file may unpack to."""
@@ -89,19 +92,20 @@ def check_depth(value: Any, where: object) -> int:
     >>> check_depth({"a": [{"b": 1}, {"b": 2}]}, "x.json")
     3
     """
-    level, deep, names, most = [value], -1, 0, limit("depth")
-    while level := [x for x in level if type(x) is dict or type(x) is list]:
-        deep += 1
+    names, most = 0, limit("depth")
+    level = [value] if type(value) in INSIDE else []
+    for deep in count():
+        if not level:
+            break
         if deep >= most:
             raise beyond(where, "is nested deeper than", "depth")
-        inner: list[Any] = []
-        for outer in level:
-            if type(outer) is dict:
-                names += len(outer)
-                inner += outer.values()
-            else:
-                inner += outer
-        level = inner
+        objects = [x for x in level if type(x) is dict]
+        lists = [x for x in level if type(x) is list] if len(objects) < len(level) else []
+        names += sum(map(len, objects))
+        level = [
+            x for o in objects for x in o.values() if type(x) is not str and type(x) in INSIDE
+        ]
+        level += [x for part in lists for x in part if type(x) is not str and type(x) in INSIDE]
     return names
 
 

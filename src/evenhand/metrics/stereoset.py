@@ -11,7 +11,9 @@ A domain's SS and LMS are unweighted means over its target terms; ties count aga
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +21,7 @@ import numpy.typing as npt
 from evenhand.errors import DataError
 
 Floats = npt.NDArray[np.float64]
+Draw = Callable[[int], npt.NDArray[np.int64]]
 
 
 @dataclass(frozen=True)
@@ -105,21 +108,37 @@ def scores(outcomes: Outcomes, targets: npt.ArrayLike) -> dict[str, float]:
     }
 
 
+def draws(resamples: int, seed: int) -> Draw:
+    """Draws of so many terms from so many, with replacement; those of a number are made once.
+
+    >>> draws(3, 0)(2).shape
+    (3, 2)
+    """
+
+    @cache
+    def drawn(size: int) -> npt.NDArray[np.int64]:
+        return np.random.default_rng(seed).integers(0, size, (resamples, size))
+
+    return drawn
+
+
 def intervals(
-    outcomes: Outcomes, targets: npt.ArrayLike, *, resamples: int = 2_000, seed: int = 0
-) -> dict[str, float]:
+    outcomes: Outcomes, targets: npt.ArrayLike, *, resamples: int = 2_000, seed: int = 0,
+    names: Sequence[str] = ("lms", "ss", "icat"), draw: Draw | None = None,
+) -> dict[str, float]:  # fmt: skip
     """95 % percentile intervals over target terms: the terms are a sample, examples are nested.
 
-    NaN with fewer than two terms. Returned as lms_low, lms_high, and so on.
+    NaN with fewer than two terms. Returned as lms_low, lms_high, and so on, of the numbers asked
+    for. Who asks about several domains of equally many terms gives the same `draws` for all.
     """
-    names = ("lms", "ss", "icat")
     ss, lms = per_target(outcomes, targets)
     if len(ss) < 2:
         return {f"{n}_{end}": float("nan") for n in names for end in ("low", "high")}
-    drawn = np.random.default_rng(seed).integers(0, len(ss), (resamples, len(ss)))
+    drawn = (draw or draws(resamples, seed))(len(ss))
     ss_star, lms_star = ss.take(drawn).mean(axis=1), lms.take(drawn).mean(axis=1)
     icat_star = lms_star * np.minimum(ss_star, 100.0 - ss_star) / 50.0
-    stars = np.stack([lms_star, ss_star, icat_star])
+    of = {"lms": lms_star, "ss": ss_star, "icat": icat_star}
+    stars = np.stack([of[name] for name in names])
     ends = np.quantile(stars, (0.025, 0.975), axis=1).T.tolist()
     return {
         f"{n}_{end}": v for n, both in zip(names, ends) for end, v in zip(("low", "high"), both)

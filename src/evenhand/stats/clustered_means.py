@@ -302,10 +302,12 @@ def of_shares(
     strata = list(zip(*(x.tolist() for x in (at_ideal, along, w * w, total)), strict=True))
 
     def varies(move: float) -> float:
-        return math.fsum(
-            weight * max((high - m) * (m - low), 0.0) / n
-            for m, weight, n in ((at + move * way, weight, n) for at, way, weight, n in strata)
-        )
+        parts = []
+        for at, way, weight, n in strata:
+            m = at + move * way
+            room = (high - m) * (m - low)
+            parts.append(weight * (0.0 if room < 0.0 else room) / n)
+        return math.fsum(parts)
 
     now, most = varies(0.0), min(found.ideal - low, high - found.ideal)
     if abs(w.sum()) < ALIKE:  # a contrast reaches from one bound to the other

@@ -7,14 +7,19 @@ import shlex
 import warnings
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from itertools import chain, repeat
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from evenhand.errors import DataError
-from evenhand.opening import read_json
+from evenhand.opening import read_json, unswept
 
 SPLITS = ("intrasentence", "intersentence")
 LABELS = ("stereotype", "anti-stereotype", "unrelated")
+ABOUT = ("id", "target", "bias_type", "context")
 
 
 class Example(NamedTuple):
@@ -29,6 +34,7 @@ class Example(NamedTuple):
     ids: Sequence[str]
 
 
+@unswept()
 def read_gold(path: str | Path) -> list[Example]:
     """Read StereoSet's gold file (.json, .gz or .xz); a sentence id stands in it once."""
     data = _json(Path(path)).get("data")
@@ -37,7 +43,10 @@ def read_gold(path: str | Path) -> list[Example]:
             f"{path}: no 'data' with 'intrasentence' or 'intersentence'. Accepted: StereoSet's own "
             "gold format (dev.json)."
         )
-    found = [_example(path, split, row) for split in SPLITS for row in _rows(path, data, split)]
+    found: list[Example] = []
+    for split in SPLITS:
+        rows = _rows(path, data, split)
+        found += _plain_examples(split, rows) or [_example(path, split, row) for row in rows]
     ids = [i for e in found for i in e.ids]
     if len(set(ids)) < len(ids):
         twice = [i for i, n in Counter(ids).items() if n > 1]
@@ -47,6 +56,30 @@ def read_gold(path: str | Path) -> list[Example]:
             "(files that were joined repeat them)."
         )
     return found
+
+
+def _plain_examples(split: str, rows: Sequence[Any]) -> list[Example]:
+    """The examples column by column, where every row is as it should be; else none."""
+    try:
+        about = [list(map(itemgetter(name), rows)) for name in ABOUT]
+        parts = list(map(itemgetter("sentences"), rows))
+        if set(map(len, parts)) != {len(LABELS)}:
+            return []
+        said = list(chain.from_iterable(parts))
+        codes = np.asarray([LABELS.index(s["gold_label"]) for s in said]).reshape(-1, len(LABELS))
+        texts, ids = ([s[name] for s in said] for name in ("sentence", "id"))
+        if set(map(type, chain(*about, texts, ids))) != {str}:
+            return []
+    except (KeyError, TypeError, ValueError):
+        return []
+    order = codes.argsort(axis=1)
+    if (np.take_along_axis(codes, order, axis=1) != np.arange(len(LABELS))).any():
+        return []  # a label twice
+    places = order + np.arange(0, len(said), len(LABELS))[:, None]
+    by_label = (np.asarray(column, object)[places].tolist() for column in (texts, ids))
+    names, targets, domains, contexts = about
+    columns = names, repeat(split), targets, domains, contexts, *by_label
+    return list(map(Example._make, zip(*columns)))
 
 
 def _example(path: Any, split: str, row: Any) -> Example:
@@ -68,6 +101,7 @@ def _example(path: Any, split: str, row: Any) -> Example:
         ) from None
 
 
+@unswept()
 def read_predictions(path: str | Path) -> dict[str, float]:
     """Sentence id -> score, over all splits of a prediction file; null is NaN: it failed.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain, repeat
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -12,7 +13,15 @@ import numpy.typing as npt
 import pyarrow as pa
 from pydantic import Field
 
-from evenhand.metrics.stereoset import Outcomes, from_examples, intervals, per_target, scores
+from evenhand.metrics.stereoset import (
+    Draw,
+    Outcomes,
+    draws,
+    from_examples,
+    intervals,
+    per_target,
+    scores,
+)
 from evenhand.probes.base import Measured, Placebo
 from evenhand.probes.reading import Claims, Reader, Resamples, RowsResult, Seed, Shown, number, span
 from evenhand.probes.stereoset.files import (
@@ -89,8 +98,9 @@ def score(
             parts.append((split, known.domains[code], inside.at(inside.domain == code)))
         if len(inside.values):
             parts.append((split, "overall", inside))
+    draw = draws(resamples, seed)
     rows = [
-        StereoRow(split=split, domain=domain, **_row(part, resamples, seed, len(parts), rate))
+        StereoRow(split=split, domain=domain, **_row(part, draw, len(parts), rate))
         for split, domain, part in parts
     ]
     return with_q(rows, [row.p for row in rows])
@@ -122,8 +132,8 @@ class Known:
 
     @classmethod
     def of(cls, examples: Sequence[Example], predictions: Mapping[str, float]) -> Known:
-        missing, get = float("nan"), predictions.get
-        flat = [get(i, missing) for e in examples for i in e.ids]
+        ids = chain.from_iterable([e.ids for e in examples])
+        flat = list(map(predictions.get, ids, repeat(float("nan"))))
         domains, domain = _numbered([e.domain for e in examples])
         return cls(
             np.asarray([SPLITS.index(e.split) for e in examples], np.int64),
@@ -155,7 +165,7 @@ def _numbered(names: list[str]) -> tuple[list[str], npt.NDArray[np.int64]]:
     return order, np.asarray([place[name] for name in names], np.int64)
 
 
-def _row(known: Known, resamples: int, seed: int, family: int, rate: float) -> dict[str, Any]:
+def _row(known: Known, draw: Draw, family: int, rate: float) -> dict[str, Any]:
     """The numbers of a row."""
     outcomes, targets, missing = known.outcomes()
     row: dict[str, Any] = {**scores(outcomes, targets), "n": len(targets), "n_missing": missing}
@@ -168,8 +178,8 @@ def _row(known: Known, resamples: int, seed: int, family: int, rate: float) -> d
     inside = from_examples(of_ss, targets)
     ss = clustered_mean(of_ss, terms, ideal=50.0, inside=inside, **wide)
     lms = clustered_mean(of_lms, terms, ideal=100.0, **wide)
-    drawn = intervals(outcomes, targets, resamples=resamples, seed=seed)
-    ends = Ends(lms.low, lms.high, ss.low, ss.high, drawn["icat_low"], drawn["icat_high"])
+    drawn = intervals(outcomes, targets, names=("icat",), draw=draw)
+    ends = Ends(lms.low, lms.high, ss.low, ss.high, **drawn)
     return row | {
         "p": ss.p, "detectable": ss.detectable, "error": ss.error, "freedom": ss.freedom,
         "reason": ss.reason, "ends": ends,
