@@ -6,6 +6,7 @@ Two sets of target words x, y and two sets of attribute words a, b, each given a
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,6 +19,8 @@ STEPS = 100
 """Newton steps at most; seven are usual."""
 LEAST, ROOM, NEAR = 1e-8, 1e-12, 1e-3
 """The smallest part of a step that is tried, what rounding may add to the loss, a short step."""
+TRIES, CLOSE, MOST = 6, 0.01, 100.0
+"""How far to go along a step: that often tried, that exactly told, at most so many steps."""
 
 
 def unit_rows(vectors: npt.ArrayLike) -> Floats:
@@ -123,9 +126,19 @@ def fit_logistic(
     >>> fit_logistic([[1.0], [-1.0]], [1, -1]).round(4).tolist()
     [0.6748, 0.0]
     """
-    x = np.atleast_2d(np.asarray(rows, np.float64))
-    x = np.hstack([x, np.ones((len(x), 1))])
-    y = np.asarray(labels, np.float64)
+    given = np.atleast_2d(np.asarray(rows, np.float64))
+    return _fitted(_with_ones([given]), np.asarray(labels, np.float64), strength, tol)
+
+
+def _with_ones(parts: Sequence[Floats]) -> Floats:
+    """The rows of all parts, one after the other, with a last feature of value 1."""
+    out = np.ones((sum(map(len, parts)), parts[0].shape[1] + 1))
+    np.concatenate(parts, out=out[:, :-1])
+    return out
+
+
+def _fitted(x: Floats, y: Floats, strength: float = 1.0, tol: float = 1e-10) -> Floats:
+    """`fit_logistic` of rows that have their last feature, to float labels."""
     if not (y == 1).any() or not (y == -1).any():
         raise DataError(
             f"logistic regression: {len(y)} rows, all of one class. Accepted: at least one row "
@@ -161,7 +174,9 @@ def _many_rows(x: Floats, y: Floats, strength: float, tol: float) -> Floats:
         H = I + strength X' diag(pull (1 - pull)) X,    gradient = w - strength X' (y pull)
 
     H is summed in float32, which halves the time and costs no digit: where the steps end is decided
-    by the gradient alone, and that is exact.
+    by the gradient alone, and that is exact. Summing H takes longer than all else, so a long step
+    goes as far as its direction is worth (`_along`): the first by a factor of two or three, since
+    margins grow. That saves two of six.
     """
     from scipy.linalg import cho_factor, cho_solve
 
@@ -179,15 +194,30 @@ def _many_rows(x: Floats, y: Floats, strength: float, tol: float) -> Floats:
             factor = cho_factor(np.eye(len(w)) + (weighed.T @ weighed).astype(np.float64))
         step = cho_solve(factor, w - strength * (y * pull) @ x)
         moves, size = x @ step, 1.0
+        if moved > NEAR:
+            size = _along(w, step, y * margin, y * moves, strength)
         while (next_ := loss(w - size * step, margin - size * moves)) > here + ROOM * abs(here):
             size /= 2
             if size <= LEAST:
                 break
         w, margin, here = w - size * step, margin - size * moves, next_
-        moved = float(np.abs(step).max()) / max(1.0, float(np.abs(w).max()))
+        moved = size * float(np.abs(step).max()) / max(1.0, float(np.abs(w).max()))
         if moved < tol:
             break
     return w
+
+
+def _along(w: Floats, step: Floats, margin: Floats, moves: Floats, strength: float) -> float:
+    """How many of a step lead to the least loss in its direction: Newton steps in one dimension."""
+    size, reach, square = 1.0, float(w @ step), float(step @ step)
+    for _ in range(TRIES):
+        pull = _pull(margin - size * moves)
+        slope = size * square - reach + strength * float(pull @ moves)
+        bend = square + strength * float((pull * (1 - pull)) @ (moves * moves))
+        before, size = size, size - slope / bend if bend > 0 else 1.0
+        if abs(size - before) < CLOSE * abs(size):
+            break
+    return size if LEAST < size < MOST else 1.0
 
 
 def _pull(margin: Floats) -> Floats:
@@ -254,7 +284,7 @@ def second_probabilities(
     prepare = unit_rows if normalise else lambda v: np.atleast_2d(np.asarray(v, np.float64))
     rows, first, second = (prepare(part) for part in (words, a, b))
     labels = np.concatenate([np.ones(len(first)), -np.ones(len(second))])
-    weights = fit_logistic(np.concatenate([first, second]), labels)
+    weights = _fitted(_with_ones([first, second]), labels)
     return _pull(rows @ weights[:-1] + weights[-1])
 
 

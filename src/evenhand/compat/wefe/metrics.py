@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from evenhand.compat.wefe.model import Preprocessor, WordEmbeddingModel
+from evenhand.compat.wefe.model import Preprocessor, Stacked, WordEmbeddingModel
 from evenhand.compat.wefe.query import Query
 from evenhand.errors import DataError, SpecError, unknown
 from evenhand.metrics import association, embedding
@@ -140,7 +140,8 @@ def _reason(
 
 
 def _rows(part: Set) -> Floats:
-    return np.stack(list(part.values()))
+    whole = part.rows if isinstance(part, Stacked) else None
+    return np.stack(list(part.values())) if whole is None else whole
 
 
 class WEAT(Metric):

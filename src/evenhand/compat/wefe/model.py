@@ -17,6 +17,12 @@ Floats = npt.NDArray[np.float64]
 Preprocessor = Mapping[str, str | bool | Callable[[str], str]]
 
 
+class Stacked(dict[str, Floats]):
+    """Vectors by word that lie in one array, row by row in the order of the words."""
+
+    rows: Floats | None = None
+
+
 class WordEmbeddingModel:
     """Vectors with a name.
 
@@ -94,8 +100,12 @@ class WordEmbeddingModel:
         prefix, get = self.vocab_prefix or "", self._index.get
         places = [get(prefix + word) for word in words]
         rows = np.asarray(self._matrix[[k for k in places if k is not None]], np.float64)
-        good = iter(np.logical_and(np.isfinite(rows).all(axis=1), rows.any(axis=1)))
-        each = iter(rows)
+        sound = np.logical_and(np.isfinite(rows).all(axis=1), rows.any(axis=1))
+        if len(rows) == len(words) and sound.all():
+            whole = Stacked(zip(words, rows, strict=True))
+            whole.rows = rows if len(whole) == len(words) else None  # none: a word stands twice
+            return whole, []
+        good, each = iter(sound), iter(rows)
         found: dict[str, Floats] = {}
         lost = []
         for word, place in zip(words, places):
