@@ -28,6 +28,8 @@ import numpy as np
 import numpy.typing as npt
 
 Ints = npt.NDArray[np.int64]
+FEW = 2
+"""Tokens that two sequences may share and still begin otherwise (a begin token, a first word)."""
 
 
 @dataclass(frozen=True)
@@ -136,11 +138,12 @@ class Trees:
         return np.searchsorted(self.rows, nodes, side="right") - 1
 
 
-def pack(sequences: Ragged, row_nodes: int, *, share: bool = True) -> Trees:
+def pack(sequences: Ragged, row_nodes: int, *, share: bool = True, small: int = 0) -> Trees:
     """Merge sequences into trees and fill rows of about `row_nodes` nodes.
 
     Sorting puts equal beginnings side by side; a row is closed when the next sequence would not
-    fit. Without `share` each sequence is a row of its own, the longest first: for architectures
+    fit. With `small`, rows have about so many nodes where that keeps sequences together that begin
+    alike: every node is compared with all of its row, so short rows are cheaper. Without `share` each sequence is a row of its own, the longest first: for architectures
     that take no explicit positions.
 
     >>> trees = pack(Ragged.of([[1, 2, 3], [1, 2, 4], [9]]), row_nodes=16)
@@ -150,7 +153,7 @@ def pack(sequences: Ragged, row_nodes: int, *, share: bool = True) -> Trees:
     order = sequences.ordered() if share else np.argsort(-sequences.sizes, kind="stable")
     starts, sizes = sequences.starts[order], sequences.sizes[order]
     shared = common_prefixes(sequences.tokens, starts, sizes) if share else np.zeros_like(sizes)
-    begins = _row_starts(sizes, shared, row_nodes) if share else np.arange(len(sizes))
+    begins = _row_starts(sizes, shared, row_nodes, small) if share else np.arange(len(sizes))
     shared[begins] = 0
     added = sizes - shared
     first = np.cumsum(added) - added
@@ -188,14 +191,25 @@ def common_prefixes(tokens: Ints, starts: Ints, sizes: Ints) -> Ints:
     return shared
 
 
-def _row_starts(sizes: Ints, shared: Ints, row_nodes: int) -> Ints:
-    """The first sequence of each row: rows take what fits, one sequence at the least."""
+def _row_starts(sizes: Ints, shared: Ints, row_nodes: int, small: int = 0) -> Ints:
+    """The first sequence of each row: rows take what fits, one sequence at the least.
+
+    >>> sizes, shared = np.array([9, 9, 9, 9, 9]), np.array([0, 8, 0, 8, 0])
+    >>> [_row_starts(sizes, shared, 100, small).tolist() for small in (0, 5, 20)]
+    [[0], [0, 2, 4], [0, 4]]
+    """
     total = np.cumsum(sizes - shared)
+    apart = np.append(np.flatnonzero(shared <= FEW), len(sizes)) if small else np.zeros(0, np.int64)
     begins, at = [], 0
     while at < len(sizes):
         begins.append(at)
-        room = row_nodes - int(sizes[at]) + int(total[at])
-        at = max(at + 1, int(np.searchsorted(total, room, side="right")))
+        before = int(total[at]) - int(sizes[at])
+        end = max(at + 1, int(np.searchsorted(total, before + row_nodes, side="right")))
+        if small:
+            fits = np.searchsorted(total, before + small, side="right")
+            last = int(apart[np.searchsorted(apart, fits, side="right") - 1])
+            end = min(end, last if last > at else int(apart[np.searchsorted(apart, at + 1)]))
+        at = end
     return np.asarray(begins, np.int64)
 
 
