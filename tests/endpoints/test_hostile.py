@@ -168,6 +168,7 @@ def test_what_is_not_counted_is_estimated_on_the_dear_side(usage: Any) -> None:
          "unpacks to more than 16 MiB"),
         (b" " * (17 << 20), {}, "an answer of more than 16 MiB"),
     ],
+    ids=["list", "deep", "page", "error", "bomb", "endless"],
 )  # fmt: skip
 def test_bodies_that_are_no_answers(body: bytes, headers: dict[str, str], named: str) -> None:
     with ScriptedServer() as server:
