@@ -137,3 +137,21 @@ def test_units_that_all_agree_and_are_too_few_say_so() -> None:
     enough = replace(same, p=2.0**-8, n=9)
     rows = decided([enough, *(finding("a", k, 0.1) for k in range(1, 12))], "mine", 0.05)
     assert rows[0].detected
+
+
+def test_what_was_not_tested_does_not_say_that_nothing_was_detected() -> None:
+    lost = Finding("p/x", "p", "m", 0.2, "More.", otherwise="No difference was detected.",
+                   reason="one text: no interval, no test", model="m")  # fmt: skip
+    (told,) = decided([lost], "m", 0.05)
+    assert told.detected is None
+    assert told.sentence == (
+        "No difference was detected (not tested: one text: no interval, no test)."
+    )
+
+
+def test_a_part_with_few_units_that_all_agree_says_what_is_missing() -> None:
+    few = Finding("p/x", "p", "m", 100.0, "More.", low=29.0, high=100.0, p=0.25, ideal=50.0, n=7,
+                  units="writers", error=0.0, model="m", otherwise="None.")  # fmt: skip
+    (told,) = decided([few], "m", 0.05)
+    assert "the few of a part" in told.reason
+    assert "6 are needed in each part" in told.reason

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -14,6 +15,7 @@ from evenhand.runs.card import MetricCard
 from evenhand.runs.finding import Finding
 from evenhand.stats.equivalence import inside, not_worse, units_to_settle
 from evenhand.stats.estimate import ENOUGH, estimate
+from evenhand.stats.mixed import Design, Factor
 
 
 @pytest.mark.parametrize("units", [2, 3, ENOUGH - 1])
@@ -67,3 +69,18 @@ def test_how_coarse_items_are_says_what_equal_runs_leave_open() -> None:
     assert step([counted, counted]) == 0.5
     assert step([scored, scored]) == pytest.approx(1e-6)
     assert math.isnan(step([pa.table({"yes": [0.0, 0.0]})] * 2))
+
+
+@pytest.mark.parametrize("size", [1e-9, 0.3, 3.0, 1e6])
+def test_what_squares_leave_behind_is_no_spread(size: float) -> None:
+    """Values that are all the same get the p of equal signs, whatever is regressed on."""
+    x = np.random.default_rng(0).normal(size=9)
+    line = np.stack([np.ones(9), x - x.mean()], axis=1)
+    height, slope = (
+        Design([Factor(np.arange(9))], line, way).estimate(np.full(9, size))
+        for way in ([1.0, 0.0], [0.0, 1.0])
+    )
+    assert height.p == 2.0**-8
+    assert height.low > 0
+    assert abs(slope.value) < 1e-12 * size
+    assert slope.p == 1

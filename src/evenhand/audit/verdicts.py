@@ -129,9 +129,11 @@ def _out_of_reach(finding: Finding, line: float) -> Finding:
     if finding.detected or finding.error != 0 or finding.value == finding.ideal:
         return finding
     least = math.ceil(1 - math.log2(line))
+    few = "so few" if finding.n < least else "the few of a part"
+    need = f"{least} are needed" if finding.n < least else f"{least} are needed in each part"
     why = (
-        f"all {finding.n} {finding.units or 'units'} agree, and so few cannot reach significance "
-        f"(p is at least {finding.p:.2g}): {least} are needed"
+        f"all {finding.n} {finding.units or 'units'} agree, and {few} cannot reach significance "
+        f"(p is at least {finding.p:.2g}): {need}"
     )
     return replace(finding, reason=finding.reason or why)
 
@@ -184,8 +186,18 @@ def _worded(finding: Finding) -> Finding:
     if finding.detected is False and not finding.otherwise:
         return replace(finding, harm="", examples=())
     if finding.otherwise and finding.detected is not True:
-        return replace(finding, sentence=finding.otherwise, otherwise="", harm="", examples=())
-    return replace(finding, otherwise="")
+        told = replace(finding, sentence=finding.otherwise, otherwise="", harm="", examples=())
+        return _untested(told)
+    return _untested(replace(finding, otherwise=""))
+
+
+def _untested(finding: Finding) -> Finding:
+    """What was not tested says so: that nothing was detected would sound like a result."""
+    tried = finding.detected is not None or finding.p == finding.p or finding.low == finding.low
+    if tried or not finding.reason or finding.reason in finding.sentence:
+        return finding
+    said = f"{finding.sentence.rstrip('.')} (not tested: {finding.reason})."
+    return replace(finding, sentence=said, harm="", examples=())
 
 
 def _withheld(finding: Finding, placebo: PlaceboRate | None) -> Finding:

@@ -126,7 +126,8 @@ def _constant(value: float, units: int, ideal: float, level: float) -> Estimate:
     More of them have the interval of as many results that could have come out on the other side of
     the ideal, as far away (`alike`); it leaves the ideal out exactly when p is at most 0.05.
     """
-    why = f"{units} units that do not vary: at least {ENOUGH} are needed to tell"
+    same = f"{units} units that do not vary" if units != 1 else "one unit"
+    why = f"{same}: at least {ENOUGH} are needed to tell"
     if abs(value - ideal) <= ROUNDING:
         if 0 < units < ENOUGH:
             return Estimate(ideal, p=1.0, units=units, ideal=ideal, level=level, reason=why)

@@ -31,6 +31,8 @@ from evenhand.stats.estimate import Estimate, estimate
 
 ALIKE = 1e-9
 """Below this share of another number a number is what additions leave behind."""
+LEFT = 1e-13
+"""The same of squares."""
 Floats = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.integer[Any]]
 
@@ -163,7 +165,13 @@ class Design:
         freedom = np.where(np.isnan(freedom), 1.0, np.maximum(freedom, 1.0))
         if self.nested:
             variance = np.maximum(self.mixed @ self._squares(y), 0.0)
+        # Differences of squares leave about 1e-16 of these behind where nothing varies.
+        size = (y * y).mean(axis=0) * (self.weights @ self.weights)
+        variance = np.where(variance <= LEFT * size, 0.0, variance)
         value = self.weights @ y
+        ideal = options.get("ideal", 0.0)
+        reach = ALIKE * np.sqrt((y * y).mean(axis=0)) * np.abs(self.weights).sum()
+        value = np.where((variance == 0) & (np.abs(value - ideal) <= reach), ideal, value)
         return [
             estimate(float(m), float(np.sqrt(v)), float(d), units=min(self.levels), **options)
             for m, v, d in zip(value, variance, freedom)
