@@ -237,7 +237,7 @@ def _of_frame(frame: Any) -> Table:
     try:
         table = pa.table(frame)
     except (pa.ArrowException, TypeError, ValueError):  # columns of mixed values
-        own = {str(name): list(frame[name]) for name in frame.columns}
+        own: dict[str, Any] = {str(name): list(frame[name]) for name in frame.columns}
         return from_columns(own, IN_MEMORY)
     return Table({name: _usual(table.column(name)) for name in names}, IN_MEMORY, table.num_rows)
 
