@@ -99,12 +99,34 @@ def gaps_of_packed(folder: Path) -> list[str]:
     return words
 
 
+def log(form: str) -> Callable[[Path], list[str]]:
+    """Answers that another program has logged."""
+
+    def make(folder: Path) -> list[str]:
+        from integrations import test_logs as made
+
+        if form == "lm-eval":
+            path = made.written(folder, made.crows(), "crows_pairs_english")
+        else:
+            told = made.inspect_log()
+            path = folder / f"log{form}"
+            if form == ".eval":
+                made.zipped(path, told)
+            else:
+                path.write_text(json.dumps(told))
+        return ["measure", "log", str(path), *JSON]
+
+    return make
+
+
+LOGS = ("lm-eval", ".eval", ".json")
 TABLES = (".parquet", ".jsonl", ".json", ".tsv", ".csv.gz", ".csv.bz2", ".csv.xz", ".csv.zst")
 VECTORS = (".txt", ".vec", ".bin", "/", ".txt.gz", ".txt.xz")
 TARGETS = {
     **{f"measure {name}": measuring(name) for name in CASES},
     **{f"table {form}": table(form) for form in TABLES},
     **{f"vectors {form}": vectors(form) for form in VECTORS},
+    **{f"log {form}": log(form) for form in LOGS},
     "erase": erasing,
     "erase packed": gaps_of_packed,
 }

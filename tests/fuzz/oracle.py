@@ -58,7 +58,7 @@ def restated(path: Path, raw: bytes, before: bytes) -> bytes:
     name = name.removesuffix(".zst")
     how = {
         ".csv": _csv, ".tsv": _csv, ".json": _json, ".jsonl": _json_lines, ".toml": _toml,
-        ".npz": _npz, ".npy": _npy, ".safetensors": _safetensors, ".parquet": _parquet,
+        ".eval": _eval, ".npz": _npz, ".npy": _npy, ".safetensors": _safetensors, ".parquet": _parquet,
     }  # fmt: skip
     if name in SEALED:
         raise Unclear("it is not what was written")
@@ -176,6 +176,20 @@ def _npy(raw: bytes, before: bytes) -> bytes:
         raise Unclear("more bytes than the head says")
     out = io.BytesIO()
     np.save(out, array)
+    return out.getvalue()
+
+
+def _eval(raw: bytes, before: bytes) -> bytes:
+    """A zip of JSON files."""
+    with zipfile.ZipFile(io.BytesIO(raw)) as archive:
+        names = archive.namelist()
+        if len(set(names)) < len(names) or archive.testzip() is not None:
+            raise Unclear("a name twice, or a wrong check sum")
+        held = {name: _json(archive.read(name), b"") for name in names}
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w") as archive:
+        for name, value in held.items():
+            archive.writestr(name, value)
     return out.getvalue()
 
 

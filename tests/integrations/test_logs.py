@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 import zipfile
 import zlib
 from pathlib import Path
@@ -39,7 +40,8 @@ def sample(doc: dict[str, Any], pairs: list[tuple[str, str]]) -> dict[str, Any]:
 
 def written(folder: Path, rows: list[dict[str, Any]], task: str = "t", model: str = "") -> Path:
     path = folder / f"samples_{task}_{STAMP}.jsonl"
-    path.write_text("\n".join(map(json.dumps, rows)) + "\n", encoding="utf-8")
+    numbered = [{**row, "doc_id": k} for k, row in enumerate(rows)]
+    path.write_text("\n".join(map(json.dumps, numbered)) + "\n", encoding="utf-8")
     if model:
         (folder / f"results_{STAMP}.json").write_text(json.dumps({"model_name": model}))
     return path
@@ -264,12 +266,100 @@ def test_unfinished_and_damaged_logs_are_refused(tmp_path: Path) -> None:
         eh.measure.log(path)
     with zipfile.ZipFile(path, "w") as packed:
         packed.writestr("header.json", "{")
-    with pytest.raises(eh.EvenhandError, match="is damaged"):
+    with pytest.raises(eh.EvenhandError, match="header.json: is not JSON"):
         eh.measure.log(path)
     log = inspect_log()
     del log["samples"][0]["input"]
     with pytest.raises(eh.EvenhandError, match="sample 1: lacks or misspells 'input'"):
         eh.measure.log(zipped(path, log))
+
+
+def spoiled(path: Path, change: Any) -> Path:
+    """A zipped log with other files in it; `change` gets name and content of each."""
+    rows = [(f"samples/{r['id']:04}_epoch_1.json", r) for r in inspect_log()["samples"]]
+    head = ("header.json", {k: v for k, v in inspect_log().items() if k != "samples"})
+    with warnings.catch_warnings(), zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as packed:
+        warnings.simplefilter("ignore")
+        for name, content in change([(n, json.dumps(row)) for n, row in [head, *rows]]):
+            packed.writestr(name, content)
+    return path
+
+
+def renoted(rows: list[tuple[str, str]], shares: Any) -> str:
+    """The second sample with other probabilities."""
+    row = json.loads(rows[2][1])
+    row["scores"]["chosen"]["metadata"]["probabilities"] = shares
+    return json.dumps(row)
+
+
+HOSTILE: dict[str, tuple[Any, str]] = {
+    "a file twice": (lambda rows: [*rows, (rows[2][0], renoted(rows, [0.9, 0.05]))],
+                     "is there twice"),
+    "a sample twice": (lambda rows: [*rows, ("samples/9999_epoch_1.json", rows[2][1])],
+                       "the sample 1 is there twice"),
+    "two answers": (
+        lambda rows: [*rows, ("samples/9999.json", renoted(rows, [0.9, 0.05]).replace(
+            '"id": 1,', '"id": 9999,'
+        ))], "two answers to one question",
+    ),
+    "a name twice": (
+        lambda rows: [*rows[:2], (rows[2][0], rows[2][1].replace(
+            '"probabilities":', '"probabilities": [0.9, 0.05], "probabilities":'
+        ))], "stands twice in one object",
+    ),
+    "no numbers": (lambda rows: [*rows[:2], (rows[2][0], renoted(rows, [float("nan"), 0.1]))],
+                   "number from 0 to 1"),
+    "below 0": (lambda rows: [*rows[:2], (rows[2][0], renoted(rows, [-3.0, 3.5]))],
+                "number from 0 to 1"),
+    "more than all": (lambda rows: [*rows[:2], (rows[2][0], renoted(rows, [0.9, 0.9]))],
+                      "number from 0 to 1"),
+    "words": (lambda rows: [*rows[:2], (rows[2][0], renoted(rows, {"a": 1}))],
+              "number from 0 to 1"),
+    "a head that is a list": (lambda rows: [("header.json", "[]"), *rows[1:]], "holds no object"),
+    "deep": (lambda rows: [*rows, ("samples/9999.json", "[" * 100_000)], "nested deeper"),
+    "a bomb": (lambda rows: [*rows, ("samples/9999.json", " " * (64 << 20))],
+               "more than its own size times"),
+    "a bomb beside": (lambda rows: [*rows, ("other", bytes((1 << 30) + 1))], "too large to be"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("how", HOSTILE)
+def test_hostile_logs_of_inspect_are_refused(tmp_path: Path, how: str) -> None:
+    change, told = HOSTILE[how]
+    with pytest.raises(eh.EvenhandError, match=told) as caught:
+        eh.measure.log(spoiled(tmp_path / "log.eval", change))
+    assert "cannot be understood" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("at", "value"), [(8, 1), (10, 99), (10, 14), (10, 93), (24, 1), (42, 250)]
+)
+def test_zips_that_lie_about_their_files_are_damaged(tmp_path: Path, at: int, value: int) -> None:
+    """A password, unknown or wrong methods, another size, another place."""
+    path = spoiled(tmp_path / "log.eval", list)
+    raw = bytearray(path.read_bytes())
+    raw[raw.rindex(b"PK\1\2") + at] = value
+    path.write_bytes(bytes(raw))
+    with pytest.raises(eh.EvenhandError, match="is damaged|size times"):
+        eh.measure.log(path)
+    path.write_bytes(bytes(raw).replace(b"PK\1\2", b"PK\1\3"))
+    with pytest.raises(eh.EvenhandError, match="is damaged"):
+        eh.measure.log(path)
+
+
+@pytest.mark.parametrize("value", ["nan", "inf", "5.0", "-1_0.5", "-\u0661\u0660", True, None, {}])
+def test_likelihoods_that_are_none_are_refused(tmp_path: Path, value: Any) -> None:
+    rows = crows()
+    rows[0]["filtered_resps"][0][0] = value
+    with pytest.raises(eh.EvenhandError, match="line 1: .* neither log-likelihoods"):
+        eh.measure.log(written(tmp_path, rows, "crows_pairs_english"))
+
+
+def test_an_item_twice_is_refused(tmp_path: Path) -> None:
+    path = written(tmp_path, crows(), "crows_pairs_english")
+    path.write_text(path.read_text() + path.read_text().splitlines()[3] + "\n")
+    with pytest.raises(eh.EvenhandError, match="line 13: the item 3 is there twice"):
+        eh.measure.log(path)
 
 
 def test_headers_are_checked() -> None:

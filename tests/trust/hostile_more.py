@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -192,6 +193,85 @@ def adapter(**given: Any) -> Spoil:
     return change
 
 
+def lora(change: Callable[[dict[str, np.ndarray]], Any] = len, **given: Any) -> Spoil:
+    """An adapter that fits the base, before `change` and further settings."""
+
+    def spoil(folder: Path) -> None:
+        from safetensors.numpy import save_file
+
+        adapter(base_model_name_or_path="../base", **given)(folder)
+        held = {}
+        for layer in range(2):
+            name = f"base_model.model.model.layers.{layer}.self_attn.q_proj.lora_"
+            held[f"{name}A.weight"] = np.ones((2, 32), "f4")
+            held[f"{name}B.weight"] = np.ones((32, 2), "f4")
+        change(held)
+        save_file(held, folder / "adapter_model.safetensors", metadata={"format": "pt"})
+
+    return spoil
+
+
+LAYER = "base_model.model.model.layers.{}.self_attn.q_proj.lora_B.weight"
+
+
+def dense(change: Callable[[dict[str, np.ndarray]], Any] = len) -> Spoil:
+    """A sentence transformer with a layer behind its pooling, before `change`."""
+
+    def spoil(folder: Path) -> None:
+        from safetensors.numpy import save_file
+
+        kind = "sentence_transformers.models.Dense"
+        modules(TRUNK, POOL, {"idx": 2, "name": "2", "path": "2_Dense", "type": kind})(folder)
+        place = folder / "2_Dense"
+        place.mkdir()
+        (place / "config.json").write_text('{"in_features": 32, "out_features": 8, "bias": true}')
+        held = {"linear.weight": np.ones((8, 32), "f4"), "linear.bias": np.zeros(8, "f4")}
+        change(held)
+        save_file(held, place / "model.safetensors")
+
+    return spoil
+
+
+def pooling(**told: Any) -> Spoil:
+    def change(folder: Path) -> None:
+        modules(TRUNK, POOL)(folder)
+        (folder / "1_Pooling" / "config.json").write_text(json.dumps(told))
+
+    return change
+
+
+def own_head(folder: Path) -> None:
+    """Another head than the embedding, which the configuration says it is."""
+
+    def change(held: dict[str, np.ndarray]) -> None:
+        held["lm_head.weight"] = held["model.embed_tokens.weight"][::-1].copy()
+
+    tensors(folder, change)
+    config(folder, tie_word_embeddings=True)
+
+
+def tokenizer(change: Callable[[dict[str, Any]], Any]) -> Spoil:
+    def spoil(folder: Path) -> None:
+        path = folder / "tokenizer.json"
+        held = json.loads(path.read_text())
+        change(held)
+        path.write_text(json.dumps(held))
+
+    return spoil
+
+
+def one_number(held: dict[str, Any]) -> None:
+    words = held["model"]["vocab"]
+    words["man"] = words[next(w for w in words if w.endswith("woman"))]
+
+
+def added(number: int, special: bool) -> Spoil:
+    """A word of its own for "woman"."""
+    flags = dict.fromkeys(("single_word", "lstrip", "rstrip", "normalized"), False)
+    row = {"id": number, "content": "woman", "special": special, **flags}
+    return tokenizer(lambda held: held["added_tokens"].append(row))
+
+
 MORE: dict[str, Spoil] = {
     "template reaches for classes": template("{{ ''.__class__.__mro__[1].__subclasses__() }}"),
     "template reaches for os": lambda f: shell(
@@ -273,6 +353,28 @@ MORE: dict[str, Spoil] = {
     "vocabulary of lists": text(
         "tokenizer.json", '{"model": {"type": "BPE", "vocab": [], "merges": []}}'
     ),
+    "a head beside a tied embedding": own_head,
+    "two words of one number": tokenizer(one_number),
+    "words are cut at random": tokenizer(lambda held: held["model"].update(dropout=0.5)),
+    "an added token without an embedding": added(40, False),
+    "a special token like a word without an embedding": added(5000, True),
+    "adapter of which a tensor is gone": lora(lambda held: held.pop(LAYER.format(0))),
+    "adapter for a layer that is not there": lora(
+        lambda held: held.update({LAYER.format(9): np.ones((32, 2), "f4")})
+    ),
+    "adapter of NaN": lora(lambda held: held[LAYER.format(1)].fill(np.nan)),
+    "adapter of another rank": lora(r=5),
+    "adapter for modules that are not there": lora(target_modules=["nope"]),
+    "adapter of infinite strength": lora(lora_alpha=float("inf")),
+    "adapter whose pattern never ends": lora(target_modules=r"^(\w+\.?)*!$"),
+    "adapter whose pattern is none": lora(target_modules="("),
+    "a dense layer of NaN": dense(lambda held: held["linear.weight"].fill(np.nan)),
+    "a dense layer without its bias": dense(lambda held: held.pop("linear.bias")),
+    "a dense layer with another tensor": dense(
+        lambda held: held.update(other=np.ones(3, "f4"))
+    ),
+    "a pooling of nothing": pooling(pooling_mode_mean_tokens=False),
+    "a pooling switched by a word": pooling(pooling_mode_mean_tokens="yes"),
     "positions -1": lambda f: config(f, max_position_embeddings=-1),
     "positions a word": lambda f: config(f, max_position_embeddings="many"),
     "norm of NaN": lambda f: config(f, rms_norm_eps=float("nan")),

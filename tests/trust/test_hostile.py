@@ -14,7 +14,7 @@ from evenhand.models import bounded
 from evenhand.models.loading.resolver import resolve
 from evenhand.models.loading.transformer import folder_digest
 from trust.hostile import BERT, LLAMA
-from trust.hostile_more import MARK, MORE
+from trust.hostile_more import MARK, MORE, dense, lora, pooling
 
 
 @pytest.fixture
@@ -33,6 +33,12 @@ def test_a_hostile_folder_is_refused_in_one_paragraph(placed: Path, how: str) ->
     assert len(said) < 1_500
     assert "\n" not in said
     assert not (placed.parent / MARK).exists()
+
+
+@pytest.mark.parametrize("make", [lora(), dense(), pooling(pooling_mode_cls_token=True)])
+def test_what_was_not_spoiled_is_loaded(placed: Path, make: Any) -> None:
+    make(placed)
+    assert resolve(str(placed)).fingerprint
 
 
 def test_there_are_more_than_a_hundred_kinds() -> None:

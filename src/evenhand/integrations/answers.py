@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,10 @@ from evenhand.requests import Choose, Continuation
 
 Count = Callable[[str, str], int]
 """Number of tokens of a continuation after a text."""
+ROUNDING = 1e-3
+"""How far shares may be from what they should be."""
+SAME = 0.02
+"""How far two likelihoods of one text may be apart, in half precision and other batches."""
 NOTED = ("prompt", "options", "probabilities", *TOLD)
 
 
@@ -35,23 +40,57 @@ def answers_in(log: Log, asked: Questions, tokenizer: str) -> Answers:
     """The answer of every question that a log has."""
     if log.likelihoods:
         return _from_likelihoods(log, asked, tokenizer)
-    return noted(sample.scored or {} for sample in log.samples)
+    return noted((sample.scored or {} for sample in log.samples), log.source)
 
 
-def noted(rows: Any) -> Answers:
-    """Answers that were read when they were given, as the scorer wrote them down."""
+def noted(rows: Iterable[Mapping[str, Any]], where: str) -> Answers:
+    """Answers that were read when they were given, as the scorer wrote them down.
+
+    Raises:
+        DataError: probabilities that are none, or a question with two answers.
+    """
     found: dict[tuple[str, ...], Mapping[str, Any]] = {}
     for row in rows:
-        if all(name in row for name in NOTED):
-            told = {name: float(np.nan if row[name] is None else row[name]) for name in TOLD}
-            shares = [float(value) for value in row["probabilities"]]
-            place = (str(row["prompt"]), "\t".join(row["options"]))
-            found[place] = {"probabilities": shares, **told}
+        if not isinstance(row, Mapping) or not all(name in row for name in NOTED):
+            continue
+        shares, options = row["probabilities"], row["options"]
+        told = {name: _share(row[name]) for name in TOLD}
+        whole = isinstance(shares, list | tuple) and isinstance(options, list | tuple)
+        numbers = [_share(value) for value in shares] if whole else [None]
+        if None in (*numbers, *told.values()) or not sum(numbers) <= 1 + ROUNDING:
+            raise DataError(
+                f"{where}: the scorer noted {shares!r:.80} as probabilities of {options!r:.80}. "
+                f"Expected a number from 0 to 1 for each, which add up to 1 at most."
+            )
+        place = (str(row["prompt"]), "\t".join(map(str, options)))
+        answer = {"probabilities": numbers, **told}
+        if place in found and repr(found[place]) != repr(answer):
+            raise DataError(_two_answers(where, place[0]))
+        found[place] = answer
     return found
 
 
+def _share(value: Any) -> float | None:
+    """A share of 1; NaN where none is noted, None where it is something else."""
+    if value is None:
+        return np.nan
+    fine = isinstance(value, int | float) and not isinstance(value, bool)
+    return float(value) if fine and -ROUNDING <= value <= 1 + ROUNDING else None
+
+
+def _two_answers(where: str, text: str) -> str:
+    return (
+        f"{where}: has two answers to one question ({text!r:.80}), and only one can count. Run the "
+        f"task once (no --epochs, no repeats), and measure each log by itself."
+    )
+
+
 def _from_likelihoods(log: Log, asked: Questions, tokenizer: str) -> Answers:
-    known = {pair: value for s in log.samples for pair, value in zip(s.asked, s.logprobs)}
+    known: dict[tuple[str, str], float] = {}
+    for pair, value in ((p, v) for s in log.samples for p, v in zip(s.asked, s.logprobs)):
+        if not math.isclose(known.get(pair, value), value, rel_tol=SAME, abs_tol=SAME):
+            raise DataError(_two_answers(log.source, pair[0]))
+        known[pair] = value
     scored = asked.requests
     if isinstance(scored, Choose):
         scored = as_asked(Continuation.kind, scored)

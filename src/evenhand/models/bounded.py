@@ -8,7 +8,9 @@ that Python runs is watched, and the system gives no more memory than is allowed
 from __future__ import annotations
 
 import contextlib
+import signal
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -52,3 +54,26 @@ def bounded(seconds: float | None = None, mebibytes: int = MEBIBYTES) -> Iterato
             raise Unbounded(f"takes more than {mebibytes} MiB of memory") from error
         finally:
             sys.settrace(usual)
+
+
+@contextlib.contextmanager
+def alarmed(seconds: float | None = None) -> Iterator[None]:
+    """Inside: a regular expression that does not end is stopped, which no trace can see.
+
+    By a signal, so in the main thread of Linux and macOS only.
+    """
+    seconds = SECONDS if seconds is None else seconds
+    if not hasattr(signal, "setitimer") or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def late(*_: Any) -> None:
+        raise Unbounded(f"takes more than {seconds:g} seconds")
+
+    usual = signal.signal(signal.SIGALRM, late)
+    left, every = signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, left, every)
+        signal.signal(signal.SIGALRM, usual)

@@ -6,18 +6,20 @@ installed.
 
 from __future__ import annotations
 
-import json
+import lzma
 import struct
 import zipfile
 import zlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
 from evenhand.errors import DataError
-from evenhand.opening import read_json
+from evenhand.limits import SLACK, beyond, limit
+from evenhand.opening import parse_json, read_json
 from evenhand.probes.logs import Log, Sample
 
 PROGRAM = "Inspect"
@@ -33,7 +35,7 @@ MOST = 1 << 30
 def is_inspect(path: Path) -> bool:
     """Whether a file is a log of Inspect, by its content."""
     if zipfile.is_zipfile(path):
-        with zipfile.ZipFile(path) as packed:
+        with _zip(path) as packed:
             return bool({HEADER, BEGUN} & {*packed.namelist()})
     if path.suffix.lower() != ".json":
         return False
@@ -56,32 +58,62 @@ def read_inspect(path: Path) -> Log:
             f"with: inspect eval-retry {path}"
         )
     told = head.get("eval") or {}
+    if not isinstance(told, Mapping):
+        raise DataError(f"{path}: is damaged ('eval' is no object).")
+    _check_ids(path, samples)
     found = [_sample(row, f"{path}, sample {number}") for number, row in enumerate(samples, 1)]
     if not found:
         raise DataError(f"{path}: holds no samples.")
     return Log(str(path), PROGRAM, found, str(told.get("task", "")), str(told.get("model", "")))
 
 
-def _plain(held: Mapping[str, Any]) -> tuple[Mapping[str, Any], Iterable[Any]]:
-    return held, held.get("samples") or []
+def _plain(held: Mapping[str, Any]) -> tuple[Mapping[str, Any], Sequence[Any]]:
+    samples = held.get("samples") or []
+    return held, samples if isinstance(samples, list) else [samples]
 
 
-def _unpacked(path: Path) -> tuple[Mapping[str, Any], Iterable[Any]]:
+def _unpacked(path: Path) -> tuple[Mapping[str, Any], Sequence[Any]]:
+    held: dict[str, Any] = {}
+    with _zip(path) as packed:
+        for info in packed.infolist():
+            if info.filename != HEADER and not info.filename.startswith("samples/"):
+                continue
+            if info.filename in held:
+                raise DataError(f"{path}: is damaged ({info.filename!r} is there twice).")
+            if info.file_size > SLACK + limit("ratio") * info.compress_size:
+                raise beyond(path, "unpacks to more than its own size times", "ratio")
+            raw = _content(path, packed, info)
+            held[info.filename] = parse_json(raw, f"{path}, {info.filename}")
+    head = held.pop(HEADER, {"status": "started"})
+    if not isinstance(head, Mapping):
+        raise DataError(f"{path}: is damaged ({HEADER} holds no object).")
+    return head, [held[name] for name in sorted(held)]
+
+
+@contextmanager
+def _zip(path: Path) -> Iterator[zipfile.ZipFile]:
+    """The zip, and one sentence for whatever is wrong with it."""
     try:
         with zipfile.ZipFile(path) as packed:
             if sum(info.file_size for info in packed.infolist()) > MOST:
                 raise DataError(f"{path}: holds more than {MOST:,} bytes; too large to be read.")
-            names = packed.namelist()
-            if HEADER not in names:
-                return {"status": "started"}, []
-            held = {
-                info.filename: json.loads(_content(path, packed, info))
-                for info in packed.infolist()
-                if info.filename == HEADER or info.filename.startswith("samples/")
-            }
-    except (zipfile.BadZipFile, ValueError, OSError, RecursionError, struct.error) as error:
+            yield packed
+    except DataError:
+        raise
+    except (zipfile.BadZipFile, zlib.error, lzma.LZMAError, ValueError, OSError, EOFError,
+            RuntimeError, struct.error) as error:  # of these some for a password or a method
         raise DataError(f"{path}: is damaged ({error}).") from error
-    return held.pop(HEADER), [held[name] for name in sorted(held)]
+
+
+def _check_ids(path: Path, samples: Sequence[Any]) -> None:
+    """Refuse a sample that is there twice."""
+    seen = set()
+    for row in samples:
+        if isinstance(row, Mapping) and "id" in row:
+            place = repr((row["id"], row.get("epoch")))
+            if place in seen:
+                raise DataError(f"{path}: the sample {row['id']!r:.80} is there twice.")
+            seen.add(place)
 
 
 def _content(path: Path, packed: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:

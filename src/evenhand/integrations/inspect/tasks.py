@@ -107,7 +107,7 @@ def findings(header: str) -> Metric:
     asked = questions_of(header, "inspect")
 
     def compute(scores: list[SampleScore]) -> dict[str, float]:
-        answers = noted(one.score.metadata or {} for one in scores)
+        answers = noted((one.score.metadata or {} for one in scores), "inspect")
         if len(answers) < len(asked.requests):
             return {"answered": len(answers) / len(asked.requests)}
         found = [f for f in asked.findings(asked.measured(answers), "model") if f.counts]

@@ -72,7 +72,26 @@ def load_tokenizer(source: str | Path, **options: Any) -> Any:
             f"model '{source}': its tokenizer knows no words, every one is unknown to it. Files "
             f"such as tokenizer.json are missing or damaged. {AGAIN}"
         )
+    _check_tokens(source, tokenizer)
     return tokenizer
+
+
+def _check_tokens(source: str | Path, tokenizer: Any) -> None:
+    """Refuse a tokenizer to which two words are one, or that cuts words at random."""
+    special, first = {*tokenizer.all_special_tokens}, dict[int, str]()
+    for word, number in tokenizer.get_vocab().items():
+        if first.setdefault(number, word) != word and not special & {word, first[number]}:
+            raise ModelError(
+                f"model '{source}': its tokenizer gives {first[number]!r} and {word!r} the same "
+                f"number, {number}, so the model cannot tell them apart. {AGAIN}"
+            )
+    backend = getattr(tokenizer, "backend_tokenizer", None)
+    for name in ("dropout", "alpha"):
+        if share := getattr(getattr(backend, "model", None), name, None):
+            raise ModelError(
+                f"model '{source}': its tokenizer cuts words at random ({name} = {share:g}), which "
+                f"is for training only. Take {name!r} out of tokenizer.json."
+            )
 
 
 def load_model(auto: str, source: str | Path, *, new: bool = False, **options: Any) -> Any:
@@ -108,7 +127,10 @@ def check_ids(source: str | Path, tokenizer: Any, model: Any) -> None:
     used = {i for i in (tokenizer.bos_token_id, tokenizer.eos_token_id, tokenizer.pad_token_id,
                         tokenizer.mask_token_id, tokenizer.cls_token_id, tokenizer.sep_token_id)
             if i is not None}  # fmt: skip
-    special = {i for i, token in tokenizer.added_tokens_decoder.items() if token.special} - used
+    special = {
+        i for i, token in tokenizer.added_tokens_decoder.items()
+        if token.special and not token.content.replace(" ", "").isalnum()
+    } - used  # which stand in no text, unless they are spelt like words
     beyond = sorted({*tokenizer.get_vocab().values(), *used} - special)[-1:]
     if beyond and beyond[0] >= rows:
         token = tokenizer.convert_ids_to_tokens(beyond[0])
@@ -267,6 +289,32 @@ def _check_packing(folder: Path, told: Any) -> None:
         )
 
 
+def check_finite(folder: Path, named: Iterable[tuple[str, Any]]) -> None:
+    """Refuse weights that are no numbers."""
+    for name, tensor in named:
+        if not tensor.isfinite().all():
+            raise ModelError(
+                f"model '{folder}': its weights {name!r} are not all numbers (NaN or infinite), so "
+                f"its answers would not be. {AGAIN}"
+            )
+
+
+def _check_tied(folder: Path, model: Any) -> None:
+    """Refuse a head of its own where the configuration says that there is none."""
+    if not getattr(model.config.get_text_config(), "tie_word_embeddings", False):
+        return
+    head, words = model.get_output_embeddings(), model.get_input_embeddings()
+    one, two = (getattr(part, "weight", None) for part in (head, words))
+    if one is None or two is None or one is two or one.shape != two.shape:
+        return
+    if one.data_ptr() != two.data_ptr() and not one.equal(two):
+        raise ModelError(
+            f"model '{folder}': its configuration says that the head is the embedding "
+            f"(tie_word_embeddings), but the files hold another head, so nobody knows which "
+            f"counts. {AGAIN}"
+        )
+
+
 def _check_weights(folder: Path, model: Any, info: Mapping[str, Any], new: bool) -> None:
     """Refuse a model with weights made up or left out.
 
@@ -274,12 +322,8 @@ def _check_weights(folder: Path, model: Any, info: Mapping[str, Any], new: bool)
     states only. A file may hold another head beside (a language model's, say, of which the trunk
     alone is loaded), but nothing that belongs into the layers or modules that are there.
     """
-    for name, parameter in model.named_parameters():
-        if not parameter.isfinite().all():
-            raise ModelError(
-                f"model '{folder}': its weights {name!r} are not all numbers (NaN or infinite), so "
-                f"its answers would not be. {AGAIN}"
-            )
+    check_finite(folder, model.named_parameters())
+    _check_tied(folder, model)
     trunk = model.base_model
     own = {name for name, _ in trunk.named_children()} - {"pooler"}
     modules = {name for name, _ in model.named_modules()} - {""}

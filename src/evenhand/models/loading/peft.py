@@ -9,11 +9,15 @@ ordinary model. Only safetensors are opened, and no code that a configuration na
 
 from __future__ import annotations
 
+import re
 import warnings
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from evenhand.errors import ModelError, need
+from evenhand.models.bounded import Unbounded, alarmed
+from evenhand.models.loading.checkpoint import check_finite
 from evenhand.opening import read_object
 
 CONFIG, WEIGHTS = "adapter_config.json", "adapter_model.safetensors"
@@ -80,7 +84,9 @@ def merged(model: Any, folder: Path) -> Any:
         ModelError: the adapter does not fit, or is of a kind that has no place in weights.
     """
     peft: Any = need("peft", extra="peft", what="putting an adapter on its base")
-    kind = read_object(folder / CONFIG, "the configuration of an adapter").get("peft_type")
+    told = read_object(folder / CONFIG, "the configuration of an adapter")
+    kind = told.get("peft_type")
+    _check_patterns(model, folder, told)
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
         made = peft.PeftModel.from_pretrained(model, str(folder), is_trainable=False)
@@ -94,4 +100,34 @@ def merged(model: Any, folder: Path) -> Any:
             f"{folder}: an adapter of kind {kind!r} cannot be merged into weights, so it is not "
             f"read from files. Load it with peft, and serve it or give a function of texts."
         )
-    return made.merge_and_unload()
+    known = peft.get_peft_model_state_dict(made, save_embedding_layers=False)
+    if spare := sorted(k for k in _names(folder) if ".lora_" in k and k not in known):
+        raise ModelError(
+            f"{folder}: the adapter does not fit its base, {base_of(folder)!r}: it holds changes "
+            f"of {spare[0]!r}, which is not there ({len(spare)} in all)."
+        )
+    whole = made.merge_and_unload()
+    check_finite(folder, whole.named_parameters())
+    return whole
+
+
+def _names(folder: Path) -> list[str]:
+    safetensors: Any = need("safetensors", extra="hf", what="reading an adapter")
+    with safetensors.safe_open(folder / WEIGHTS, framework="numpy") as file:
+        return list(file.keys())
+
+
+def _check_patterns(model: Any, folder: Path, told: Mapping[str, Any]) -> None:
+    """Refuse patterns of layers that a regular expression's engine does not get done with."""
+    for name in ("target_modules", "exclude_modules", "layers_pattern"):
+        if not isinstance(pattern := told.get(name), str):
+            continue
+        try:
+            with alarmed():
+                for layer, _ in model.named_modules():
+                    re.fullmatch(pattern, layer)
+        except (Unbounded, re.error) as error:
+            raise ModelError(
+                f"{folder / CONFIG}: the pattern {name} = {pattern[:80]!r} cannot be used "
+                f"({error}). Give a list of names, or a simpler pattern."
+            ) from error

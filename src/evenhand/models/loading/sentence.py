@@ -12,12 +12,13 @@ refused (give the loaded SentenceTransformer itself: it brings its own code).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
 from evenhand.errors import ModelError, unknown
+from evenhand.models.loading.checkpoint import check_finite
 from evenhand.opening import read_json, read_object
 
 MODULES = "modules.json"
@@ -216,7 +217,14 @@ def _settings(path: Path) -> dict[str, Any]:
 
 def _pooling(folder: Path) -> Pooling:
     config = read_object(folder / "config.json", "the pooling of a sentence transformer")
-    given = config.get("pooling_mode") or [m for key, m in LEGACY.items() if config.get(key)]
+    switches = {key: config[key] for key in LEGACY if key in config}
+    odd = [key for key, value in switches.items() if not isinstance(value, bool)]
+    given = config.get("pooling_mode") or [LEGACY[key] for key, on in switches.items() if on]
+    if odd or (switches and not given):
+        raise ModelError(
+            f"{folder}/config.json: {odd[0] if odd else 'every mode'} is "
+            f"{switches[odd[0]] if odd else False!r}. Accepted: true for one pooling at least."
+        )
     modes = (given,) if isinstance(given, str) else tuple(given) or ("mean",)
     for mode in modes:
         if mode not in MODES:
@@ -238,7 +246,10 @@ def _dense(folder: Path, device: str) -> Step:
         raise ModelError(unknown("activation", name, ACTIVATIONS, where=str(folder)))
     activation = getattr(torch.nn, short)()
     held = _weights(folder, device)
-    weight, bias, side = held["linear.weight"], held.get("linear.bias"), held.get("residual.weight")
+    bias, side = held.get("linear.bias"), held.get("residual.weight")
+    wanted = {"linear.weight", *(["linear.bias"] if config.get("bias", True) else [])}
+    _check_names(folder, held, wanted, {"residual.weight"})
+    weight = held["linear.weight"]
 
     def dense(vectors: Any) -> Any:
         out = activation(torch.nn.functional.linear(vectors, weight, bias))
@@ -253,6 +264,7 @@ def _layer_norm(folder: Path, device: str) -> Step:
     import torch
 
     held = _weights(folder, device)
+    _check_names(folder, held, {"norm.weight", "norm.bias"})
     weight, bias = held["norm.weight"], held["norm.bias"]
 
     def layer_norm(vectors: Any) -> Any:
@@ -270,4 +282,18 @@ def _weights(folder: Path, device: str) -> dict[str, Any]:
             f"{folder}: no model.safetensors. Pickled weights (.bin) can run code and are never "
             f"opened. Save it again with: SentenceTransformer(DIR).save_pretrained(NEW)"
         )
-    return {name: tensor.float() for name, tensor in load_file(str(path), device=device).items()}
+    held = {name: tensor.float() for name, tensor in load_file(str(path), device=device).items()}
+    check_finite(folder, held.items())
+    return held
+
+
+def _check_names(
+    folder: Path, held: Mapping[str, Any], wanted: Set[str], free: Set[str] = frozenset()
+) -> None:
+    """Refuse a module that lacks a tensor, or holds one too many."""
+    for names, what in ((wanted - {*held}, "lacks"), ({*held} - wanted - free, "has no place for")):
+        if names:
+            raise ModelError(
+                f"{folder}: is not whole: it {what} {', '.join(sorted(names))}. Save it again with: "
+                f"SentenceTransformer(DIR).save_pretrained(NEW)"
+            )
