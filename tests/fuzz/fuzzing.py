@@ -1,7 +1,9 @@
 """Spoiled files and wrong words through every reader and command.
 
-    python tests/fuzz/fuzzing.py CASES [SEED] [TARGET]      counts for each target, and faults
-    python tests/fuzz/fuzzing.py --case NUMBER SEED TARGET  one case again, to look at
+    python tests/fuzz/fuzzing.py CASES [SEED] [TARGET] [BEGIN]  counts for each target, and faults
+    python tests/fuzz/fuzzing.py --case NUMBER SEED TARGET      one case again, to look at
+
+BEGIN is the number of the first case, to continue a run that was stopped.
 
 A case is fine when what was given is accepted or refused in one paragraph. Faults: a traceback,
 more than ten seconds, a gigabyte more of memory, an escape that reaches the terminal, a process
@@ -22,6 +24,7 @@ import select
 import signal
 import sys
 import tempfile
+import traceback
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -36,6 +39,8 @@ TURNS = 25_000
 """Cases until a child is replaced, so that what libraries keep does not add up."""
 SILENCE = 180
 """Seconds without a word from the child until it is given up."""
+START = 3_600
+"""The same before its first word: it makes all targets, which takes long on a busy machine."""
 FINE = ("accepted", "refused")
 SPENT = "too much memory"
 
@@ -86,17 +91,18 @@ def _kept_below(top: str) -> Iterator[None]:
         yield
 
 
-def apart(cases: int, seed: int, only: str = "") -> Iterator[tuple[int, str, str, str]]:
+def apart(
+    cases: int, seed: int, only: str = "", begin: int = 0
+) -> Iterator[tuple[int, str, str, str]]:
     """The same in children, one after another; with the number of each case."""
     fast = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None  # no disk to wait for
     with tempfile.TemporaryDirectory(dir=fast) as top, _kept_below(top):
-        yield from _in_turn(cases, seed, only)
+        yield from _in_turn(begin + cases, seed, only, begin)
 
 
-def _in_turn(cases: int, seed: int, only: str) -> Iterator[tuple[int, str, str, str]]:
-    done = 0
-    while done < cases:
-        wanted = min(TURNS, cases - done)
+def _in_turn(end: int, seed: int, only: str, done: int) -> Iterator[tuple[int, str, str, str]]:
+    while done < end:
+        wanted = min(TURNS, end - done)
         count, full = 0, False
         for row in _child(wanted, seed, only, done):
             yield (done + count, *row)
@@ -117,15 +123,20 @@ def _child(cases: int, seed: int, only: str, begin: int) -> Iterator[tuple[str, 
         os.close(reads)
         faulthandler.enable()
         os.environ["EVENHAND_FUZZ_LIMIT"] = "1"
-        with os.fdopen(writes, "w") as out:
-            for row in fuzz(cases, seed, only, begin):
-                out.write(json.dumps(row) + "\n")
-                out.flush()
-        os._exit(0)
+        try:
+            with os.fdopen(writes, "w") as out:
+                for row in fuzz(cases, seed, only, begin):
+                    out.write(json.dumps(row) + "\n")
+                    out.flush()
+        except BaseException:
+            traceback.print_exc()
+        finally:
+            os._exit(0)  # else it would clean up behind its parent
     os.close(writes)
-    held = b""
+    held, patience = b"", START
     try:
-        while select.select([reads], [], [], SILENCE)[0] and (piece := os.read(reads, 65536)):
+        while select.select([reads], [], [], patience)[0] and (piece := os.read(reads, 65536)):
+            patience = SILENCE
             *lines, held = (held + piece).split(b"\n")
             for line in lines:
                 target, outcome, said = json.loads(line)
@@ -136,12 +147,12 @@ def _child(cases: int, seed: int, only: str, begin: int) -> Iterator[tuple[str, 
         os.waitpid(child, 0)
 
 
-def main(cases: int, seed: int = 0, only: str = "") -> int:
+def main(cases: int, seed: int = 0, only: str = "", begin: int = 0) -> int:
     """Run, print the counts and every kind of fault, and give 1 when there was one."""
     counts: dict[str, Counter[str]] = {}
     faults: Counter[tuple[str, str]] = Counter()
     first: dict[tuple[str, str], int] = {}
-    for number, name, outcome, said in apart(cases, seed, only):
+    for number, name, outcome, said in apart(cases, seed, only, begin):
         counts.setdefault(name, Counter())[outcome] += 1
         if outcome not in FINE:
             key = name, f"{outcome}: {said}"
@@ -172,4 +183,4 @@ if __name__ == "__main__":
     given = sys.argv[1:]
     if given[:1] == ["--case"]:
         sys.exit(again(int(given[1]), int(given[2]), "".join(given[3:4])))
-    sys.exit(main(int(given[0]), *(map(int, given[1:2])), *given[2:3]))
+    sys.exit(main(int(given[0]), *map(int, given[1:2]), *given[2:3], *map(int, given[3:4])))

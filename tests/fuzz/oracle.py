@@ -58,7 +58,8 @@ def restated(path: Path, raw: bytes, before: bytes) -> bytes:
     name = name.removesuffix(".zst")
     how = {
         ".csv": _csv, ".tsv": _csv, ".json": _json, ".jsonl": _json_lines, ".toml": _toml,
-        ".eval": _eval, ".npz": _npz, ".npy": _npy, ".safetensors": _safetensors, ".parquet": _parquet,
+        ".eval": _eval, ".npz": _npz, ".npy": _npy, ".safetensors": _safetensors,
+        ".parquet": _parquet,
     }  # fmt: skip
     if name in SEALED:
         raise Unclear("it is not what was written")

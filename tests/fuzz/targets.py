@@ -25,7 +25,8 @@ USUAL = 12
 TURNS = {
     "measure matched-guise": 2, "measure implicit": 2, "measure decision": 3,
     "input of decision": 4,
-    "log .eval": 4, "log .json": 4, "report": 2, "report old": 3, "audit shards": 2, "checkpoint causal": 5, "gguf": 5,
+    "log .eval": 4, "log .json": 4, "report": 2,
+    "report old": 3, "audit shards": 2, "checkpoint causal": 5, "gguf": 5,
     "checkpoint masked": 5, "mitigation": 5, "verify": 5, "compare old": 4, "erase": 6,
     "erase packed": 6, "measure winobias": 6, "measure coreference": 6, "measure ranking": 6,
     **dict.fromkeys(on_words.QUICK, 600), **dict.fromkeys(on_probes.QUICK, 90),

@@ -111,7 +111,17 @@ except DataError as error:
 @pytest.mark.parametrize("short", [4, 100])
 def test_a_disk_that_is_full_at_the_last_bytes(tmp_path: Path, what: str, short: int) -> None:
     """They wait in the buffer of a library, which is asked for them when the file is closed."""
-    names = ["she", "he", "woman", "man", "daughter", "son", "nurse", "librarian", *(f"w{k}" for k in range(300))]
+    names = [
+        "she",
+        "he",
+        "woman",
+        "man",
+        "daughter",
+        "son",
+        "nurse",
+        "librarian",
+        *(f"w{k}" for k in range(300)),
+    ]
     rows = np.random.default_rng(0).normal(size=(len(names), 50))
     lines = [" ".join([name, *map(str, row)]) for name, row in zip(names, rows, strict=True)]
     (tmp_path / "v.txt").write_text("\n".join(lines) + "\n")

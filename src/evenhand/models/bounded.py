@@ -63,7 +63,10 @@ def alarmed(seconds: float | None = None) -> Iterator[None]:
     By a signal, so in the main thread of Linux and macOS only.
     """
     seconds = SECONDS if seconds is None else seconds
-    if not hasattr(signal, "setitimer") or threading.current_thread() is not threading.main_thread():
+    if (
+        not hasattr(signal, "setitimer")
+        or threading.current_thread() is not threading.main_thread()
+    ):
         yield
         return
 

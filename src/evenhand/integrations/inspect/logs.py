@@ -100,8 +100,16 @@ def _zip(path: Path) -> Iterator[zipfile.ZipFile]:
             yield packed
     except DataError:
         raise
-    except (zipfile.BadZipFile, zlib.error, lzma.LZMAError, ValueError, OSError, EOFError,
-            RuntimeError, struct.error) as error:  # of these some for a password or a method
+    except (
+        zipfile.BadZipFile,
+        zlib.error,
+        lzma.LZMAError,
+        ValueError,
+        OSError,
+        EOFError,
+        RuntimeError,
+        struct.error,
+    ) as error:  # of these some for a password or a method
         raise DataError(f"{path}: is damaged ({error}).") from error
 
 

@@ -70,7 +70,7 @@ def _likelihood(value: Any) -> float:
     """A log-likelihood: a plain number, not above 0."""
     written = isinstance(value, str) and re.fullmatch(_NUMBER, value, re.ASCII)
     counted = isinstance(value, int | float) and not isinstance(value, bool)
-    if not written and not counted or not float(value) <= ROUNDING:
+    if (not written and not counted) or not float(value) <= ROUNDING:
         raise ValueError(f"{value!r:.40} is no log-likelihood")
     return float(value)
 

@@ -128,7 +128,8 @@ def check_ids(source: str | Path, tokenizer: Any, model: Any) -> None:
                         tokenizer.mask_token_id, tokenizer.cls_token_id, tokenizer.sep_token_id)
             if i is not None}  # fmt: skip
     special = {
-        i for i, token in tokenizer.added_tokens_decoder.items()
+        i
+        for i, token in tokenizer.added_tokens_decoder.items()
         if token.special and not token.content.replace(" ", "").isalnum()
     } - used  # which stand in no text, unless they are spelt like words
     beyond = sorted({*tokenizer.get_vocab().values(), *used} - special)[-1:]

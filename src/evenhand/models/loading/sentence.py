@@ -294,6 +294,6 @@ def _check_names(
     for names, what in ((wanted - {*held}, "lacks"), ({*held} - wanted - free, "has no place for")):
         if names:
             raise ModelError(
-                f"{folder}: is not whole: it {what} {', '.join(sorted(names))}. Save it again with: "
-                f"SentenceTransformer(DIR).save_pretrained(NEW)"
+                f"{folder}: is not whole: it {what} {', '.join(sorted(names))}. Save it again "
+                f"with: SentenceTransformer(DIR).save_pretrained(NEW)"
             )
