@@ -15,6 +15,7 @@ from evenhand.errors import SpecError
 from evenhand.words.packs import load_pack, pack_lists, pack_places, packs, social_classes
 from evenhand.words.packs.check import check_pack
 from evenhand.words.packs.grammar import Grammar
+from in_process import evenhand
 
 LANGUAGES = ["ca", "de", "es", "fr", "ko", "zh"]
 
@@ -149,3 +150,28 @@ def test_names_come_from_the_lists_that_are_named_as_their_source(shared: Path) 
         for group in ("female", "male"):
             names = pack.part("names").words("groups", group, "terms")
             assert {(group[0].upper(), name) for name in names} <= listed, (pack.name, group)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        (r"letters = '.*'", "letters = ']z-a'", "'[^]z-a]' is no regular expression"),
+        (r"masculine = '\(.*", "masculine = '('", "'(' is no regular expression"),
+        (r"find = .*", "find = '('", "'(' is no regular expression"),
+        (r"find = .*", "find = '(\\\\w|\\\\w\\\\w|\\\\s)+!$'", "does not end"),
+    ],
+)
+def test_patterns_of_a_foreign_pack_are_whole_and_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, old: str, new: str, told: str
+) -> None:
+    monkeypatch.setattr("evenhand.cli.lexicon.MOST", 0.5)
+    folder = Path(shutil.copytree(load_pack("es").folder, tmp_path / "es"))
+    head = folder / "pack.toml"
+    changed = re.sub(old, new, head.read_text(), count=1)
+    assert changed != head.read_text()
+    head.write_text(changed)
+    done = evenhand("lexicon", "check", str(folder), cwd=tmp_path)
+    assert done.returncode in (1, 2)
+    said = " ".join((done.stdout + done.stderr).split())
+    assert told in said
+    assert "Traceback" not in said

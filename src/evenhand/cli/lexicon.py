@@ -13,7 +13,8 @@ from evenhand.cli.options import Json
 
 SHOWN = 3
 """So many texts with the same fault are shown; --json has all."""
-
+MOST = 20.0
+"""Seconds of the processor that the check of a pack may take; ours take one."""
 app = App(help="Check packs of words in other languages.", no_args_is_help=True)
 
 
@@ -31,10 +32,16 @@ def check(
     model in pieces and surprise, and whether it understands what it is told.
     """
     from evenhand.audit.fluency import fluency
+    from evenhand.errors import SpecError
+    from evenhand.models.bounded import Unbounded, alarmed
     from evenhand.strict import plain
     from evenhand.words.packs.check import check_pack
 
-    found = check_pack(pack)
+    try:
+        with alarmed(MOST):
+            found = check_pack(pack)
+    except Unbounded as error:
+        raise SpecError(f"{pack}: one of its regular expressions does not end ({error}).") from None
     seen = None
     if model is not None:
         from evenhand.models.loading.resolver import resolve

@@ -60,7 +60,7 @@ def bounded(seconds: float | None = None, mebibytes: int = MEBIBYTES) -> Iterato
 def alarmed(seconds: float | None = None) -> Iterator[None]:
     """Inside: a regular expression that does not end is stopped, which no trace can see.
 
-    By a signal, so in the main thread of Linux and macOS only.
+    By a signal, so in the main thread of Linux and macOS only; seconds of the processor.
     """
     seconds = SECONDS if seconds is None else seconds
     if (
@@ -73,10 +73,10 @@ def alarmed(seconds: float | None = None) -> Iterator[None]:
     def late(*_: Any) -> None:
         raise Unbounded(f"takes more than {seconds:g} seconds")
 
-    usual = signal.signal(signal.SIGALRM, late)
-    left, every = signal.setitimer(signal.ITIMER_REAL, seconds)
+    usual = signal.signal(signal.SIGVTALRM, late)
+    left, every = signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
     try:
         yield
     finally:
-        signal.setitimer(signal.ITIMER_REAL, left, every)
-        signal.signal(signal.SIGALRM, usual)
+        signal.setitimer(signal.ITIMER_VIRTUAL, left, every)
+        signal.signal(signal.SIGVTALRM, usual)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+from evenhand.errors import SpecError
 from evenhand.words.lexicons.files import load
 from evenhand.words.packs.files import Pack
 
@@ -85,7 +86,15 @@ def repeated(terms: Iterable[str]) -> Iterator[str]:
 def script_of(pack: Pack) -> re.Pattern[str] | None:
     """What is no letter of the language; None where the pack does not say."""
     letters = str(pack.head.data.get("letters", ""))
-    return re.compile(f"[^{letters}]") if letters else None
+    return regular(pack, f"[^{letters}]") if letters else None
+
+
+def regular(pack: Pack, text: str) -> re.Pattern[str]:
+    """A regular expression of a pack's head."""
+    try:
+        return re.compile(text)
+    except re.error as error:
+        raise SpecError(f"{pack.head.path}: {text!r} is no regular expression ({error}).") from None
 
 
 def foreign(text: str, script: re.Pattern[str] | None) -> str:

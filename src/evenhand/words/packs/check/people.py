@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -13,6 +12,7 @@ from evenhand.words.packs.check.faults import (
     foreign,
     left_in_english,
     own_words,
+    regular,
     repeated,
     script_of,
     wordings,
@@ -177,7 +177,7 @@ def _gendered(
         other = [g for g, known in markers.items() if g != gender and first in known]
         if other and first not in markers.get(gender, ()):
             yield name, "agreement", f"the {gender} form has the article of the {other[0]}", word
-        if gender in wrong and not alike and re.search(str(wrong[gender]), word):
+        if gender in wrong and not alike and regular(pack, str(wrong[gender])).search(word):
             yield name, "agreement", f"the {gender} form ends as another gender's does", word
     if alike and not row.get("common"):
         says = "is the same in two genders; say so with common = true, or give both forms"

@@ -17,6 +17,7 @@ from evenhand.words.packs.check.faults import (
     QUESTIONS,
     Fault,
     own_words,
+    regular,
     repeated,
     script_of,
     words_of,
@@ -47,7 +48,8 @@ class Texts:
         swaps = pack.parts["swaps"].data.get("pairs", ()) if "swaps" in pack.parts else ()
         self.gendered = {str(w).casefold() for pair in swaps for w in pair[:2]}
         particles = "|".join(p for pair in data.get("particles", ()) for p in pair.split("/"))
-        self.bare = re.compile(rf"\{{[\w.]+\}}(?:{particles})(?!\w)") if particles else None
+        bare = rf"\{{[\w.]+\}}(?:{particles})(?!\w)"
+        self.bare = regular(pack, bare) if particles else None
 
     def of(self, lists: Lists) -> Iterator[Fault]:
         """Every context with every term in both places, every question with every attribute."""
