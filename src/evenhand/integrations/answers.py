@@ -56,8 +56,10 @@ def noted(rows: Iterable[Mapping[str, Any]], where: str) -> Answers:
         shares, options = row["probabilities"], row["options"]
         told = {name: _share(row[name]) for name in TOLD}
         whole = isinstance(shares, list | tuple) and isinstance(options, list | tuple)
-        numbers = [_share(value) for value in shares] if whole else [None]
-        if None in (*numbers, *told.values()) or not sum(numbers) <= 1 + ROUNDING:
+        read = [_share(value) for value in shares] if whole else [None]
+        numbers = [value for value in read if value is not None]
+        odd = len(numbers) < len(read) or None in told.values()
+        if odd or not sum(numbers) <= 1 + ROUNDING:
             raise DataError(
                 f"{where}: the scorer noted {shares!r:.80} as probabilities of {options!r:.80}. "
                 f"Expected a number from 0 to 1 for each, which add up to 1 at most."

@@ -56,6 +56,10 @@ def bounded(seconds: float | None = None, mebibytes: int = MEBIBYTES) -> Iterato
             sys.settrace(usual)
 
 
+class _Late(BaseException):
+    """The time is over; nothing on the way may take it for an error of its own."""
+
+
 @contextlib.contextmanager
 def alarmed(seconds: float | None = None) -> Iterator[None]:
     """Inside: a regular expression that does not end is stopped, which no trace can see.
@@ -71,12 +75,14 @@ def alarmed(seconds: float | None = None) -> Iterator[None]:
         return
 
     def late(*_: Any) -> None:
-        raise Unbounded(f"takes more than {seconds:g} seconds")
+        raise _Late
 
     usual = signal.signal(signal.SIGVTALRM, late)
     left, every = signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
     try:
         yield
+    except _Late:
+        raise Unbounded(f"takes more than {seconds:g} seconds") from None
     finally:
         signal.setitimer(signal.ITIMER_VIRTUAL, left, every)
         signal.signal(signal.SIGVTALRM, usual)
