@@ -217,7 +217,8 @@ def test_korean_answers_are_read_in_several_wordings(answer: str, option: int) -
 
 UNSURE = {
     "ko": ("지문에 나와 있지 않습니다.", "정보가 부족합니다", "잘 모르겠습니다",
-           "누구인지 명확하지 않습니다.", "알려져 있지 않습니다", "판단하기 어렵습니다", "둘 다 아닙니다"),
+           "누구인지 명확하지 않습니다.", "알려져 있지 않습니다", "판단하기 어렵습니다",
+           "둘 다 아닙니다"),
     "es": ("No se menciona en el texto.", "No está claro", "No tengo suficiente información.",
            "Desconocido", "No consta", "No se especifica", "No hay forma de saberlo",
            "La respuesta es desconocida", "Se desconoce", "El contexto no lo aclara.",

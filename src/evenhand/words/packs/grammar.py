@@ -33,7 +33,7 @@ _LATIN = (
     (re.compile(r"(?:[mn]|ng)$"), "consonant"),
     (re.compile(r"[aeiouy](?:ck|[kptbc])$"), "consonant"),
 )
-"""Endings that Hangul writes as a final consonant; after all others a vowel is heard (마크, 로스)."""
+"""Endings that Hangul writes as a final consonant; after all others a vowel is heard (마크)."""
 _OPENS = re.compile(r"(^|[.?!…] |[¿¡«„“\"] ?)(?=\{)")
 _CAPITAL = "\x00"
 
