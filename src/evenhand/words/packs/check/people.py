@@ -96,9 +96,9 @@ def _attributes(
     for name in repeated(str(row.get("name")) for row in rows):
         yield name, "repeated", "two rows have this name"
     for form in asked:
-        for said in repeated(wordings(row, (form,)).get(form, ("",))[0] for row in rows):
-            if said:
-                yield form, "repeated", "two rows are worded alike", said
+        for double in repeated(wordings(row, (form,)).get(form, ("",))[0] for row in rows):
+            if double:
+                yield form, "repeated", "two rows are worded alike", double
     for row in rows:
         name = str(row.get("name"))
         for form in asked:
