@@ -102,9 +102,7 @@ def check_depth(value: Any, where: object) -> int:
         objects = [x for x in level if type(x) is dict]
         lists = [x for x in level if type(x) is list] if len(objects) < len(level) else []
         names += sum(map(len, objects))
-        level = [
-            x for o in objects for x in o.values() if type(x) is not str and type(x) in INSIDE
-        ]
+        level = [x for o in objects for x in o.values() if type(x) is not str and type(x) in INSIDE]
         level += [x for part in lists for x in part if type(x) is not str and type(x) in INSIDE]
     return names
 
