@@ -22,13 +22,14 @@ HERE = Path(__file__).parent
 PARTS = {"drawing.py", "ratios.py", "sodapop_released.py"}
 BY_NAME_ONLY = {
     "calibration.py": "simulates thousands of fair models; runs with make calibration",
-    "against_lm_eval.py": "takes an environment with lm-eval",
+    "against_lm_eval.py": "takes an environment with lm-eval; about 25 minutes on two cores",
     "against_peers.py": "takes an environment with WEFE and concept-erasure",
     "check_forecast.py": "runs three suites; about 10 minutes on two cores",
     "compiled.py": "about 4 minutes on two cores, 100 s on a GPU; --tiny tries it",
     "cpu_ways.py": "takes smollm2-135m; about 5 minutes on two cores",
     "streaming.py": "41 million questions; about 3 minutes on an idle core; --tiny tries it",
     "device_rate.py": "meant for a GPU",
+    "first_score.py": "takes smollm2-135m; about 3 minutes on two quiet cores",
     "streaming_probes.py": "30 million rows; about 10 minutes on an idle core; --tiny tries it",
     "discovery_growth.py": "30 million options; about 9 minutes on an idle core; --tiny tries it",
     "sodapop_cost.py": "takes models and Social IQa; about 10 minutes on two cores",

@@ -7,7 +7,8 @@ smollm2-135m in float32 and get the same prefixes and continuations (a sentence 
 token; three answers after each question). Each lives in a process of its own, warmed up; they take
 turns, call by call, and the median of the turns counts, from texts to log-likelihoods: first with
 one thread in processor seconds, then with all cores (torch's default) by the clock. lm-eval's first
-turn is done in batches of 16 and of 1, and the faster one goes on. Log-likelihoods are compared.
+turn is done in batches of 16 and of 1 (its default), and the faster one goes on. Log-likelihoods
+are compared.
 """
 
 from __future__ import annotations
@@ -140,20 +141,24 @@ def compared(
         side.ask(rows[:2], BATCHES[0])
     first = {batch: other.ask(rows, batch) for batch in BATCHES}
     batch = min(first, key=lambda b: first[b][kind])
-    taken: tuple[list[float], list[float]] = ([], [first[batch][kind]])
-    while len(taken[0]) < turns:
-        found = mine.ask(rows, 0)
-        taken[0].append(found[kind])
-        if len(taken[1]) < turns:
-            taken[1].append(other.ask(rows, batch)[kind])
-    a, b = map(statistics.median, taken)
-    unit = ("cpu_s", "seconds")[kind]
+    ours_, theirs_ = [], [first[batch]]
+    while len(ours_) < turns:
+        ours_.append(mine.ask(rows, 0))
+        if len(theirs_) < turns:
+            theirs_.append(other.ask(rows, batch))
+    times = [[[turn[k] for turn in side] for k in (0, 1)] for side in (ours_, theirs_)]
+    middle = [[round(statistics.median(t), 2) for t in side] for side in times]
+    mine_s = statistics.median(times[0][kind])
     return {
-        "task": name, "rows": len(rows), "threads": (1, os.cpu_count())[kind],
-        f"evenhand_{unit}": round(a, 2), f"lm_eval_{unit}": round(b, 2), "lm_eval_batch": batch,
-        "ratio": round(b / a, 2), "turns": [[round(s, 2) for s in part] for part in taken],
+        "task": name, "rows": len(rows), "by": ("processor", "clock")[kind],
+        "threads": (1, os.cpu_count())[kind],
+        "ratio": round(statistics.median(times[1][kind]) / mine_s, 2),
+        "ratio_to_batches_of_1": round(first[1][kind] / mine_s, 2),
+        "evenhand_cpu_s": middle[0][0], "lm_eval_cpu_s": middle[1][0],
+        "evenhand_seconds": middle[0][1], "lm_eval_seconds": middle[1][1],
+        "rows_per_second": round(len(rows) / mine_s, 1), "lm_eval_batch": batch,
         "largest_difference": max(
-            abs(x - y) for x, y in zip(found[2], first[batch][2], strict=True)
+            abs(x - y) for x, y in zip(ours_[-1][2], first[batch][2], strict=True)
         ),
     }  # fmt: skip
 

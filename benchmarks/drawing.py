@@ -27,6 +27,8 @@ PICTURES = HERE.parent / "docs" / "pictures"
 GROWTH = PICTURES / "growth.svg"
 HISTORY = PICTURES / "history.svg"
 C = COLOURS["light"]
+DRAWN_TOO = ("generation", "discovery")
+"""Probes that stream, besides `underspecified`, which `streaming.py` measures at four sizes."""
 ROW, HEADING, GAP, AIR = 34, 26, 8, 9
 LABELS, PLOT = 470, 300
 HALF_BAND, HIGHEST = 1.3, 90
@@ -34,24 +36,39 @@ HALF_BAND, HIGHEST = 1.3, 90
 far that its band would rise by more than so many pixels."""
 
 
-def growth_spec(result: dict[str, Any]) -> dict[str, Any]:
-    """Time and peak memory against questions, both with the line of proportional growth."""
-    sizes = result["sizes"]
+def growth_spec(result: dict[str, Any], probes: dict[str, Any]) -> dict[str, Any]:
+    """Time and peak memory against questions, each with the line of proportional growth.
+
+    Args:
+        result: of `streaming.py`, in seconds by the clock.
+        probes: of `streaming_probes.py`, in processor seconds; those that it drew are left out.
+    """
     panels = (
         ("seconds", "Seconds, from questions to report", "s"),
         ("peak_mib", "Peak memory, MiB", "MiB"),
     )
-    return _picture({"hconcat": [_growth_panel(sizes, *panel) for panel in panels], "spacing": 56})
+    rows = [[_growth_panel(result["sizes"], *panel, "questions") for panel in panels]]
+    for name in DRAWN_TOO:
+        sizes = [{**size, "requests": size["rows"]} for size in probes["probes"][name]["sizes"]]
+        own = (
+            ("cpu_seconds", f"{name}: processor seconds", "s"),
+            ("peak_mib", f"{name}: peak memory, MiB", "MiB"),
+        )
+        rows.append([_growth_panel(sizes, *panel, f"rows of {name}") for panel in own])
+    spaced = [{"hconcat": row, "spacing": 56} for row in rows]
+    return _picture({"vconcat": spaced, "spacing": 36})
 
 
-def _growth_panel(sizes: list[dict[str, Any]], what: str, title: str, unit: str) -> dict[str, Any]:
+def _growth_panel(
+    sizes: list[dict[str, Any]], what: str, title: str, unit: str, of: str
+) -> dict[str, Any]:
     first, last = sizes[0], sizes[-1]
     points = [
         {
             "requests": s["requests"],
             "value": s[what],
             "text": f"{s[what]:g} {unit}",
-            "says": f"{s['requests']:,} questions: {s[what]:g} {unit}",
+            "says": f"{s['requests']:,} {of}: {s[what]:g} {unit}",
         }
         for s in sizes
     ]
@@ -62,7 +79,7 @@ def _growth_panel(sizes: list[dict[str, Any]], what: str, title: str, unit: str)
     ]
     top = max(p["value"] for p in [*points, *line])
     x = {
-        "field": "requests", "type": "quantitative", "title": "Questions, millions",
+        "field": "requests", "type": "quantitative", "title": f"{of.capitalize()}, millions",
         "scale": {"type": "log", "domain": [first["requests"] / 1.35, last["requests"] * 1.5]},
         "axis": {
             "values": [s["requests"] for s in sizes], "grid": False, "labelOverlap": False,
@@ -258,8 +275,9 @@ def said(svg: str) -> list[str]:
 
 def pictures() -> dict[Path, dict[str, Any]]:
     """The specification of every picture, from the stored data."""
-    streaming = json.loads((HERE / "results" / "streaming.json").read_text())
-    return {GROWTH: growth_spec(streaming), HISTORY: history_spec(ratios.history())}
+    names = ("streaming", "streaming_probes")
+    grown = [json.loads((HERE / "results" / f"{name}.json").read_text()) for name in names]
+    return {GROWTH: growth_spec(*grown), HISTORY: history_spec(ratios.history())}
 
 
 def redraw() -> Iterable[Path]:

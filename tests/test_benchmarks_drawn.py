@@ -44,6 +44,11 @@ def test_the_pictures_say_what_was_measured(drawing: Any) -> None:
     sizes = json.loads((ROOT / "benchmarks/results/streaming.json").read_text())["sizes"]
     expected = [f"{s['requests']:,} questions: {s['seconds']:g} s" for s in sizes]
     expected += [f"{s['requests']:,} questions: {s['peak_mib']:g} MiB" for s in sizes]
+    probes = json.loads((ROOT / "benchmarks/results/streaming_probes.json").read_text())["probes"]
+    for name in ("generation", "discovery"):
+        sizes = probes[name]["sizes"]
+        expected += [f"{s['rows']:,} rows of {name}: {s['cpu_seconds']:g} s" for s in sizes]
+        expected += [f"{s['rows']:,} rows of {name}: {s['peak_mib']:g} MiB" for s in sizes]
     assert growth[: len(expected)] == expected
     history = drawing.said(drawing.HISTORY.read_text())
     lines = [json.loads(x) for x in (ROOT / "benchmarks/history.jsonl").read_text().splitlines()]
@@ -108,3 +113,12 @@ def test_every_script_is_run_or_says_why_not() -> None:
     scripts = {p.name for p in (ROOT / "benchmarks").glob("*.py")}
     assert scripts >= command.PARTS
     assert scripts >= set(command.BY_NAME_ONLY)
+
+
+def test_every_probe_that_streams_was_run_to_ten_million_rows_in_flat_memory() -> None:
+    stored = json.loads((ROOT / "benchmarks/results/streaming_probes.json").read_text())["probes"]
+    assert set(stored) == {"underspecified", "generation", "discovery"}
+    for name, result in stored.items():
+        first, last = result["sizes"]
+        assert last["rows"] > 9.9 * first["rows"] > 9.8e6, name
+        assert last["peak_mib"] < 1.2 * first["peak_mib"], name

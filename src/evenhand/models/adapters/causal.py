@@ -74,7 +74,7 @@ class CausalModel(PackedPass):
         self.chat = chat_of(self.tokenizer, name, options.chat, options.system)
         self.way = options.way
         self.rung = causal_choose.RUNGS[options.way, self.chat is not None]
-        self.packs, self.begins_once = self._packing_is_exact()
+        self.packs, self.begins_once = self._packing()
 
     def check_config(self, config: Any, *architectures: str) -> None:
         """A masked model has a head of the same shape, but reads both sides of a word."""

@@ -21,6 +21,7 @@ from evenhand.models.batching.lanes import LANE_TOKENS, in_lanes
 from evenhand.models.batching.packing import Ints, PackedBatch, Ragged, pack, packed_batches
 from evenhand.models.chat import Chat
 from evenhand.models.edits.head import AppliedEdit
+from evenhand.models.loading.cache import remembered
 from evenhand.models.loading.device import fetched, moved
 from evenhand.models.loading.transformer import Transformer
 
@@ -33,6 +34,8 @@ HEAD_ELEMENTS = 1 << 26
 """Vocabulary-sized floats alive at once: 256 MB in float32."""
 DEVICE_HEAD_ELEMENTS = 1 << 30
 """The same on a GPU, where a pass over few tokens does not pay."""
+PACKING = "1"
+"""How rows are packed: another number and every model is tried anew."""
 NEAR_ROWS = 8
 """Rows of a vocabulary that a processor's cache holds: 1.5 MB in float32."""
 
@@ -278,6 +281,24 @@ class PackedPass(Transformer):
         out = torch.zeros(seen.shape, dtype=self.model.dtype, device=self.device)
         out = out.masked_fill_(~seen, torch.finfo(self.model.dtype).min)
         return torch.nn.functional.pad(out, (at, 0))[:, None]
+
+    def _packing(self) -> tuple[bool, bool]:
+        """`_packing_is_exact`, tried once for the same files, libraries and way of loading."""
+        if self.held is not None:
+            return self._packing_is_exact()
+        import transformers
+
+        versions = PACKING, self.torch.__version__, transformers.__version__
+        device = self.torch.cuda.get_device_name(self.device) if self.on_gpu else self.device
+        way = device, self.dtype, self.load_form, self.compiled, self.chat is not None
+        mark = "|".join(map(str, (*versions, *way, self._weights())))
+
+        def find() -> dict[str, bool]:
+            packs, begins_once = self._packing_is_exact()
+            return {"packs": packs, "begins_once": begins_once}
+
+        found = remembered("packing", mark, find, packs=bool, begins_once=bool)
+        return found["packs"], found["begins_once"]
 
     def _packing_is_exact(self) -> tuple[bool, bool]:
         """Whether packed rows give this architecture the scores of plain sequences, and whether

@@ -10,7 +10,9 @@ import os
 import stat
 import tempfile
 import warnings
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from evenhand.systems import user
 
@@ -76,20 +78,38 @@ def ours(path: Path) -> bool:
 def file_digest(path: Path) -> str:
     """SHA-256 of a file, remembered by its place, size and time."""
     info = path.stat()
+
+    def digest() -> dict[str, str]:
+        state = hashlib.sha256()
+        with open(path, "rb") as file:
+            while block := file.read(1 << 22):
+                state.update(block)
+        return {"sha256": state.hexdigest(), "file": str(path)}
+
     mark = f"{path.resolve()}:{info.st_size}:{info.st_mtime_ns}"
-    memo = cache_folder() / "digests" / hashlib.sha256(mark.encode()).hexdigest()[:32]
+    return str(remembered("digests", mark, digest, sha256=str)["sha256"])
+
+
+def remembered(
+    kind: str, mark: str, find: Callable[[], dict[str, Any]], **types: type
+) -> dict[str, Any]:
+    """What was found about something, found once and kept in the cache.
+
+    Args:
+        kind: the folder of such facts.
+        mark: names what they are about; whatever can change them is in it.
+        find: finds them.
+        types: of what is found; where something else stands in the cache, it is found again.
+    """
+    memo = cache_folder() / kind / hashlib.sha256(mark.encode()).hexdigest()[:32]
     with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
-        if not ours(memo):
-            raise ValueError
-        return str(json.loads(memo.read_text(encoding="utf-8"))["sha256"])
-    state = hashlib.sha256()
-    with open(path, "rb") as file:
-        while block := file.read(1 << 22):
-            state.update(block)
+        known: dict[str, Any] = json.loads(memo.read_text(encoding="utf-8")) if ours(memo) else {}
+        if all(type(known[name]) is wanted for name, wanted in types.items()):
+            return known
+    found = find()
     with contextlib.suppress(OSError):
         memo.parent.mkdir(parents=True, exist_ok=True)
         temporary = memo.with_suffix(f".{os.getpid()}")
-        known = json.dumps({"sha256": state.hexdigest(), "file": str(path)})
-        temporary.write_text(known, encoding="utf-8")
+        temporary.write_text(json.dumps(found), encoding="utf-8")
         temporary.replace(memo)
-    return state.hexdigest()
+    return found

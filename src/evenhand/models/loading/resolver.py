@@ -29,7 +29,7 @@ from evenhand.models.loading.saved import FACTS, check_whole, is_mitigation, rea
 from evenhand.models.loading.sentence import MODULES
 from evenhand.models.objects import as_model, as_typed, no_extras
 from evenhand.models.protocol import LoadOptions, Model, ModelRecipe, with_options
-from evenhand.opening import read_object, understood
+from evenhand.opening import read_object, understood, unswept
 
 DEFAULT_MODEL = "smollm2-135m"
 MOST_STACKED = 16
@@ -69,7 +69,8 @@ def resolve(
         return as_model(spec, tokenizer=tokenizer, kind=kind, options=options, **how)
     no_extras(spec, tokenizer, how)
     options, spec = with_options(options, how), safe(as_typed(spec))
-    model = _resolve(spec, kind, options, above)
+    with unswept():  # the libraries' imports are a million objects and no garbage
+        model = _resolve(spec, kind, options, above)
     known = Path(spec).expanduser().exists() and spec not in PACKAGES
     place = str(Path(spec).expanduser().resolve()) if known else spec
     model.recipe = ModelRecipe(place, kind, options)
