@@ -88,3 +88,26 @@ def test_a_name_given_twice_is_seen_whatever_the_texts_hold(text: str) -> None:
 def test_colons_in_texts_are_no_names() -> None:
     for value in ({"a": '":', "b": 'c" :'}, {":": ": :"}, [{"a": "b\t:"}, {"a": '"\n:'}]):
         assert parse_json(json.dumps(value, indent=1), "x.json") == value
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ('{"a": 1, "a": 2}', "'a' stands twice in one object"),
+        ("[" * 300 + "]" * 300, "nested deeper than 200"),
+        ('"\\ud800"', "half a character"),
+        ("[1,]", "is not JSON"),
+    ],
+)
+def test_a_long_json_text_is_refused_as_a_short_one_is(more: str, said: str) -> None:
+    """Long texts are read by another parser, which is not asked to judge them."""
+    for text in (f"[0, {more}]", f"[{'0, ' * 40_000} {more}]"):
+        with pytest.raises(DataError, match=said):
+            parse_json(text, "x.json")
+
+
+def test_both_parsers_read_the_same() -> None:
+    values = [0.1, -0.0, 5e-324, 1e400, 10**30, "\u2028", {"k": None}, [True], "12"]
+    text = json.dumps([values] * 2_000)
+    assert len(text) > 1 << 16
+    assert repr(parse_json(text, "x.json")) == repr(json.loads(text))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import itertools
 import json
 import lzma
 from pathlib import Path
@@ -163,3 +164,22 @@ def test_published_predictions_are_refused_for_another_gold_file(
     predictions = folder / "predictions" / PUBLISHED
     with pytest.raises(DataError, match="12687 of 12687 sentence ids are not in .*gold.json"):
         told("stereoset", predictions, gold=stereoset_gold(tmp_path))
+
+
+def test_examples_are_the_same_column_by_column_and_row_by_row() -> None:
+    def row(k: int, labels: tuple[str, ...]) -> dict[str, object]:
+        said = [{"id": f"{k}{x}", "sentence": f"{x} {k}", "gold_label": x} for x in labels]
+        about = {"id": str(k), "target": "nurse", "bias_type": "gender", "context": "c"}
+        return {**about, "sentences": said}
+
+    orders = list(itertools.permutations(files.LABELS))
+    rows = [row(k, labels) for k, labels in enumerate(orders)]
+    one_by_one = [files._example("x.json", "intrasentence", r) for r in rows]
+    assert files._plain_examples("intrasentence", rows) == one_by_one
+    for odd in (
+        row(9, (files.LABELS[0], *files.LABELS[:2])),
+        row(9, files.LABELS[:2]),
+        {**row(9, files.LABELS), "id": 9},
+        {},
+    ):
+        assert files._plain_examples("intrasentence", [*rows, odd]) == []

@@ -27,11 +27,11 @@ def paths(trees: Trees) -> dict[int, list[int]]:
     return found
 
 
-@given(sequences, st.integers(4, 40))
+@given(sequences, st.integers(4, 40), st.integers(0, 20))
 def test_each_path_spells_its_sequence_at_the_right_depths(
-    rows: list[list[int]], size: int
+    rows: list[list[int]], size: int, small: int
 ) -> None:
-    trees = pack(Ragged.of(rows), size)
+    trees = pack(Ragged.of(rows), size, small=small)
     found = paths(trees)
     assert {n: trees.tokens[p].tolist() for n, p in found.items()} == dict(enumerate(rows))
     for path in found.values():
@@ -39,9 +39,11 @@ def test_each_path_spells_its_sequence_at_the_right_depths(
         assert len(set(trees.row_of(np.asarray(path)).tolist())) == 1
 
 
-@given(sequences, st.integers(4, 40))
-def test_a_node_sees_itself_and_its_ancestors_only(rows: list[list[int]], size: int) -> None:
-    trees = pack(Ragged.of(rows), size)
+@given(sequences, st.integers(4, 40), st.integers(0, 20))
+def test_a_node_sees_itself_and_its_ancestors_only(
+    rows: list[list[int]], size: int, small: int
+) -> None:
+    trees = pack(Ragged.of(rows), size, small=small)
     node = np.arange(len(trees.tokens))
     seen = (node[None] <= node[:, None]) & (node[:, None] < trees.ends[None])
     for path in paths(trees).values():
@@ -97,3 +99,11 @@ def test_batches_ask_every_position_once(rows: list[list[int]], size: int, budge
         assert tokens.tolist() == [rows[o][s] for o, s in places]
         asked += places
     assert sorted(asked) == [(i, s) for i, steps in enumerate(positions) for s in steps]
+
+
+def test_small_rows_end_where_sequences_begin_otherwise() -> None:
+    """Those that share a context stay together, whatever its length."""
+    rows = [[k, 0, 0, 0, 0, 0, 0, 0, answer] for k in range(20) for answer in range(1, 5)]
+    trees = pack(Ragged.of(rows), 256, small=24)
+    assert len(trees.tokens) == len(pack(Ragged.of(rows), 256).tokens), "nothing is run twice"
+    assert np.diff(trees.rows).tolist() == [24] * 10
