@@ -313,6 +313,8 @@ HOSTILE: dict[str, tuple[Any, str]] = {
                 "number from 0 to 1"),
     "more than all": (lambda rows: [*rows[:2], (rows[2][0], renoted(rows, [0.9, 0.9]))],
                       "number from 0 to 1"),
+    "one too few": (lambda rows: [*rows[:2], (rows[2][0], renoted(rows, [0.9]))],
+                    "probabilities"),
     "words": (lambda rows: [*rows[:2], (rows[2][0], renoted(rows, {"a": 1}))],
               "number from 0 to 1"),
     "a head that is a list": (lambda rows: [("header.json", "[]"), *rows[1:]], "holds no object"),

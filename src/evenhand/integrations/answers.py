@@ -58,7 +58,7 @@ def noted(rows: Iterable[Mapping[str, Any]], where: str) -> Answers:
         whole = isinstance(shares, list | tuple) and isinstance(options, list | tuple)
         read = [_share(value) for value in shares] if whole else [None]
         numbers = [value for value in read if value is not None]
-        odd = len(numbers) < len(read) or None in told.values()
+        odd = not len(numbers) == len(read) == len(options) or None in told.values()
         if odd or not sum(numbers) <= 1 + ROUNDING:
             raise DataError(
                 f"{where}: the scorer noted {shares!r:.80} as probabilities of {options!r:.80}. "
