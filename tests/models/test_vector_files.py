@@ -89,6 +89,14 @@ def test_many_blocks_keep_their_order(tmp_path: Path, monkeypatch: pytest.Monkey
         np.testing.assert_array_equal(open_vectors(path).matrix, MATRIX)
 
 
+@pytest.mark.parametrize("word", ["", "\r"])
+def test_numbers_without_a_word_are_refused(tmp_path: Path, word: str) -> None:
+    path = tmp_path / "v.vec"
+    path.write_bytes(f"3 2\n{word} 1.0 0.1\nshe 1.0 0.0\nhe 0.0 1.0\n".encode())
+    with pytest.raises(DataError, match="line 2: numbers without a word"):
+        open_vectors(path)
+
+
 def test_words_may_hold_spaces(tmp_path: Path) -> None:
     path = tmp_path / "v.txt"
     path.write_text("a 1 2 3\n. . . 4 5 6\n")

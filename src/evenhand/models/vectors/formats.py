@@ -130,6 +130,8 @@ def _text_blocks(path: Path, layout: Layout, encoding: str) -> Iterator[Block]:
             if not line:
                 continue
             word, tail = _split_line(path, number, line, layout)
+            if not word.strip():
+                raise DataError(f"{path}, line {number}: numbers without a word before them.")
             words.append(_decode(path, f"line {number}", word, encoding))
             tails.append(tail)
             if len(words) == LINES:
