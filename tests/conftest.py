@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,9 @@ collect_ignore = [
     "old_runs/make.py",  # runs with the modules of an older version only
     "portable/sitecustomize.py",  # to import it is to lose modules for good (make test-portable)
 ]
+# torch's compiler needs it, and refuses when distutils, which some test imports, was there before.
+with contextlib.suppress(ImportError):
+    import setuptools  # noqa: F401
 os.environ["HF_HUB_OFFLINE"] = "1"  # before transformers is imported: tests never use a network
 if os.environ.get("EVENHAND_TEST_GPU") != "1":  # else: `make test-gpu`
     os.environ["CUDA_VISIBLE_DEVICES"] = ""  # the same numbers on every machine

@@ -41,6 +41,8 @@ SPACES = " \t\n\r"
 """White space of JSON."""
 LONG = 1 << 16
 """Characters of a JSON text from which on the faster parser is worth its import."""
+DAMAGE = (EOFError, OSError, lzma.LZMAError, zlib.error)
+"""What unpacking raises on a file that is broken."""
 _BOM = b"\xef\xbb\xbf"
 
 
@@ -320,7 +322,7 @@ def readable(path: str | Path, kind: str = "", expected: str = "") -> Iterator[N
         yield
     except FileNotFoundError:
         raise DataError(f"{path}: no such file.{_expected(expected)}") from None
-    except (EOFError, OSError, lzma.LZMAError, zlib.error) as error:
+    except DAMAGE as error:
         why = getattr(error, "strerror", None) or error or type(error).__name__
         if not kind or (isinstance(error, OSError) and error.errno is not None):
             raise DataError(f"{path}: cannot be read ({why}).{_expected(expected)}") from error

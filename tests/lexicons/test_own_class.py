@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -48,6 +49,7 @@ def picks_old(prompt: str, options: str) -> list[float]:
     first, second = (any(w in o for w in ("old", "elder", "aged", "grey")) and "adolescent" not in o
                      for o in options.split("\t")[:2])  # fmt: skip
     asked = 0.3 if "wallet" in prompt.rpartition("\n")[2] else 0.0
+    asked += 0.01 * (zlib.crc32(prompt.encode()) % 7)  # no two terms are quite alike
     return [0.5 + asked * (first - second) / 2, 0.5 - asked * (first - second) / 2]
 
 

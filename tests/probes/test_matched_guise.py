@@ -115,7 +115,7 @@ def test_refusals_are_counted_apart_and_compared(tmp_path: Path) -> None:
     probe = MatchedGuise(**CASE.settings(tmp_path, CASE.rows))
     found = {f.id: f for f in probe.run(Ask(ScriptedModel({"choose": choose})), 0).findings}
     assert found["matched-guise/refused"].value == 1.0
-    assert found["matched-guise/refused"].p < 0.01
+    assert found["matched-guise/refused"].p == 2.0**-5  # six features, all of them alike
     traits = found["matched-guise/traits"]
     assert math.isnan(traits.value)
     assert traits.reason == "no answer could be read"

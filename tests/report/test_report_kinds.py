@@ -121,7 +121,8 @@ def test_a_comparison_says_what_went_what_came_and_draws_both(browser: Any, page
     assert " findings " in answers  # with a verdict each
     assert "Appeared: hunter" in answers
     assert "Gone: nurse" in answers
-    slope, sizes, *models = page.eval_on_selector_all(".plot", COUNT)
+    changes, slope, sizes, *models = page.eval_on_selector_all(".plot", COUNT)
+    assert changes["points"] == 2  # every change, in margins
     assert (slope["lines"], slope["points"]) == (2, 4)
     assert sizes["points"] >= 1
     assert [m["points"] for m in models[:4]] == [2] * 4  # one dot a model: mu, eta, delta, epsilon

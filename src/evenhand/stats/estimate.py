@@ -105,7 +105,8 @@ def estimate(
     """
     from scipy.special import stdtr, stdtrit
 
-    if not (np.isfinite(value) and np.isfinite(error) and freedom >= 1):
+    equal = error <= ROUNDING and units > 1  # which need no degrees of freedom
+    if not (np.isfinite(value) and np.isfinite(error) and (equal or freedom >= 1)):
         return Estimate(value, units=units, ideal=ideal, reason="fewer than two independent units")
     if error <= ROUNDING:
         return _constant(value, units, ideal, level)

@@ -6,7 +6,6 @@ installed.
 
 from __future__ import annotations
 
-import lzma
 import struct
 import zipfile
 import zlib
@@ -19,7 +18,7 @@ import pyarrow as pa
 
 from evenhand.errors import DataError
 from evenhand.limits import SLACK, beyond, limit
-from evenhand.opening import parse_json, read_json
+from evenhand.opening import DAMAGE, parse_json, read_json
 from evenhand.probes.logs import Log, Sample
 
 PROGRAM = "Inspect"
@@ -101,12 +100,9 @@ def _zip(path: Path) -> Iterator[zipfile.ZipFile]:
     except DataError:
         raise
     except (
+        *DAMAGE,
         zipfile.BadZipFile,
-        zlib.error,
-        lzma.LZMAError,
         ValueError,
-        OSError,
-        EOFError,
         RuntimeError,
         struct.error,
     ) as error:  # of these some for a password or a method
