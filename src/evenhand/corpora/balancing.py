@@ -3,7 +3,7 @@
     reduce(p):   keep each stereotypical line with probability p, keep all other lines
     increase(p): keep each anti-stereotypical line with probability p, keep all other lines
 
-(Kato and Miyao 2024, section 5, who call these two directions by the verbs quoted in
+(Kato and Miyao 2024, section 5.3, who call these two directions by the verbs quoted in
 docs/papers/kato-miyao.md.) One number u in [0, 1) belongs to every line, and an affected line is
 kept when u < p: samples are nested in p, and a line meets the same u in both directions.
 """

@@ -2,8 +2,8 @@
 
     stereotypical = (T1 and A1) or (T2 and A2)        anti = (T1 and A2) or (T2 and A1)
 
-(Kato and Miyao 2024, section 5, after Goldfarb-Tarrant et al. 2021.) The flags, one byte per line,
-are all that later steps need: no copy of the corpus is ever made.
+(Kato and Miyao 2024, section 5.3, after Goldfarb-Tarrant et al. 2021.) The flags, one byte per
+line, are all that later steps need: no copy of the corpus is ever made.
 """
 
 from __future__ import annotations

@@ -88,7 +88,7 @@ def squared_hellinger(log_p: npt.ArrayLike, log_q: npt.ArrayLike) -> Floats:
 
 
 def jensen_shannon(log_p: npt.ArrayLike, log_q: npt.ArrayLike) -> Floats:
-    """Jensen-Shannon divergence of each row in nats (Lin 1991, Eq. 3.4), in [0, log 2]; ideal 0.
+    """Jensen-Shannon divergence of each row in nats (Lin 1991), in [0, log 2]; ideal 0.
 
     JS(p, q) = 1/2 KL(p || m) + 1/2 KL(q || m) with m = (p + q) / 2. Symmetric and always finite,
     also where KL is not; exactly 0 for identical rows.

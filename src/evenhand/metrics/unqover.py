@@ -283,7 +283,7 @@ def summary(
     n_terms: int,
     n_attributes: int,
 ) -> Summary:
-    """delta, epsilon, mean score, mu and eta of a model (Li et al. 2020, Table 3 and Fig. 3, 6).
+    """delta, epsilon, mean score, mu and eta of a model (Li et al. 2020, Table 5 and Fig. 3, 6).
 
     All are means over the cells without a NaN, each with the same weight; `n_incomplete` counts
     the others. NaN when no cell is complete.

@@ -9,7 +9,7 @@ categories, groups) have means of their own, which weigh as the claim says:
 with S and n the sums and numbers of values of cluster c in stratum k. The variance of the value is
 sum_c u_c^2 (CR2, Bell and McCaffrey 2002): whatever the items of a cluster have in common, in one
 stratum or across them, is in it. t has Satterthwaite's degrees of freedom under a model of clusters
-and items whose components come from the data (Imbens and Kolesar 2016). Equal clusters without
+and items whose components come from the data (Imbens and Kolesár 2016). Equal clusters without
 strata: the t test over clusters' means.
 """
 

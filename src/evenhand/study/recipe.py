@@ -33,7 +33,7 @@ class Corpus(Settings):
 
 
 class Training(Settings):
-    """How vectors are trained; the defaults are the paper's (section 4.1)."""
+    """How vectors are trained; the defaults are the paper's (section 5.2)."""
 
     algorithms: tuple[Literal["word2vec", "fasttext"], ...] = ("word2vec",)
     dimensions: int = Field(default=300, ge=2)

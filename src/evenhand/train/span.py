@@ -1,6 +1,6 @@
 """Fine-tune an encoder to answer questions with spans (SQuAD format), and predict with it.
 
-The published recipe (Li et al. 2020, App. A): learning rate 3e-5, 2 epochs, batches of 20, linear
+The released recipe (code of Li et al. 2020): learning rate 3e-5, 2 epochs, batches of 20, linear
 warm-up over 10 %, windows of 384 tokens with a stride of 128, trained on the window that holds the
 answer; the checkpoint with the best development F1 is kept. Small encoders want a larger rate.
 """

@@ -109,7 +109,7 @@ def shrunk(values: Floats, n: int) -> Floats:
 
     S* = a S + (1 - a) (tr S / d) I with a = 1 - (tr S)^2 / n / (|S|_F^2 - (tr S)^2 / d) between 0
     and 1, the least expected squared error among such mixtures for large n and d (Bodnar, Gupta
-    and Parolya 2014, Eq. 3.4 with the identity as target).
+    and Parolya 2014, Eq. 4.3 and 4.4 with the identity as target).
 
     >>> shrunk(np.array([1.0, 9.0]), 10).round(3).tolist()
     [2.25, 7.75]

@@ -2,7 +2,7 @@
 
 The hidden states of held-out pairs and of ordinary text are kept; a projection costs a low-rank
 product on cached logits, an alpha costs a mixture of two cached distributions (Liang et al. 2021,
-Fig. 4). Quality is perplexity, e^(mean negative log-likelihood in nats).
+Fig. 3 and 4). Quality is perplexity, e^(mean negative log-likelihood in nats).
 
 Deviates: the released code prints 2^(nats), and its loop over alpha mixes what it mixed before, so
 that its alpha axis is mislabelled (see docs/papers/liang.md).

@@ -1,8 +1,8 @@
-"""ATTRACT-REPEL: move the vectors of word pairs together or apart (Mrksic et al. 2017).
+"""ATTRACT-REPEL: move the vectors of word pairs together or apart (Mrkšić et al. 2017).
 
 Attract pairs are drawn together, repel pairs pushed apart, each against the nearest (farthest)
 other word of its mini-batch, while every vector is held near its start. Kato & Miyao (2024, Sec.
-4.2) use it on association tests: see `pairs_for`.
+5.3) use it on association tests: see `pairs_for`.
 
 Only the rows of the words named are trained, a few hundred of 400,000; all others keep their bytes.
 """
@@ -32,7 +32,7 @@ EPSILON = 1e-10
 
 @dataclass(frozen=True, slots=True)
 class AttractRepel:
-    """How ATTRACT-REPEL trains; the margins and the rate are those of Mrksic et al. (2017).
+    """How ATTRACT-REPEL trains; the margins and the rate are those of Mrkšić et al. (2017).
 
     Args:
         attract_margin, repel_margin: how far a pair must be nearer (farther) than the negative.
@@ -104,7 +104,7 @@ class Trained:
 
 
 def pairs_for(sets: WordSets, direction: str = "reduce") -> tuple[list[Pair], list[Pair]]:
-    """Attract and repel pairs of an association test (Kato & Miyao 2024, Sec. 4.2).
+    """Attract and repel pairs of an association test (Kato & Miyao 2024, Sec. 5.3).
 
     reduce: attract x with b and y with a, repel x from a and y from b; increase: the reverse.
 
@@ -131,7 +131,7 @@ def attract_repel(
 ) -> VectorTable:
     """Vectors with attract pairs drawn together and repel pairs pushed apart.
 
-    With unit vectors x, margins d, negatives t and tau(z) = max(0, z) (Mrksic et al. 2017, Eq.
+    With unit vectors x, margins d, negatives t and tau(z) = max(0, z) (Mrkšić et al. 2017, Eq.
     1-3), the cost of an attract batch is the sum over pairs (l, r) of
 
         tau(d + x_l.t_l - x_l.x_r) + tau(d + x_r.t_r - x_l.x_r)

@@ -56,7 +56,7 @@ class VectorMitigation(Mitigation):
     kinds: ClassVar[tuple[str, ...]] = ("vectors",)
     exports: ClassVar[bool] = True
     methods: ClassVar[Mapping[str, str]] = {
-        "attract-repel": "Mrksic et al. 2017; Kato & Miyao 2024",
+        "attract-repel": "Mrkšić et al. 2017; Kato & Miyao 2024",
         "hard-projection": "Bolukbasi et al. 2016",
         "soft-projection": "Dev & Phillips 2019",
     }

@@ -5,7 +5,7 @@ What happens when words have no vector is the caller's choice, and coverage is t
     threshold   no numbers and a reason when a set lacks more than `max_missing` of its words
     keep        go on with the words there are
     balanced    as threshold, and the larger target set is cut to the size of the other
-                (Kato & Miyao 2024, Sec. 4.1)
+                (Kato & Miyao 2024, Sec. 5.1)
 
 Nothing is imputed.
 """

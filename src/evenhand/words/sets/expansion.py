@@ -1,6 +1,6 @@
 """Larger word sets: add the nearest neighbours of every word, checking that sets do not clash.
 
-Kato and Miyao (2024, section 4.3) add the ten nearest strings of each word and clean up by hand;
+Kato and Miyao (2024, section 5.3) add the ten nearest strings of each word and clean up by hand;
 words added to two sets at once stay in both there. Here such a clash is dropped by default, and
 every candidate is listed with what became of it.
 """

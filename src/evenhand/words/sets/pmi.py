@@ -3,7 +3,7 @@
     PMI(l, w) = log2 theta[l, w] - log2( sum over l' of mu[l'] theta[l', w] )
 
 mu[l] is the share of documents with label l, theta[l, w] the share of label l's tokens that are w
-(Kato and Miyao 2024, section 4.2). Maximum likelihood without smoothing: a word that a label
+(Kato and Miyao 2024, section 4). Maximum likelihood without smoothing: a word that a label
 never uses has no PMI for it. A word only one label uses has PMI = -log2 mu[l], the largest value.
 """
 
