@@ -7,7 +7,8 @@ logistic regression then learns the group of some names and is tested on others.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -73,7 +74,7 @@ def predict_groups(
         raise DataError(f"{int((~known).sum())} names have no vector in this model.")
     parts = min(folds, *sizes.values())
     rng = np.random.default_rng(seed)
-    with _one_thread():
+    with _tiny_fits():
         right, train = _out_of_fold(vectors, labels, parts, rng)
         null = np.asarray([
             _out_of_fold(vectors, rng.permutation(labels), parts, rng)[0].mean()
@@ -136,7 +137,7 @@ def chance_of_halves(
     rng = np.random.default_rng([seed, 7])
     half = np.arange(len(vectors)) < len(vectors) // 2
     parts = min(folds, len(vectors) // 2)
-    with _one_thread():
+    with _tiny_fits():
         found = np.asarray([
             _out_of_fold(vectors, rng.permutation(half), parts, rng)[0].mean()
             for _ in range(splits)
@@ -145,11 +146,14 @@ def chance_of_halves(
     return sum(value <= 0.05 for value in p), sum(value == value for value in p)
 
 
-def _one_thread() -> Any:
-    """Hundreds of tiny fits: worker threads cost far more than they save."""
+@contextmanager
+def _tiny_fits() -> Iterator[None]:
+    """Hundreds of tiny fits: threads and checks of the same arrays cost far more than they give."""
+    from sklearn import config_context
     from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
-    return threadpool_limits(1)
+    with threadpool_limits(1), config_context(assume_finite=True, skip_parameter_validation=True):
+        yield
 
 
 def _out_of_fold(
@@ -169,8 +173,9 @@ def _out_of_fold(
         center, spread = vectors[~test].mean(axis=0), vectors[~test].std(axis=0)
         scaled = (vectors - center) / np.where(spread > 0, spread, 1.0)
         fit = LogisticRegression(max_iter=1_000, C=0.1).fit(scaled[~test], labels[~test])
-        right[test] = fit.predict(scaled[test]) == labels[test]
-        train.append(fit.score(scaled[~test], labels[~test]))
+        as_told = fit.predict(scaled) == labels
+        right[test] = as_told[test]
+        train.append(as_told[~test].mean())
     return right, float(np.mean(train))
 
 
@@ -183,7 +188,7 @@ def plane_table(
         from sklearn.manifold import TSNE
 
         perplexity = min(30.0, (len(vectors) - 1) / 3)
-        with _one_thread():
+        with _tiny_fits():
             fit = TSNE(2, init="random", perplexity=perplexity, random_state=seed)
             made = np.asarray(fit.fit_transform(vectors), np.float64)
         columns |= {"x": made[:, 0], "y": made[:, 1]}
