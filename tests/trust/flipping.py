@@ -118,7 +118,7 @@ def seen_of_model(folder: Path) -> str:
 
 def seen_of_calls(folder: Path) -> str:
     """Journals of calls: damaged lines are asked again, what is read is what was written."""
-    from evenhand.models.endpoints.journal import Journal, _usage
+    from evenhand.models.endpoints.journal import Journal, _counted
 
     lines = sorted(
         json.dumps([key, journal[key]])
@@ -126,7 +126,7 @@ def seen_of_calls(folder: Path) -> str:
         for journal in [Journal(path)]
         for key in journal
     )
-    return json.dumps([lines, _usage(folder).as_dict()])
+    return json.dumps([lines, _counted(folder)[0].as_dict()])
 
 
 def files_of(folder: Path) -> list[Path]:

@@ -20,7 +20,7 @@ from typing import Any
 
 from evenhand.errors import DataError, RunError
 from evenhand.models.endpoints.spending import Usage
-from evenhand.seals import read_sealed, write_sealed
+from evenhand.seals import digest, read_sealed, write_sealed
 
 FOLDER = "calls"
 USAGE = "usage.json"
@@ -111,7 +111,12 @@ class Journals:
         if place == self.folder:
             return Usage()
         found = sorted(place.glob("*.jsonl")) if place.is_dir() else ()
-        earlier = sum((Journal(path).used for path in found), _usage(place))
+        earlier, last = _counted(place)
+        for path in found:
+            if last and _content(path) == last:  # killed after it was counted: its shard is stored
+                path.unlink()
+            else:
+                earlier += Journal(path).used
         self.folder = place
         self.checking = self.checking.kept_at(place / self._checking)
         return earlier
@@ -126,10 +131,10 @@ class Journals:
         journal = self._open.pop(name, None)
         if journal is None or self.folder is None:
             return
-        total = _usage(self.folder) + journal.used
+        total = _counted(self.folder)[0] + journal.used
         self.folder.mkdir(parents=True, exist_ok=True)
         temporary = self.folder / f"{USAGE}.{os.getpid()}.tmp"
-        write_sealed(temporary, total.as_dict())
+        write_sealed(temporary, total.as_dict() | {"last": _content(journal.path)})
         temporary.replace(self.folder / USAGE)
         journal.close()
         if journal.path is not None:
@@ -170,14 +175,24 @@ def _trim(path: Path) -> None:
         file.truncate(whole.rfind(b"\n") + 1)
 
 
-def _usage(folder: Path) -> Usage:
-    """What earlier attempts used. Unknown spending is no reason to spend on: damage is refused."""
+def _content(path: Path | None) -> str:
+    """By which a journal is known again that was counted and not yet removed."""
+    return "" if path is None or not path.is_file() else digest(path)
+
+
+def _counted(folder: Path) -> tuple[Usage, str]:
+    """What earlier attempts used, and the content of the journal that was counted last.
+
+    Unknown spending is no reason to spend on: damage is refused.
+    """
     path = folder / USAGE
     if not path.exists():
-        return Usage()
+        return Usage(), ""
     try:
-        return Usage(**read_sealed(path))
-    except (DataError, TypeError) as error:
+        told = read_sealed(path)
+        last = told.pop("last", "")  # older versions kept none
+        return Usage(**told), str(last)
+    except (DataError, TypeError, AttributeError) as error:
         raise RunError(
             f"{path}: what was spent so far cannot be read ({error}). Count from nothing with: "
             f"rm {shlex.quote(str(path))}"
