@@ -65,6 +65,22 @@ def test_a_folder_and_the_object_answer_alike_and_unlike_their_base(
     assert any("lora" in name for name, _ in made.named_modules())  # the object is not merged
 
 
+def test_a_relative_base_is_a_checkpoint_here_or_beside_the_adapter(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from evenhand.models.loading.peft import CONFIG, base_of
+
+    for folder in ("runs/adapter", "runs/base", "work", "base"):
+        (tmp_path / folder).mkdir(parents=True)
+    told = {"base_model_name_or_path": "../base"}
+    (tmp_path / "runs/adapter" / CONFIG).write_text(json.dumps(told))
+    monkeypatch.chdir(tmp_path / "work")
+    beside = str((tmp_path / "runs/base").resolve())
+    assert base_of(tmp_path / "runs/adapter") == beside  # the folder of that name holds no model
+    (tmp_path / "base/config.json").write_text("{}")
+    assert base_of(tmp_path / "runs/adapter") == "../base"
+
+
 def test_it_is_known_by_base_and_adapter(tiny: Any, tmp_path: Path) -> None:
     made = causal(tiny)
     made.save_pretrained(str(tmp_path / "one"))

@@ -36,7 +36,7 @@ def is_adapter(folder: Path) -> bool:
 def base_of(folder: Path) -> str:
     """The model that an adapter was made for: a folder, an alias or a Hub id.
 
-    A relative path is looked for beside the adapter too.
+    A relative path is looked for here, as peft does, and beside the adapter.
     """
     named = read_object(folder / CONFIG, "the configuration of an adapter").get(
         "base_model_name_or_path"
@@ -46,8 +46,8 @@ def base_of(folder: Path) -> str:
             f"{folder / CONFIG}: does not say which model it was made for. Give that model's "
             f"folder there as base_model_name_or_path."
         )
-    beside = (folder / named).resolve()
-    return str(beside) if beside.is_dir() and not Path(named).is_dir() else named
+    beside, here = (folder / named).resolve(), Path(named)
+    return str(beside) if beside.is_dir() and not (here / "config.json").is_file() else named
 
 
 def architecture_of(folder: Path) -> str | None:
