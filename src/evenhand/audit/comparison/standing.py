@@ -6,14 +6,16 @@ same ones. With d the distance of a mean from its ideal,
     worse = d(after) - d(before)
 
 has an interval over whatever was sampled (names, questions, texts), and a margin that is stated.
-It stands when the whole interval lies below the margin; it is broken when it became worse beyond
+Of answers that are right or wrong, none of which turned, some may still do so elsewhere: n units
+that are alike leave 1 - .025^(1/n) open, so that a margin of .05 takes 72 of them. It stands when
+the whole interval lies below the margin; it is broken when it became worse beyond
 chance and by more than the margin; anything else is not shown.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -23,7 +25,7 @@ from evenhand.audit.comparison.items import Codes, Floats, changes, sampled
 from evenhand.errors import DataError
 from evenhand.probes.base import Behaviour, Probe
 from evenhand.runs.wording import number
-from evenhand.stats.estimate import Estimate
+from evenhand.stats.estimate import Estimate, alike
 
 PAIRED = "the same items before and after; Satterthwaite t"
 STANDS, BROKEN, UNCLEAR = "stands", "broken", "not shown to stand"
@@ -104,6 +106,8 @@ def standing(
     found = Estimate(float("nan"), reason="fewer than two items are known")
     if len(worse) > 1:
         found = changes(worse[:, None], codes)[0]
+        if not worse.any() and np.isin((one, two), (0.0, 1.0)).all():
+            found = _none_turned(found)
     return Standing(before.what, was, now, found, before.margin, probe, before.relative, len(worse))
 
 
@@ -113,6 +117,12 @@ def standings(label: str, probe: Probe, tables: tuple[pa.Table, pa.Table]) -> It
     factors = sampled(tables[0], shape.clusters if shape else ())
     for one, two in zip(*(probe.behaviours(t) for t in tables)):
         yield standing(one, two, factors, label)
+
+
+def _none_turned(found: Estimate) -> Estimate:
+    """The interval of units of which none turned from right to wrong or back."""
+    reach = alike(found.units, 1.0)
+    return replace(found, low=found.value - reach, high=found.value + reach)
 
 
 def _distances(values: Floats, mean: float, asked: Behaviour) -> Floats:
