@@ -9,7 +9,7 @@ from pathlib import Path
 SOURCE = Path(__file__).resolve().parents[1] / "src" / "evenhand"
 
 GROUND = {"errors", "strict", "seals", "settings", "plugins", "requests", "opening", "writing"}
-GROUND |= {"systems", "limits", "arrays"}
+GROUND |= {"systems", "limits", "arrays", "sameness"}
 NUMBERS = GROUND | {"metrics", "stats"}
 TEXT = NUMBERS | {"words", "corpora"}
 RUNS = TEXT | {"charts", "runs", "runner", "models"}
@@ -20,6 +20,7 @@ ABOVE = WORK | {"mitigations", "study", "measured"}
 ALLOWED = {
     "errors": set(),
     "strict": set(),
+    "sameness": set(),
     "seals": {"errors", "strict"},
     "settings": {"errors"},
     "plugins": {"errors"},
@@ -29,8 +30,8 @@ ALLOWED = {
     "writing": {"errors", "systems"},
     "systems": set(),
     "requests": {"errors", "strict"},
-    "metrics": {"errors", "strict", "stats"},
-    "stats": {"errors", "strict"},
+    "metrics": {"errors", "strict", "sameness", "stats"},
+    "stats": {"errors", "strict", "sameness"},
     "words": NUMBERS,
     "words.sets": TEXT | {"models", "runner"},
     "corpora": TEXT | {"runner"},

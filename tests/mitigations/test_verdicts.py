@@ -192,3 +192,15 @@ def test_leace_for_gender_on_a_masked_model_is_no_success(
     rows = {r["finding"].split("/")[-1]: r for r in summary["changes"]}
     assert rows["all"]["verdict"] == "larger"
     assert abs(rows["all"]["after"]) > 0.5 > abs(rows["all"]["before"])
+
+
+@pytest.mark.parametrize(("units", "verdict"), [(20, "not shown to stand"), (72, "stands")])
+def test_few_answers_of_which_none_turned_do_not_show_that_all_stand(
+    units: int, verdict: str
+) -> None:
+    """1 - .025^(1/n) of others may still turn: .168 of 20 units, .0499 of 72."""
+    right = Behaviour("right answers", np.tile([1.0, 1.0, 0.0, 1.0], units), 0.05)
+    found = standing(right, right, [np.repeat(np.arange(units), 4)])
+    assert found.verdict == verdict
+    assert found.worse.value == 0.0
+    assert found.worse.high == pytest.approx(1 - 0.025 ** (1 / units), abs=1e-9)

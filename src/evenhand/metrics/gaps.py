@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from evenhand.errors import DataError
+from evenhand.sameness import SameValues
 from evenhand.strict import INLINE
 
 Floats = NDArray[np.float64]
@@ -25,8 +26,8 @@ Ints = NDArray[np.int64]
 RATES = ("precision", "recall", "f1", "fpr", "fnr", "accuracy", "positive_rate")
 
 
-@dataclass(frozen=True)
-class Rates:
+@dataclass(frozen=True, eq=False)
+class Rates(SameValues):
     """Rates of a set of examples; NaN where undefined."""
 
     precision: float
@@ -52,8 +53,8 @@ class GroupRates:
     rates: Rates = field(metadata=INLINE)
 
 
-@dataclass(frozen=True)
-class Gap:
+@dataclass(frozen=True, eq=False)
+class Gap(SameValues):
     """rate(first) - rate(second), with a 95 % interval and a two-sided p."""
 
     metric: str

@@ -9,12 +9,13 @@ import numpy as np
 import numpy.typing as npt
 
 from evenhand.errors import DataError
+from evenhand.sameness import SameValues
 
 Floats = npt.NDArray[np.float64]
 
 
-@dataclass(frozen=True, slots=True)
-class Combined:
+@dataclass(frozen=True, eq=False, slots=True)
+class Combined(SameValues):
     """A combined effect, its standard error and what lies between the studies.
 
     `q` is Cochran's Q, `tau2` the variance between studies, `p` two-sided by the normal law.

@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from evenhand.errors import SpecError, need, unknown
 from evenhand.opening import once
+from evenhand.sameness import SameValues
 from evenhand.strict import plain
 
 NAN = float("nan")
@@ -24,8 +25,8 @@ KINDS: Mapping[str, tuple[type, ...]] = {
 """What JSON holds for each kind of field."""
 
 
-@dataclass(frozen=True)
-class Finding:
+@dataclass(frozen=True, eq=False)
+class Finding(SameValues):
     """A measured number, how sure it is, and what it says in one plain sentence.
 
     Attributes:

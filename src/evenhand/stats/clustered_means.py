@@ -23,6 +23,7 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from evenhand.sameness import SameValues
 from evenhand.stats.estimate import NAN, Estimate, detectable_t, estimate, settled
 from evenhand.stats.multiple import benjamini_hochberg
 
@@ -37,8 +38,8 @@ LEAST = 16
 T = TypeVar("T")
 
 
-@dataclass(frozen=True)
-class ClusteredMean:
+@dataclass(frozen=True, eq=False)
+class ClusteredMean(SameValues):
     """A mean over clusters: 95 % interval, p against the ideal, difference it could have seen."""
 
     value: float = NAN

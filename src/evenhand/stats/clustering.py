@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from evenhand.errors import SpecError
+from evenhand.sameness import SameValues
 from evenhand.stats._checks import not_finite, table, two_groups
 from evenhand.stats._draws import TIE, Floats, Ints
 
@@ -16,8 +17,8 @@ __all__ = ["Separation", "kmeans_separation", "linear_separability"]
 NAN = float("nan")
 
 
-@dataclass(frozen=True, slots=True)
-class Separation:
+@dataclass(frozen=True, eq=False, slots=True)
+class Separation(SameValues):
     """How well two groups are told apart, with what permuted labels give.
 
     `accuracy` of k-means clusters, or the balanced one of a linear classifier that did not see the

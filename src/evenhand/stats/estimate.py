@@ -12,6 +12,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from evenhand.sameness import SameValues
+
 NAN = float("nan")
 ROUNDING = 1e-12
 """Below this a spread is what additions leave behind."""
@@ -34,8 +36,8 @@ def stated(value: float, digits: int = DIGITS) -> float:
     return float(f"{value:.{digits}g}")
 
 
-@dataclass(frozen=True)
-class Estimate:
+@dataclass(frozen=True, eq=False)
+class Estimate(SameValues):
     """A value with its 95 % interval, p, and the smallest true effect this design would detect.
 
     Attributes:

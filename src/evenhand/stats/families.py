@@ -24,6 +24,7 @@ from functools import cache
 
 import numpy as np
 
+from evenhand.sameness import SameValues
 from evenhand.stats.estimate import detectable, estimate, within
 from evenhand.stats.permutation import paired_sign_flip
 
@@ -37,8 +38,8 @@ FLIPPED, DRAWS = 14, 2_000
 """Families up to which flips are coarser than t; drawn sets of families for the power of both."""
 
 
-@dataclass(frozen=True)
-class FamilyCorrelation:
+@dataclass(frozen=True, eq=False)
+class FamilyCorrelation(SameValues):
     """The mean correlation inside families, with interval and p over families.
 
     Attributes:

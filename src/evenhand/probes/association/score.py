@@ -26,6 +26,7 @@ from evenhand.metrics import association as metrics
 from evenhand.models.vectors.files import Found, VectorTable
 from evenhand.probes.association.others import others
 from evenhand.probes.shared.word_effects import DRAWS, Random, among_random, word_effect
+from evenhand.sameness import SameValues
 from evenhand.stats.multiple import benjamini_hochberg
 from evenhand.stats.permutation import two_sample
 from evenhand.strict import OPTIONAL
@@ -77,8 +78,8 @@ class Covered:
     lower_cased: int
 
 
-@dataclass(frozen=True, kw_only=True)
-class AssociationRow:
+@dataclass(frozen=True, eq=False, kw_only=True)
+class AssociationRow(SameValues):
     """One test; `effect_size` is ddof 0, `rnsb` the signed two-set form, `q` over all tests.
 
     Interval, `p` and `q` hold for target and attribute words like these (two-way variance);
