@@ -48,6 +48,16 @@ def test_lanes_give_the_scores_of_one_batch_after_the_other(tiny: Any, two_threa
     assert np.abs(several - scored(model)).max() < 1e-5
 
 
+def test_a_model_with_a_forward_of_somebody_else_is_run_alone(tiny: Any, two_threads: Any) -> None:
+    """A copy would have the same function, which calls the original: two threads would meet."""
+    model = resolve(tiny("causal"))
+    usual, forward, seen = scored(model), model.model.forward, []
+    model.model.forward = lambda *given, **named: forward(*given, **named)
+    in_lanes(model, [1, 2], lambda lane, batch, lock: seen.append((lane, batch)))
+    assert seen == [(model, 1), (model, 2)]
+    assert np.abs(scored(model) - usual).max() < 1e-5
+
+
 def test_lanes_run_at_once_on_tensors_they_share(tiny: Any, two_threads: Any) -> None:
     model = resolve(tiny("causal"))
     met, seen = Barrier(2, timeout=60), []

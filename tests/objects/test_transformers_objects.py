@@ -40,9 +40,14 @@ def held(folder: str, kind: str) -> tuple[Any, Any]:
     return model, transformers.AutoTokenizer.from_pretrained(folder)
 
 
-def answered(model: eh.Model, asked: Requests) -> str:
-    columns = model.answer(asked, model.prepare(asked))
-    return str([np.asarray(v).round(6).tolist() for v in columns.values()])
+def answered(model: eh.Model, asked: Requests) -> list[np.ndarray]:
+    return [np.asarray(v) for v in model.answer(asked, model.prepare(asked)).values()]
+
+
+def alike(one: eh.Model, two: eh.Model, asked: Requests) -> bool:
+    """Equal but for rounding: weights of a folder lie in the order that the processor likes."""
+    pairs = zip(answered(one, asked), answered(two, asked), strict=True)
+    return all(np.allclose(a, b, rtol=1e-6, atol=1e-6) for a, b in pairs)
 
 
 @pytest.mark.parametrize("kind", ASKED)
@@ -51,7 +56,7 @@ def test_an_object_answers_as_its_folder_does(tiny: Any, kind: str) -> None:
     model, tokenizer = held(folder, kind)
     mine = eh.load_model(model, tokenizer=tokenizer)
     assert mine.kind == kind
-    assert answered(mine, ASKED[kind]) == answered(eh.load_model(folder), ASKED[kind])
+    assert alike(mine, eh.load_model(folder), ASKED[kind])
     assert mine.name == kind  # as the folder is called
 
 
@@ -59,9 +64,7 @@ def test_an_object_answers_as_its_folder_does(tiny: Any, kind: str) -> None:
 def test_a_pipeline_is_its_model(tiny: Any, kind: str) -> None:
     model, tokenizer = held(tiny(kind), kind)
     pipe = transformers.pipeline(PIPELINES[kind], model=model, tokenizer=tokenizer)
-    assert answered(eh.load_model(pipe), ASKED[kind]) == answered(
-        eh.load_model(Path(tiny(kind))), ASKED[kind]
-    )
+    assert alike(eh.load_model(pipe), eh.load_model(Path(tiny(kind))), ASKED[kind])
 
 
 def test_a_classifying_pipeline_gives_the_numbers_of_its_own_function(tiny: Any) -> None:
@@ -181,11 +184,11 @@ def test_an_object_is_mitigated_in_memory_and_saved_from_its_folder_only(
     model, tokenizer = held(tiny("masked"), "masked")
     fitted = eh.mitigate(model, "leace", tokenizer=tokenizer)
     asked = ASKED["masked"]
-    assert answered(fitted.model, asked) != answered(fitted.base, asked)
+    assert not alike(fitted.model, fitted.base, asked)
     with pytest.raises(ModelError, match="Save it with its save_pretrained"):
         fitted.save(tmp_path / "saved")
     before = {k: v.clone() for k, v in model.state_dict().items()}
     texts = ["the man worked as a doctor", "she said that he was a nurse"] * 30
     trained = eh.mitigate(model, "plain", tokenizer=tokenizer, texts=texts, steps=2)
-    assert answered(trained.model, asked) != answered(trained.base, asked)
+    assert not alike(trained.model, trained.base, asked)
     assert all(torch.equal(v, before[k]) for k, v in model.state_dict().items())

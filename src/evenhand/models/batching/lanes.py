@@ -55,7 +55,13 @@ def in_lanes(model: Any, batches: Sequence[Any], run: Callable[[Any, Any, Any], 
 
 
 def _lanes(model: Any, count: int) -> list[Any]:
-    """The model and its twins; the model alone where something hooked to it cannot be copied."""
+    """The model and its twins; the model alone where a twin would not be a model of its own.
+
+    That is where something hooked to it cannot be copied, or somebody put another `forward` on one
+    of its modules: a function is copied by reference, so that every lane would call the original.
+    """
+    if any("forward" in vars(module) for module in model.model.modules()):
+        return [model]
     try:
         return [model, *(_beside(model, other) for other in twins(model.model, count - 1))]
     except (TypeError, RuntimeError):
