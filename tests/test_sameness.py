@@ -29,7 +29,7 @@ def test_a_finding_read_back_equals_the_one_that_was_written() -> None:
 @pytest.mark.parametrize("change", [{"floor": 0.1}, {"value": 0.26}, {"details": {"share": 0.0}}])
 def test_a_defined_number_differs_from_an_undefined_one(change: dict[str, Any]) -> None:
     assert replace(FINDING, **change) != FINDING
-    assert FINDING != FINDING.as_dict()
+    assert FINDING.as_dict() != FINDING
 
 
 def test_equal_estimates_have_one_hash() -> None:

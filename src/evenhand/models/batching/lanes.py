@@ -12,8 +12,10 @@ import contextlib
 import copy
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from queue import SimpleQueue
 from threading import Lock
+from types import MethodType
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -57,10 +59,12 @@ def in_lanes(model: Any, batches: Sequence[Any], run: Callable[[Any, Any, Any], 
 def _lanes(model: Any, count: int) -> list[Any]:
     """The model and its twins; the model alone where a twin would not be a model of its own.
 
-    That is where something hooked to it cannot be copied, or somebody put another `forward` on one
-    of its modules: a function is copied by reference, so that every lane would call the original.
+    That is where something hooked to it cannot be copied, or somebody put a function in the place
+    of a `forward`: it is copied by reference, so that every lane would call the original. Methods
+    and partial functions are copied with the module that they hold.
     """
-    if any("forward" in vars(module) for module in model.model.modules()):
+    put = (vars(module).get("forward") for module in model.model.modules())
+    if any(f is not None and not isinstance(f, MethodType | partial) for f in put):
         return [model]
     try:
         return [model, *(_beside(model, other) for other in twins(model.model, count - 1))]
