@@ -330,7 +330,9 @@ class _Data:
             sign = np.where(first, 0.5, -0.5)
             design = Design(
                 [Factor(np.asarray([names[self.terms[k]] for k in kept])), Factor(item, sign)],
-                sign[:, None], [1.0], within=item,
+                sign[:, None],
+                [1.0],
+                within=item,
             )
             return design.estimate(values[kept]), means
         return Design([Factor(np.arange(len(codes)))]).estimate(sides[0] - sides[1]), means
