@@ -33,6 +33,9 @@ ALIKE = 1e-9
 """Below this share of another number a number is what additions leave behind."""
 LEFT = 1e-13
 """The same of squares."""
+FEW = 8
+"""Levels from which on a factor's component is sure enough beside those of larger factors."""
+HELD = 1.5
 Floats = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.integer[Any]]
 
@@ -66,6 +69,9 @@ class Design:
         within: levels with a fixed effect each, such as the cases inside which groups are compared.
             They are taken out of y, X and Z before all else (Frisch and Waugh 1933), which is least
             squares with a column for each of them, without columns.
+        held: whether a factor of fewer than `FEW` levels among larger ones holds the degrees of
+            freedom at 1.5 times its own. Its component is so unsure that it often comes out too
+            small, and Satterthwaite's then are those of the larger factor.
 
     >>> pairs = Design([Factor(np.arange(4)), Factor(np.arange(4))])
     >>> round(pairs.estimate(np.array([1.0, 2.0, 3.0, 6.0])).p, 4)   # the t test over four pairs
@@ -78,6 +84,7 @@ class Design:
         fixed: Floats | None = None,
         contrast: npt.ArrayLike | None = None,
         within: Codes | None = None,
+        held: bool = False,
     ) -> None:
         if not factors:
             raise DataError("factors: none is given. Accepted: one or more sampled factors.")
@@ -99,6 +106,8 @@ class Design:
         inverse = np.asarray(np.linalg.pinv(x.T @ x, rcond=least), np.float64)
         self.weights: Floats = x @ (inverse @ direction)
         self.levels = [part.shape[1] for part in parts[1:]]
+        few = held and min(self.levels) < min(FEW, max(self.levels))
+        self.fewest = min(self.levels) - 1 if few else None
         self._moments(inverse)
 
     def _inside(self, y: Floats) -> Floats:
@@ -188,6 +197,8 @@ class Design:
         with np.errstate(divide="ignore", invalid="ignore"):
             freedom = np.where(spread > 0, variance**2 / spread, np.nan)
         freedom = np.where(np.isnan(freedom), 1.0, np.maximum(freedom, 1.0))
+        if self.fewest is not None:
+            freedom = np.minimum(freedom, max(1.0, HELD * self.fewest))
         if self.nested:
             variance = np.maximum(self.mixed @ self._squares(y), 0.0)
         # Differences of squares leave about 1e-16 of these behind where nothing varies.
