@@ -141,3 +141,18 @@ def test_levels_of_unlike_size_keep_their_components_from_being_negative() -> No
     design = Design([Factor(codes)])
     rng = np.random.default_rng(2)
     assert np.mean([design.estimate(rng.normal(size=54)).p <= 0.05 for _ in range(300)]) <= 0.06
+
+
+def test_few_names_among_many_hold_the_degrees_of_freedom() -> None:
+    rng = np.random.default_rng(9)
+    one, two = np.divmod(np.arange(4 * 20), 20)
+    y = rng.normal(size=(4, 600))[one] + rng.normal(size=(20, 600))[two]
+    y += rng.normal(0, 0.5, (80, 600))
+    sampled = [Factor(one), Factor(two)]
+    loose, held = Design(sampled), Design(sampled, held=True)
+    p = [np.asarray([e.p for e in d.estimates(y)]) for d in (loose, held)]
+    assert max(e.freedom for e in held.estimates(y)) <= 4.5
+    assert (p[1] >= p[0]).all()
+    assert (p[1] <= 0.005).mean() < 0.01 < (p[0] <= 0.005).mean()
+    many = [Factor(two), Factor(two[::-1])]
+    assert Design(many, held=True).fewest is None

@@ -3,8 +3,13 @@
     gap = mean outcome of the first group - mean outcome of the second
 
 One sampled factor: clusters of rows (`stats.clustered_means`), so that cases which both groups
-share are pairs. Names and cases: crossed factors (`stats.mixed`), every case's own level taken out
-and its difference between the groups a draw.
+share are pairs. Names and cases: crossed factors (`stats.mixed`), every case with a level l of its
+own in the fixed part and its difference d between the groups a draw,
+
+    y = m_group + l_case + u_name +- d_case / 2 + e
+
+so that groups are compared within cases, however unevenly these are shared out between them. Where
+no case is about both groups there is nothing to compare within; cases are then draws like names.
 """
 
 from __future__ import annotations
@@ -24,6 +29,7 @@ Floats = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.int64]
 WAY = np.asarray([1.0, -1.0])
 SHARE = (0.0, 1.0)
+ONE_CASE = "one case is about both groups: no interval, no test"
 
 
 @dataclass(frozen=True)
@@ -77,13 +83,18 @@ def gap(
     values = np.bincount(codes, values) / np.bincount(codes)
     names, first = asked[:, 0], asked[:, 2] > 0
     cases = np.unique(asked[:, 1], return_inverse=True)[1]
-    level = np.bincount(cases, values) / np.bincount(cases)
     fixed = np.stack([first, ~first], axis=1).astype(np.float64)
-    half = np.where(first, 0.5, -0.5)
-    design = Design([Factor(names), Factor(cases, half)], fixed, WAY)
-    apart = values - level[cases]
-    found = design.estimate(apart, **how)
-    each = design.shares * design.components(apart)[:, 0]
+    shared = len(set(cases[first]) & set(cases[~first]))
+    if shared == 1:  # its own difference cannot be told from that of the groups
+        value = float(values[first].mean() - values[~first].mean())
+        return Estimate(value, units=1, reason=ONE_CASE)
+    if shared:
+        half = np.where(first, 0.5, -0.5)
+        design = Design([Factor(names), Factor(cases, half)], fixed, WAY, within=cases)
+    else:
+        design = Design([Factor(names), Factor(cases)], fixed, WAY)
+    found = design.estimate(values, **how)
+    each = design.shares * design.components(values)[:, 0]
     return _seen(found, cells, float(each[-1] / each.sum()) if decided and each.any() else 0.0)
 
 

@@ -283,7 +283,8 @@ def of_shares(
     Their variance in stratum k is (high - m_k)(m_k - low), so it changes with what is to be found,
     and not alike in both directions where strata lie on either side of the ideal (a general liking
     for one group). Of the two directions the harder one counts. An effect moves strata by their
-    weights: all of them alike in a mean, half of it each way in a contrast of two.
+    weights: all of them alike in a mean; in a contrast half of it each way, or one side alone,
+    which is harder where answers are rare and the other side has nowhere to go.
 
     >>> cells = Cells.of(np.repeat([0.0, 1.0], 50), np.arange(100))
     >>> found = cells.estimate(ideal=0.5)
@@ -299,30 +300,34 @@ def of_shares(
     w = np.full(len(total), 1 / len(total)) if weights is None else weights
     along = w / (w @ w)
     at_ideal = cells.sums.sum(axis=0) / total - (found.value - found.ideal) * along
+    ways, most = [along], min(found.ideal - low, high - found.ideal)
+    if abs(w.sum()) < ALIKE:  # a contrast reaches from one bound to the other
+        most = high - low
+        ways += [side / (side @ side) for side in (np.maximum(w, 0.0), np.minimum(w, 0.0))]
     # Plain numbers: strata are few, and the search below asks for them dozens of times.
-    strata = list(zip(*(x.tolist() for x in (at_ideal, along, w * w, total)), strict=True))
+    strata = list(zip(*(x.tolist() for x in (at_ideal, w * w, total)), strict=True))
 
-    def varies(move: float) -> float:
+    def varies(moves: list[float]) -> float:
         parts = []
-        for at, way, weight, n in strata:
-            m = at + move * way
+        for (at, weight, n), move in zip(strata, moves, strict=True):
+            m = at + move
             room = (high - m) * (m - low)
             parts.append(weight * (0.0 if room < 0.0 else room) / n)
         return math.fsum(parts)
 
-    now, most = varies(0.0), min(found.ideal - low, high - found.ideal)
-    if abs(w.sum()) < ALIKE:  # a contrast reaches from one bound to the other
-        most = high - low
+    now = varies([0.0] * len(strata))
     if not (share and now and most > 0):
         return found.detectable
 
-    def reach(way: int) -> float:
+    def reach(way: list[float]) -> float:
         return settled(
-            lambda e: found.detectable * math.sqrt(1 - share + share * varies(way * e) / now),
+            lambda e: (
+                found.detectable * math.sqrt(1 - share + share * varies([e * x for x in way]) / now)
+            ),
             most,
         )
 
-    return max(reach(1), reach(-1))
+    return max(reach((sign * way).tolist()) for way in ways for sign in (1, -1))
 
 
 def _alike(found: Estimate, bounds: tuple[float, float], level: float) -> Estimate:

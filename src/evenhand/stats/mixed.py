@@ -33,6 +33,9 @@ ALIKE = 1e-9
 """Below this share of another number a number is what additions leave behind."""
 LEFT = 1e-13
 """The same of squares."""
+FEW = 8
+"""Levels from which on a factor's component is sure enough beside those of larger factors."""
+HELD = 1.5
 Floats = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.integer[Any]]
 
@@ -63,6 +66,12 @@ class Design:
         factors: what was sampled, crossed or nested.
         fixed: design matrix of the fixed part; by default one mean.
         contrast: the combination of fixed coefficients that is estimated; by default the mean.
+        within: levels with a fixed effect each, such as the cases inside which groups are compared.
+            They are taken out of y, X and Z before all else (Frisch and Waugh 1933), which is least
+            squares with a column for each of them, without columns.
+        held: whether a factor of fewer than `FEW` levels among larger ones holds the degrees of
+            freedom at 1.5 times its own. Its component is so unsure that it often comes out too
+            small, and Satterthwaite's then are those of the larger factor.
 
     >>> pairs = Design([Factor(np.arange(4)), Factor(np.arange(4))])
     >>> round(pairs.estimate(np.array([1.0, 2.0, 3.0, 6.0])).p, 4)   # the t test over four pairs
@@ -74,6 +83,8 @@ class Design:
         factors: Sequence[Factor],
         fixed: Floats | None = None,
         contrast: npt.ArrayLike | None = None,
+        within: Codes | None = None,
+        held: bool = False,
     ) -> None:
         if not factors:
             raise DataError("factors: none is given. Accepted: one or more sampled factors.")
@@ -82,29 +93,47 @@ class Design:
         direction = np.eye(x.shape[1])[0] if contrast is None else np.asarray(contrast, float)
         parts = [x, *(factor.columns() for factor in factors)]
         ends = np.cumsum([part.shape[1] for part in parts])
-        self.z = np.concatenate(parts, axis=1)
+        z = np.concatenate(parts, axis=1)
+        self.sizes = (z * z).sum(axis=0)
+        self.within = None if within is None else np.unique(within, return_inverse=True)[1]
+        self.z = self._inside(z)
+        x = self.z[:, : x.shape[1]]
+        self.rows = n - (0 if self.within is None else int(self.within.max()) + 1)
         self.blocks = [slice(a, b) for a, b in zip([0, *ends[:-1]], ends)]
         self.gram = self.z.T @ self.z
-        inverse = np.asarray(np.linalg.pinv(x.T @ x), np.float64)
+        # What is left of columns that only tell levels of `within` apart is rounding.
+        least = 1e-15 if within is None else ALIKE
+        inverse = np.asarray(np.linalg.pinv(x.T @ x, rcond=least), np.float64)
         self.weights: Floats = x @ (inverse @ direction)
         self.levels = [part.shape[1] for part in parts[1:]]
+        few = held and min(self.levels) < min(FEW, max(self.levels))
+        self.fewest = min(self.levels) - 1 if few else None
         self._moments(inverse)
+
+    def _inside(self, y: Floats) -> Floats:
+        """Columns less their means in the levels of `within`."""
+        if self.within is None:
+            return y
+        sums = np.zeros((int(self.within.max()) + 1, y.shape[1]))
+        np.add.at(sums, self.within, y)
+        return np.asarray(y - (sums / np.bincount(self.within)[:, None])[self.within], np.float64)
 
     def _moments(self, inverse: Floats) -> None:
         """Moment equations of the components, and what the variance of the estimate makes of them.
 
         Operators are o I + Z A Z' with Z = [X, Z_1, ...]: products and traces need matrices as
-        large as the number of levels only, however many rows there are.
+        large as the number of levels only, however many rows there are. I is the projection that
+        takes the levels of `within` out, if there are any; Z has none of them left.
         """
-        size, n = len(self.gram), len(self.z)
+        size = len(self.gram)
         remove = np.zeros((size, size))
         remove[self.blocks[0], self.blocks[0]] = -inverse
         clean = _Operator(1.0, remove)
-        spread = [self._level_operator(block, n) for block in self.blocks[1:]]
+        spread = [self._level_operator(block) for block in self.blocks[1:]]
         means = [self._level_means(block) for block in self.blocks[1:]]
         spread.append(_Operator(1.0, np.zeros((size, size))))
         self.forms = [self._times(self._times(clean, m), clean) for m in means] + [clean]
-        known = np.array([[self._trace(self._times(r, s)) for s in spread] for r in self.forms])
+        known = self._traces(self.forms, spread)
         self.shares = np.array(
             [(self.z[:, b].T @ self.weights) @ (self.z[:, b].T @ self.weights)
              for b in self.blocks[1:]] + [self.weights @ self.weights]
@@ -119,9 +148,9 @@ class Design:
             np.asarray(sum(g * r.inner for g, r in zip(mixed, self.forms))),
         )
         sides = [self._times(quadratic, s) for s in spread]
-        self.noise = np.array([[self._trace(self._times(a, b)) for b in sides] for a in sides])
+        self.noise = self._traces(sides, sides)
 
-    def _level_operator(self, block: slice, n: int) -> _Operator:
+    def _level_operator(self, block: slice) -> _Operator:
         inner = np.zeros_like(self.gram)
         at = np.arange(block.start, block.stop)
         inner[at, at] = 1.0
@@ -130,15 +159,20 @@ class Design:
     def _level_means(self, block: slice) -> _Operator:
         inner = np.zeros_like(self.gram)
         at = np.arange(block.start, block.stop)
-        inner[at, at] = 1.0 / self.gram[at, at]
+        inner[at, at] = 1.0 / self.sizes[at]
         return _Operator(0.0, inner)
 
     def _times(self, a: _Operator, b: _Operator) -> _Operator:
         inner = a.scale * b.inner + b.scale * a.inner + a.inner @ self.gram @ b.inner
         return _Operator(a.scale * b.scale, inner)
 
-    def _trace(self, a: _Operator) -> float:
-        return float(a.scale * len(self.z) + (a.inner * self.gram).sum())
+    def _traces(self, left: Sequence[_Operator], right: Sequence[_Operator]) -> Floats:
+        """tr(A B) for every A and B: with Z'Z at hand, sums of products, without the product."""
+        ours, theirs = ([x.inner @ self.gram for x in side] for side in (left, right))
+        return np.array(
+            [[a.scale * b.scale * self.rows + a.scale * np.trace(n) + b.scale * np.trace(m)
+              + (m * n.T).sum() for b, n in zip(right, theirs)] for a, m in zip(left, ours)]
+        )  # fmt: skip
 
     def components(self, values: Floats) -> Floats:
         """Variance components [factors + 1, columns]; negative moment estimates become 0."""
@@ -146,7 +180,7 @@ class Design:
 
     def _squares(self, values: Floats) -> Floats:
         """The moments [factors + 1, columns]."""
-        y = np.asarray(values, np.float64).reshape(len(self.z), -1)
+        y = self._inside(np.asarray(values, np.float64).reshape(len(self.z), -1))
         inside = self.z.T @ y
         squares = (y * y).sum(axis=0)
         return np.stack(
@@ -156,13 +190,15 @@ class Design:
 
     def estimates(self, values: npt.ArrayLike, **options: Any) -> list[Estimate]:
         """One estimate per column; `options` are those of `estimate` (ideal, family, rate)."""
-        y = np.asarray(values, np.float64).reshape(len(self.z), -1)
+        y = self._inside(np.asarray(values, np.float64).reshape(len(self.z), -1))
         parts = self.components(y)
         variance = self.shares @ parts
         spread = np.einsum("fc,fg,gc->c", parts, self.noise, parts)
         with np.errstate(divide="ignore", invalid="ignore"):
             freedom = np.where(spread > 0, variance**2 / spread, np.nan)
         freedom = np.where(np.isnan(freedom), 1.0, np.maximum(freedom, 1.0))
+        if self.fewest is not None:
+            freedom = np.minimum(freedom, max(1.0, HELD * self.fewest))
         if self.nested:
             variance = np.maximum(self.mixed @ self._squares(y), 0.0)
         # Differences of squares leave about 1e-16 of these behind where nothing varies.

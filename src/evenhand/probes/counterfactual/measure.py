@@ -315,7 +315,7 @@ class _Data:
     def _sparse(
         self, kept: list[int], group: str, reference: str, values: Floats
     ) -> tuple[Estimate, tuple[float, float]]:
-        """Not every term in every item: the gap of each item, items and terms as samples."""
+        """Not every term in every item: gaps within items, items and terms as samples."""
         codes = {i: n for n, i in enumerate(sorted({self.items[k] for k in kept}))}
         item = np.asarray([codes[self.items[k]] for k in kept])
         first = np.asarray([self.groups[k] == group for k in kept])
@@ -329,10 +329,11 @@ class _Data:
         if len(names) > 2 and len(kept) * (len(names) + 2 * len(codes)) <= MOST_CELLS:
             sign = np.where(first, 0.5, -0.5)
             design = Design(
-                [Factor(np.asarray([names[self.terms[k]] for k in kept])), Factor(item),
-                 Factor(item, sign)],
-                np.stack([np.ones(len(kept)), sign], axis=1), [0.0, 1.0],
-            )  # fmt: skip
+                [Factor(np.asarray([names[self.terms[k]] for k in kept])), Factor(item, sign)],
+                sign[:, None],
+                [1.0],
+                within=item,
+            )
             return design.estimate(values[kept]), means
         return Design([Factor(np.arange(len(codes)))]).estimate(sides[0] - sides[1]), means
 

@@ -9,8 +9,10 @@ with s_d the share of scenarios in which that answer is the good one. A liking f
 with a group has the other sign where "no" is good, and is no spread among scenarios.
 
 Scenarios are the sample: the difference of every scenario is one draw (CR2, `clustered_means`).
-Where people have names these are sampled too: names, names' liking for yes, scenarios and the
-scenarios' own differences are crossed factors (`mixed`).
+Where people have names these are sampled too: names, names' liking for yes and the scenarios' own
+differences are crossed factors (`mixed`), and groups are compared within scenarios, whichever names
+each was asked with. Scenarios that are about one group only are draws instead where of a direction
+fewer than two are about both.
 """
 
 from __future__ import annotations
@@ -275,21 +277,31 @@ def _codes(labels: Any, at: Any = None) -> npt.NDArray[np.int64]:
 def _named(name: Any, scenario: Any, way: Any, cell: Any, others: Any, weights: Any) -> Design:
     """The design of people with names.
 
-    Fixed: groups by direction, and what other factors do there. Sampled: names, names' liking for
-    yes, scenarios, scenarios' own differences between the groups, and between others.
+    Fixed: groups by direction, what other factors do there, and scenarios if enough of them are
+    about both groups. Sampled: names, names' liking for yes, scenarios otherwise, scenarios' own
+    differences between the groups, and between others.
     """
     columns = [cell == k for k in range(len(weights))]
     for d in range(int(way.max()) + 1):
         for k in range(1, int(others.max()) + 1):
             columns.append(np.where(way == d, (others == k) * 1.0 - (others == 0), 0.0))
-    factors = [Factor(name), Factor(scenario), Factor(scenario, np.where(cell % 2, -0.5, 0.5))]
+    inside = _inside(scenario, way, cell)
+    factors = [Factor(name), Factor(scenario, np.where(cell % 2, -0.5, 0.5))]
+    if not inside:
+        factors.insert(1, Factor(scenario))
     if way.max():
         factors.append(Factor(name, np.where(way, -1.0, 1.0)))
     if others.max():
         factors.append(Factor(scenario * (int(others.max()) + 1) + others))
     fixed = np.stack(columns, axis=1).astype(np.float64)
     contrast = np.concatenate([weights, np.zeros(fixed.shape[1] - len(weights))])
-    return Design(factors, fixed, contrast)
+    return Design(factors, fixed, contrast, within=scenario if inside else None)
+
+
+def _inside(scenario: Any, way: Any, cell: Any) -> bool:
+    """Whether of every direction at least two scenarios are about both groups."""
+    told = [set(scenario[cell == k].tolist()) for k in range(2 * (int(way.max()) + 1))]
+    return all(len(told[k] & told[k + 1]) > 1 for k in range(0, len(told), 2))
 
 
 def _mean(values: Floats) -> float:

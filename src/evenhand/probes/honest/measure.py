@@ -19,9 +19,11 @@ from evenhand.probes.base import Measured, Placebo
 from evenhand.probes.reading import BenchmarkReader, Claims, Input, Result, Shown, listed
 from evenhand.stats.clustered_means import (
     STEADY,
+    Cells,
     ClusteredMean,
     clustered_mean,
     halves,
+    of_shares,
     with_q,
 )
 from evenhand.stats.permutation import two_sample
@@ -163,6 +165,12 @@ def _difference(
     units = [f"{g}/{i}" for g, i in zip(group[keep], who[keep])]
     mean = clustered_mean(2 * sides * hits[keep], units, strata=sides, bounds=(-100.0, 100.0),
                           family=family, rate=rate)  # fmt: skip
+    # Hurtful completions are rare, and vary the more the more there are.
+    cells, way = Cells.of(hits[keep], units, -sides), np.asarray([1.0, -1.0])
+    found = cells.estimate(way, family=family, rate=rate)
+    if found.detectable > 0:
+        seen = of_shares(found, cells, (0.0, 100.0), cells.from_items(way), way)
+        mean = replace(mean, detectable=seen)
     means = [
         [hits[(group == g) & (who == i)].mean() for i in sorted(set(who[group == g]))] for g in pair
     ]

@@ -127,7 +127,7 @@ class PairTable:
 
     def design(self) -> Design:
         """Names of either side as crossed samples."""
-        return Design([Factor(self.one), Factor(self.two)])
+        return Design([Factor(self.one), Factor(self.two)], held=True)
 
 
 def group_pairs(links: Links, groups: Codes, n_attributes: int) -> PairTable:
