@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import evenhand as eh
+import made_runs
 from evenhand.errors import RunError, SpecError
 from evenhand.runs.finding import Findings
 
@@ -129,6 +130,11 @@ def test_plots(runs: tuple[eh.Run, eh.Run], tmp_path: Path) -> None:
         plots[0].save(tmp_path / "chart.doc")
     with pytest.raises(SpecError, match="unknown chart 'nothing'"):
         run.plot("nothing")
+
+
+def test_a_run_without_charts_says_so(tmp_path: Path) -> None:
+    with pytest.raises(SpecError, match="none of its probes draws a chart"):
+        made_runs.write(tmp_path / "run", made_runs.facts(), made_runs.findings(), {}).plot()
 
 
 def test_a_comparison_is_plotted_in_margins(runs: tuple[eh.Run, eh.Run], tmp_path: Path) -> None:

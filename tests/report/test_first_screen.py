@@ -126,3 +126,15 @@ def test_what_was_withheld_is_told_as_the_gate_tells_it(tmp_path: Path) -> None:
         "Yes, by the default policy: none of 2 findings reaches its margin; 1 is shown to be "
         "within it; 1 cannot be judged."
     )
+
+
+def test_a_harm_about_nothing_in_particular_has_no_empty_brackets() -> None:
+    (finding,) = (replace(f, attribute="") for f in made_runs.findings()[:1])
+    (harm,) = folded([finding], lambda f: MetricCard("gamma", "gamma"), set())
+    assert harm.text == ": passed over for women, without a reason in the text: 0.3 [0.2, 0.4]."
+
+
+def test_a_run_without_placebos_says_so(tmp_path: Path) -> None:
+    told = made_runs.facts(placebos={})
+    run = made_runs.write(tmp_path / "run", told, made_runs.findings(), {})
+    assert kind_of(run.facts).story(run).sure[0].startswith("No placebo was asked")

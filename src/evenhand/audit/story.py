@@ -186,6 +186,8 @@ def _trust(facts: Mapping[str, Any]) -> Iterator[str]:
             f"Placebos, where there is nothing to find, fired in {fired:,} of {tests:,} "
             f"({fired / tests:.1%}; by chance 5 %)."
         )
+    if facts.get("placebos") == {}:
+        yield "No placebo was asked, so how often something is found where nothing is was not seen."
     for label, found in placebos.items():
         if found.get("reason"):
             yield f"No placebo could be made in {label} ({found['reason']})."
