@@ -66,8 +66,8 @@ class BiasCallback(_callbacks.TrainerCallback):  # type: ignore[misc]
     ) -> None:  # fmt: skip
         if not callable(getattr(trainer, "log", None)):
             raise SpecError(
-                f"BiasCallback: {type(trainer).__name__} is no Trainer. Make the trainer first, then: "
-                f"trainer.add_callback(BiasCallback(trainer, SUITE))"
+                f"BiasCallback: {type(trainer).__name__} is no Trainer. Make the trainer "
+                f"first, then: trainer.add_callback(BiasCallback(trainer, SUITE))"
             )
         if every < 1:
             raise SpecError(f"BiasCallback: every {every!r}: expected 1 or more.")
