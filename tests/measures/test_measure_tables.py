@@ -72,7 +72,7 @@ def test_missing_columns_are_named_with_the_nearest() -> None:
     told = "t.csv: the file has no column 'template'.* Missing: template, other. Columns found: t"
     with pytest.raises(DataError, match=told):
         table.require(["template", "other"])
-    with pytest.raises(DataError, match=r"Is 'templat' meant to be 'template'\?"):
+    with pytest.raises(DataError, match=r"no column 'template'. The nearest is 'templat'\."):
         table.require(["template", "score"])
 
 
