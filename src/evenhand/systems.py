@@ -6,6 +6,7 @@ locked(path)    hold a lock file; it dies with the process, so it is never stale
 is_locked(path) whether somebody holds it
 peak_mib()      the largest memory of this process
 link(a, b)      make a file appear under a second name
+alarmed()       stop a regular expression that does not end
 """
 
 from __future__ import annotations
@@ -14,11 +15,16 @@ import contextlib
 import os
 import platform
 import shutil
+import signal
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
+SECONDS = 10.0
+"""How long code of strangers (a template, a regular expression) may run at a time."""
 LOOKING_S = 0.5
 """How long a writer waits for a lock: whoever only looks (`is_locked`) holds it for an instant."""
 RENAMING = 20
@@ -158,3 +164,41 @@ def memory_limit(more: int) -> Iterator[None]:
         yield
     finally:
         resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
+
+
+class Unbounded(ValueError):
+    """Code that does not end, or fills the memory."""
+
+
+class _Late(BaseException):
+    """The time is over; nothing on the way may take it for an error of its own."""
+
+
+@contextlib.contextmanager
+def alarmed(seconds: float | None = None) -> Iterator[None]:
+    """Inside: a regular expression that does not end is stopped, which no trace can see.
+
+    By a signal, so in the main thread of Linux and macOS only; seconds of the processor. Inside
+    another one it does nothing: the time that was set first holds.
+    """
+    seconds = SECONDS if seconds is None else seconds
+    if (
+        not hasattr(signal, "setitimer")
+        or threading.current_thread() is not threading.main_thread()
+        or signal.getitimer(signal.ITIMER_VIRTUAL)[0] > 0
+    ):
+        yield
+        return
+
+    def late(*_: Any) -> None:
+        raise _Late
+
+    usual = signal.signal(signal.SIGVTALRM, late)
+    signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
+    try:
+        yield
+    except _Late:
+        raise Unbounded(f"takes more than {seconds:g} seconds") from None
+    finally:
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        signal.signal(signal.SIGVTALRM, usual)

@@ -54,7 +54,7 @@ def test_a_missing_model_file_is_named(tmp_path: Path) -> None:
 
 def test_the_wrong_kind_of_model_for_a_probe_says_what_fits(tmp_path: Path, vectors: Path) -> None:
     done = evenhand("probe", "divergence", str(vectors), "--out", "r", cwd=tmp_path)
-    assert_one_paragraph(done, "is a vectors model", "needs divergence", "evenhand ls probes")
+    assert_one_paragraph(done, "is of kind 'vectors'", "needs divergence", "evenhand ls probes")
     assert not (tmp_path / "r").exists()
 
 
@@ -69,6 +69,15 @@ def test_an_unknown_attribute_axis_and_setting_get_suggestions(tmp_path: Path, t
     assert_one_paragraph(done, "unknown setting 'pears'", "Did you mean 'pairs'")
     done = evenhand("probe", "underspecified", causal, "--set", "pairs=none", cwd=tmp_path)
     assert_one_paragraph(done, "pairs", "'none'")
+
+
+def test_a_probe_given_as_a_suite_is_told_its_command(tmp_path: Path, vectors: Path) -> None:
+    done = evenhand("audit", str(vectors), "--suite", "association", "--out", "r", cwd=tmp_path)
+    assert_one_paragraph(done, "'association': is the name of a probe", "evenhand probe assoc")
+
+
+def test_an_empty_name_is_no_model_in_this_folder(tmp_path: Path) -> None:
+    assert_one_paragraph(evenhand("audit", "", cwd=tmp_path), "model '': is empty", "ls models")
 
 
 def test_malformed_toml_is_shown_with_its_line(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import shlex
 import subprocess
 import sys
 import tarfile
@@ -293,8 +294,15 @@ def test_the_commands_say_what_holds_and_exit_by_it(bbq: Made, tmp_path: Path) -
     told = evenhand("verify", "e.tar", cwd=tmp_path)
     assert told.returncode == 1
     assert "Holds      NO" in told.stdout
+    assert "Findings   not computed" in told.stdout
     assert evenhand("verify", "nothing.tar", cwd=tmp_path).returncode == 2
     assert evenhand("verify", "e.tar", "--rescore", "2", cwd=tmp_path).returncode == 2
+
+
+def test_the_next_command_can_be_pasted(bbq: Made, tmp_path: Path) -> None:
+    made = evenhand("bundle", str(bbq[0].folder), "--out", "my own.tar", cwd=tmp_path)
+    command = made.stdout.partition("Check it:")[2].strip()
+    assert evenhand(*shlex.split(command)[1:], cwd=tmp_path).returncode == 0
 
 
 @pytest.mark.parametrize("text", ["", "no key", "-----BEGIN PRIVATE KEY-----\nAAAA\n"])

@@ -90,6 +90,16 @@ def test_a_card_keeps_what_is_not_ours(run: Run) -> None:
     assert later.count("## Bias, Risks, and Limitations") == 1
 
 
+def test_a_new_card_has_one_header_and_nothing_before_our_section(
+    run: Run, caplog: pytest.LogCaptureFixture
+) -> None:
+    made = merged(run)
+    _, header, body = made.split("---\n", 2)
+    assert yaml.safe_load(header)["tags"] == ["evenhand", "bias-audit"]
+    assert body.lstrip().startswith(BEGINS)
+    assert caplog.text == ""
+
+
 def test_mistakes_are_told(run: Run, tmp_path: Path) -> None:
     with pytest.raises(eh.EvenhandError, match="push --to 'mine': expected .*OWNER/NAME"):
         push(run, "mine", folder=tmp_path)

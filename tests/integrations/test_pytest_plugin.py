@@ -84,6 +84,36 @@ def test_a_model_object_is_audited_once_and_asserted_on(plain: pytest.Pytester) 
     assert len(kept) == 1
 
 
+def test_without_pytests_cache_runs_go_to_a_temporary_folder(plain: pytest.Pytester) -> None:
+    plain.makepyfile(
+        test_even="""
+        import evenhand as eh
+        from scripted import SUITE, even
+
+        def test_within(evenhand_audit, pytestconfig):
+            run = evenhand_audit(eh.ScriptedModel({"choose": even}, name="even"), SUITE)
+            assert run.findings and pytestconfig.rootpath not in run.folder.parents
+        """
+    )
+    run(plain, "-p", "no:cacheprovider", "test_even.py").assert_outcomes(passed=1)
+    assert not (plain.path / ".evenhand").exists()
+
+
+def test_a_run_is_named_from_where_the_command_is_typed(
+    plain: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made_runs.ordinary(plain.path / "runs" / "mine")
+    (plain.path / "pytest.ini").write_text("[pytest]\n")
+    below = plain.mkdir("checks")
+    (below / "test_it.py").write_text(
+        "def test_nurse(evenhand_run):\n"
+        "    evenhand_run.assert_within('underspecified/gamma/nurse', 0.9)\n"
+    )
+    monkeypatch.chdir(below)
+    run(plain, "--evenhand-run", "../runs/mine").assert_outcomes(passed=1)
+    run(plain, "--evenhand-run", "runs/mine").assert_outcomes(passed=1)  # from the root
+
+
 def test_a_finding_beyond_its_margin_fails_with_its_numbers(plain: pytest.Pytester) -> None:
     made_runs.ordinary(plain.path / "runs" / "mine")
     plain.makepyfile(

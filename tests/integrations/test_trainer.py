@@ -129,9 +129,13 @@ def test_evaluate_returns_them_and_training_is_left_alone(
 def test_what_is_missing_is_said(trained: dict[str, Any]) -> None:
     with pytest.raises(eh.EvenhandError, match="is no Trainer. Make the trainer first"):
         BiasCallback("quick")
+    with pytest.raises(eh.EvenhandError, match="unknown suite 'quik'. Did you mean 'quick'"):
+        BiasCallback(trained["trainer"], "quik")
     with pytest.raises(eh.EvenhandError, match="every 0: expected 1 or more"):
         BiasCallback(trained["trainer"], every=0)
     callback = BiasCallback(trained["trainer"], SUITE)
     state = trained["trainer"].state
     with pytest.raises(eh.EvenhandError, match="processing_class=TOKENIZER"):
         callback.on_evaluate(None, state, None, {}, model=trained["model"])
+    with pytest.raises(eh.EvenhandError, match="processing_class=TOKENIZER"):
+        callback.on_train_begin(None, state, None, model=trained["model"])

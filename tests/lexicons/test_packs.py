@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+import evenhand as eh
 from evenhand.errors import SpecError
 from evenhand.words.packs import load_pack, pack_lists, pack_places, packs, social_classes
 from evenhand.words.packs.check import check_pack
@@ -161,7 +162,7 @@ def test_names_come_from_the_lists_that_are_named_as_their_source(shared: Path) 
         (r"find = .*", "find = '(\\\\w|\\\\w\\\\w|\\\\s)+!$'", "does not end"),
     ],
 )
-def test_patterns_of_a_foreign_pack_are_whole_and_end(
+def test_patterns_of_a_foreign_pack_are_whole_and_end_in_its_check(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, old: str, new: str, told: str
 ) -> None:
     monkeypatch.setattr("evenhand.cli.lexicon.MOST", 0.5)
@@ -175,3 +176,22 @@ def test_patterns_of_a_foreign_pack_are_whole_and_end(
     said = " ".join((done.stdout + done.stderr).split())
     assert told in said
     assert "Traceback" not in said
+
+
+@pytest.mark.parametrize(
+    ("key", "new", "told"),
+    [
+        ("find", r"find = '(\\w|\\w\\w|\\s)+!$'", "takes more than 0.2 seconds"),
+        ("put", r"put = '\\7'", "invalid group reference 7"),
+    ],
+)
+def test_patterns_of_a_foreign_pack_are_stopped_in_an_audit_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, key: str, new: str, told: str
+) -> None:
+    monkeypatch.setattr("evenhand.systems.SECONDS", 0.2)
+    folder = Path(shutil.copytree(load_pack("es").folder, tmp_path / "es"))
+    head = folder / "pack.toml"
+    head.write_text(re.sub(rf"{key} = .*", new, head.read_text(), count=1))
+    model = eh.ScriptedModel({"continuation": lambda prefix, word: -1.0}, name="even")
+    with pytest.raises(SpecError, match=f"pack.toml: a rule of joins .*{told}"):
+        eh.audit(model, "languages", language=str(folder), out=tmp_path / "run")

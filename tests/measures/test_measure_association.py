@@ -206,6 +206,18 @@ def test_tests_from_a_file(tmp_path: Path) -> None:
     assert row["effect_size"] == one(made(), made_test())["effect_size"]
 
 
+def test_vectors_in_memory_are_measured_as_their_table_is() -> None:
+    table = made()
+    mapping = dict(zip(table.words.to_pylist(), np.asarray(table.matrix)))
+    asked = {"tests": (made_test(),)}
+    ours, theirs = (told("association", vectors=v, **asked)["tests"] for v in (table, mapping))
+    assert ours == theirs
+    with pytest.raises(SpecError, match=r"3 \(int\): expected a transformers model"):
+        told("association", vectors=3, tests="weat1")
+    with pytest.raises(SpecError, match="of kind 'classifier': expected word vectors"):
+        told("association", vectors=lambda texts: [0.5] * len(texts), tests="weat1")
+
+
 def test_wrong_options() -> None:
     with pytest.raises(SpecError, match=r"unknown test 'waet6'. Did you mean"):
         told("association", vectors=made(), tests="waet6")

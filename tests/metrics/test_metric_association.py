@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -174,12 +175,29 @@ def test_kl_form_is_zero_for_equal_probabilities_and_ignores_the_split() -> None
     assert association.rnsb(same, same, a, b).signed == pytest.approx(0, abs=1e-15)
 
 
+@pytest.mark.parametrize("metric", [association.weat, association.rnsb])
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (lambda rows: rows[:0], "has no vectors"),
+        (lambda rows: [], "has no vectors"),
+        (lambda rows: ["she"], "is no row of numbers for each of its words"),
+        (lambda rows: [[1.0, 2.0], [1.0]], "is no row of numbers for each of its words"),
+        (lambda rows: {"she": rows[0]}, "is no row of numbers for each of its words"),
+    ],
+)
 @pytest.mark.parametrize("k", range(4))
-def test_an_empty_set_is_named(k: int) -> None:
-    parts = sets(0)
-    parts[k] = parts[k][:0]
-    with pytest.raises(DataError, match=f"rnsb: set {'xyab'[k]} has no vectors"):
-        association.rnsb(*parts)
+def test_a_set_that_is_no_vectors_is_named(metric: Any, change: Any, told: str, k: int) -> None:
+    parts = list(sets(0))
+    parts[k] = change(parts[k])
+    with pytest.raises(DataError, match=f"{metric.__name__}: set {'xyab'[k]} {told}"):
+        metric(*parts)
+
+
+def test_vectors_of_two_models_are_told_apart() -> None:
+    *parts, last = sets(0)
+    with pytest.raises(DataError, match="weat: vectors of one length are expected, not x "):
+        association.weat(*parts, last[:, :-1])
 
 
 def test_one_class_is_refused() -> None:

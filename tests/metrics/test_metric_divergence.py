@@ -73,3 +73,5 @@ def test_nan_and_empty_rows_are_refused() -> None:
         divergence.log_normalise([[-np.inf, -np.inf]])
     with pytest.raises(DataError, match=r"shapes \(1, 2\) and \(1, 3\) differ"):
         divergence.kl_divergence([[0.0, 0.0]], [[0.0, 0.0, 0.0]])
+    with pytest.raises(DataError, match="a row has no value"):
+        divergence.jensen_shannon([], [])

@@ -84,8 +84,13 @@ def test_wrong_input() -> None:
         embedding.ripa(X, Y[:4], A)
     with pytest.raises(DataError, match="no pair has two different vectors"):
         embedding.ripa(X, X, A)
-    with pytest.raises(DataError, match="set a: has no vectors"):
+    with pytest.raises(DataError, match="rnd: set a has no vectors"):
         embedding.rnd(X, Y, A[:0])
+    for metric in (embedding.rnd, embedding.ect, embedding.ripa):
+        with pytest.raises(DataError, match=r"of one length are expected, not x .8., y .8., a .3."):
+            metric(X, X + 1, A[:, :3])
+    with pytest.raises(DataError, match=r"not targets .8., attributes.0. .3."):
+        embedding.mac(X, [A[:, :3]])
     with pytest.raises(DataError, match="no set is given"):
         embedding.mac(X, [])
     with pytest.raises(DataError, match="distance: 'cosine'"):

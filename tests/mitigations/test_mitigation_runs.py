@@ -8,7 +8,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -16,9 +16,12 @@ import pytest
 
 import evenhand as eh
 import made_kinds
-from evenhand.errors import DataError, ModelError, RunError
+from evenhand.errors import DataError, ModelError, RunError, SpecError
+from evenhand.mitigations.base import Fitted, Judgement, Mitigation, quiet
 from evenhand.models.loading.resolver import resolve
 from evenhand.report.build import render
+from evenhand.runs.card import MetricCard
+from evenhand.runs.finding import Finding
 from evenhand.runs.kinds import kind_of
 from evenhand.runs.record import Run, RunWriter
 from in_process import evenhand
@@ -211,6 +214,46 @@ def test_a_wrong_task_is_noticed_before_anything_is_fitted(
     with pytest.raises(DataError, match=told):
         eh.mitigate(tiny(kind), "leace", task=task, note=said.append)
     assert not said  # no state was looked at
+
+
+class Quieter(Mitigation):
+    """Takes a share of every score away."""
+
+    name: ClassVar[str] = "quieter"
+    methods: ClassVar[dict[str, str]] = {"quieter": "made up"}
+    kinds: ClassVar[tuple[str, ...]] = ("scripted",)
+    cards: ClassVar[tuple[MetricCard, ...]] = (MetricCard("loudness", "loudness"),)
+
+    method: str = "quieter"
+    share: float = 0.5
+
+    def fit(self, model: Any, *, texts: Any = None, note: Any = quiet) -> Fitted:
+        self.require_kind(model)
+        return Quieted(self, model, {"share": self.share})
+
+
+class Quieted(Fitted):
+    def applied(self, model: Any) -> Any:
+        return scored(-4.0 * self.facts["share"])
+
+    def judged(self, before: Any, after: Any, **places: Any) -> Judgement:
+        found = Finding("mitigation/loudness", "mitigation", "loudness", 2.0, "Quieter by 2 nats.")
+        return Judgement([found], {}, buys=found.sentence)
+
+
+def scored(value: float) -> eh.ScriptedModel:
+    return eh.ScriptedModel({"continuation": lambda prefix, word: value}, name=f"says {value}")
+
+
+@pytest.mark.parametrize("given", [Quieter(share=0.25), Quieter])
+def test_a_mitigation_of_a_script_is_fitted_and_judged(given: Any, tmp_path: Path) -> None:
+    calmer = eh.mitigate(scored(-4.0), given, share=0.75)
+    assert calmer.model.name == "says -3.0"
+    run = calmer.judge(out=tmp_path / "run")
+    assert run["mitigation/loudness"].sentence == "Quieter by 2 nats."
+    assert "loudness" in render(run)
+    with pytest.raises(SpecError, match="unknown setting 'shrae'"):
+        eh.mitigate(scored(-4.0), given, shrae=0.75)
 
 
 def test_a_masked_model_is_told_its_own_methods(tiny: Any) -> None:

@@ -172,7 +172,7 @@ def test_a_system_prompt_comes_from_a_file_too(tmp_path: Path) -> None:
 @pytest.mark.shared
 @pytest.mark.parametrize("how", [{"chat": "on"}, {"system": "Be brief."}, {"way": "letters"}])
 def test_models_that_do_not_talk_refuse_chat(minilm: dict[str, str], how: dict[str, str]) -> None:
-    with pytest.raises(SpecError, match="masked model"):
+    with pytest.raises(SpecError, match="of kind 'masked'"):
         eh.load_model(minilm["masked"], **how)
 
 

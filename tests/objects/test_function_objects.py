@@ -118,6 +118,13 @@ def test_answers_that_cannot_be_used(function: Any, told: Any, error: Any, said:
         eh.load_model(function, **told)
 
 
+def test_undefined_answers_stop_the_audit_and_say_that_numbers_are_wanted(tmp_path: Path) -> None:
+    asked = eh.make_probe("counterfactual", {"swaps": ["names"]})
+    with pytest.raises(ModelError, match="gave NaN for .*Every answer must be a number") as found:
+        eh.audit(lambda ts: [float("nan")] * len(ts), [asked], out=tmp_path / "run")
+    assert "--dtype" not in str(found.value)
+
+
 def test_a_fitted_classifier_of_scikit_learn() -> None:
     from sklearn.feature_extraction.text import CountVectorizer
     from sklearn.linear_model import LogisticRegression
@@ -138,7 +145,7 @@ def test_a_fitted_classifier_of_scikit_learn() -> None:
     assert np.allclose(model.answer(Classify(TEXTS), None)["probabilities"], want)
 
 
-@pytest.mark.parametrize("given", [3.5, object(), int])
+@pytest.mark.parametrize("given", [3.5, object(), int, [object(), object()]])
 def test_what_is_no_model_is_refused_with_all_that_is(given: Any) -> None:
     with pytest.raises(SpecError, match="a transformers model with its tokenizer, a transformers"):
         eh.load_model(given)

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import evenhand as eh
+import made_runs
 from evenhand.errors import RunError, SpecError
 from evenhand.runs.finding import Findings
 
@@ -67,6 +68,30 @@ def test_findings_by_id_and_pattern(runs: tuple[eh.Run, eh.Run]) -> None:
         run["praise/gap/excelent"]
 
 
+@pytest.mark.parametrize("place", ["prais/*", "praise", "prase/gap"])
+def test_a_mistyped_pattern_gets_a_pattern(runs: tuple[eh.Run, eh.Run], place: str) -> None:
+    wanted = "praise/gap/poor" if place == "prase/gap" else r"praise/\*"
+    with pytest.raises(SpecError, match=f"unknown finding '.*'. Did you mean .*'{wanted}'"):
+        runs[0][place]
+
+
+@pytest.mark.parametrize("given", [None, 3, ["runs/a", "runs/b"]])
+@pytest.mark.parametrize("asked", [eh.Run, eh.gate, eh.compare])
+def test_what_is_no_run_is_named(asked: Any, given: Any) -> None:
+    with pytest.raises(RunError, match=f"{type(given).__name__}.: expected a run folder"):
+        asked(given)
+
+
+def test_what_is_no_result_becomes_no_run(tmp_path: Path) -> None:
+    with pytest.raises(SpecError, match="None .NoneType.: expected what a function of evenhand"):
+        eh.as_run(None, tmp_path / "run")  # type: ignore[arg-type]
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_probe_needs_no_settings() -> None:
+    assert eh.make_probe("association") == eh.make_probe("association", {})
+
+
 def test_tables(runs: tuple[eh.Run, eh.Run]) -> None:
     pandas = pytest.importorskip("pandas", reason="needs the pandas extra")
     run = runs[0]
@@ -85,8 +110,10 @@ def test_tables(runs: tuple[eh.Run, eh.Run]) -> None:
     assert eh.gate(run).to_pandas()["outcome"].tolist() == [c.outcome for c in eh.gate(run).checks]
     decided = eh.compare(*runs).to_pandas()
     assert decided.set_index("finding").loc["praise/gap/excellent", "verdict"] == "better"
-    with pytest.raises(RunError, match="has no table 'nothing'"):
+    with pytest.raises(RunError, match="unknown table 'nothing'. Known: .*items"):
         run.to_pandas("praise", "nothing")
+    with pytest.raises(RunError, match="unknown probe 'prais'. Did you mean 'praise'"):
+        run.to_pandas("prais")
 
 
 def test_plots(runs: tuple[eh.Run, eh.Run], tmp_path: Path) -> None:
@@ -103,6 +130,11 @@ def test_plots(runs: tuple[eh.Run, eh.Run], tmp_path: Path) -> None:
         plots[0].save(tmp_path / "chart.doc")
     with pytest.raises(SpecError, match="unknown chart 'nothing'"):
         run.plot("nothing")
+
+
+def test_a_run_without_charts_says_so(tmp_path: Path) -> None:
+    with pytest.raises(SpecError, match="none of its probes draws a chart"):
+        made_runs.write(tmp_path / "run", made_runs.facts(), made_runs.findings(), {}).plot()
 
 
 def test_a_comparison_is_plotted_in_margins(runs: tuple[eh.Run, eh.Run], tmp_path: Path) -> None:

@@ -146,6 +146,12 @@ def test_what_does_not_go_with_an_object_is_refused(tiny: Any, given: Any, told:
         eh.load_model(model, **given)
 
 
+def test_a_tokenizer_alone_is_no_function_of_texts(tiny: Any) -> None:
+    _, tokenizer = held(tiny("masked"), "masked")
+    with pytest.raises(SpecError, match="a tokenizer without its model. Give both"):
+        eh.load_model(tokenizer)
+
+
 def test_a_masked_model_is_not_asked_as_a_causal_one(tiny: Any) -> None:
     for given in (tiny("masked"), tiny("roberta")):
         with pytest.raises(ModelError, match="fills masks and sees the words after them"):

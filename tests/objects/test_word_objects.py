@@ -87,8 +87,9 @@ def test_they_are_known_by_words_and_numbers(made: dict[str, np.ndarray]) -> Non
     ("given", "told"),
     [
         ({"a": [1.0, 2.0], "b": [1.0]}, "vectors of one length are expected"),
-        ({"a": [1.0, 2.0]}, "1 words with vectors"),
-        ({1: [1.0], 2: [2.0], 3: [3.0]}, "0 words with vectors"),
+        ({"a": [1.0, 2.0]}, "words with a vector: 1. Two"),
+        ({1: [1.0], 2: [2.0], 3: [3.0]}, "words with a vector: 0. Two"),
+        ({"a": [1.0], "b": "far"}, "'b' has str where the numbers of its vector are expected"),
     ],
 )
 def test_mappings_that_are_no_vectors_are_refused(given: Any, told: str) -> None:

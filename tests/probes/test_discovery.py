@@ -268,7 +268,7 @@ def test_one_context_is_enough_and_intervals_are_said_to_be_over_names(tmp_path)
 
 def test_too_few_situations_and_names_are_said_before_a_run():
     notes = probe(context_count=3, names=3).preview(frozenset({"option"}), 0).notes
-    assert any("3 situations are too few" in note and "with 6 situations" in note for note in notes)
+    assert any("too few situations (3)" in note and "with 6 or more" in note for note in notes)
     assert any("3 names in a group are too few" in note for note in notes)
     enough = probe(context_count=8).preview(frozenset({"option"}), 0).notes
     assert not any("too few" in note for note in enough)

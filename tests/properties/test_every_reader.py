@@ -6,8 +6,12 @@ A new reader is checked as soon as it is registered; a small input of it goes in
 
 from __future__ import annotations
 
+import contextlib
+import csv
 import inspect
 import json
+import math
+import re
 from dataclasses import FrozenInstanceError, is_dataclass
 from pathlib import Path
 from typing import Any
@@ -15,6 +19,8 @@ from typing import Any
 import pytest
 
 from evenhand import measure
+from evenhand.errors import DataError
+from evenhand.measured.writing import judged
 from evenhand.probes.reading import Input, Result, reader_of, readers
 from evenhand.strict import plain
 from in_process import evenhand
@@ -79,6 +85,34 @@ def test_people_get_tables(name: str, tmp_path: Path) -> None:
     assert len(done.stdout.strip().splitlines()) >= 2
     assert "None" not in done.stdout
     assert "nan" not in done.stdout.split()
+
+
+def test_scores_that_are_all_missing_are_told_without_nan(name: str, tmp_path: Path) -> None:
+    words = CASES[name](tmp_path)
+    path = tmp_path / "table.csv"
+    if not path.is_file():
+        pytest.skip("reads no plain table")
+    head, *rows = csv.reader(path.read_text().splitlines())
+    numbers = {k for k in range(len(head)) if all(_is_number(row[k]) for row in rows)}
+    emptied = [["" if k in numbers else cell for k, cell in enumerate(row)] for row in rows]
+    with path.open("w", newline="") as file:
+        csv.writer(file).writerows([head, *emptied])
+    assert [text for text in everything_told(name, words) if re.search(r"\bnan\b", text)] == []
+
+
+def everything_told(name: str, words: list[str]) -> list[str]:
+    try:
+        result = asked(name, words)
+    except DataError as error:  # with nothing left to measure, it may also be refused
+        return [str(error)]
+    claims = result.claims()
+    return [str(result), *(f.sentence for f in (judged(claims) if claims else ()))]
+
+
+def _is_number(cell: str) -> bool:
+    with contextlib.suppress(ValueError):
+        return math.isfinite(float(cell))
+    return False
 
 
 def test_a_table_without_its_columns_is_refused_in_one_paragraph(name: str, tmp_path: Path) -> None:

@@ -73,5 +73,5 @@ def test_an_audit_tells_it_first_and_keeps_it(tmp_path: Path) -> None:
     run = job.run()
     ((note, asked),) = told
     assert asked == 0
-    assert "writers are too few" in note
+    assert "too few writers" in note
     assert any("too few" in line for line in kind_of(run.facts).story(run).sure)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 from pathlib import Path
 
 from rich.console import Console
 
 import made_runs
+from evenhand.audit.gate import gate
 from evenhand.cli.first_screen import print_first_screen
 from evenhand.probes.registry import probe_class, probe_names
 from evenhand.report.build import render
@@ -109,3 +111,30 @@ def test_the_plain_part_and_the_numbers_tell_the_same(tmp_path: Path) -> None:
     assert harm.text in plain
     assert '<data value="0.3125">' in plain
     assert '<data value="0.3125">' in numbers
+
+
+def test_what_was_withheld_is_told_as_the_gate_tells_it(tmp_path: Path) -> None:
+    claims = [
+        replace(f, id=f"underspecified/lean/{k}", q=q, low=-0.01, high=0.05, margin=0.1,
+                detected=False, harm="")
+        for k, (f, q) in enumerate((f, q) for f in made_runs.findings()[:1] for q in (0.001, 0.7))
+    ]  # fmt: skip
+    placebos = {"underspecified": {"tests": 200, "detected": 30, "rate": 0.15}}
+    run = made_runs.write(tmp_path / "run", made_runs.facts(placebos=placebos), claims, {})
+    assert [c.outcome for c in gate(run).checks] == ["undefined", "passed"]
+    assert kind_of(run.facts).story(run).problem == (
+        "Yes, by the default policy: none of 2 findings reaches its margin; 1 is shown to be "
+        "within it; 1 cannot be judged."
+    )
+
+
+def test_a_harm_about_nothing_in_particular_has_no_empty_brackets() -> None:
+    (finding,) = (replace(f, attribute="") for f in made_runs.findings()[:1])
+    (harm,) = folded([finding], lambda f: MetricCard("gamma", "gamma"), set())
+    assert harm.text == ": passed over for women, without a reason in the text: 0.3 [0.2, 0.4]."
+
+
+def test_a_run_without_placebos_says_so(tmp_path: Path) -> None:
+    told = made_runs.facts(placebos={})
+    run = made_runs.write(tmp_path / "run", told, made_runs.findings(), {})
+    assert kind_of(run.facts).story(run).sure[0].startswith("No placebo was asked")

@@ -205,9 +205,10 @@ def test_a_store_that_workers_cannot_see_is_refused_before_a_folder_is_made(
     assert not (tmp_path / "run").exists()
 
 
-def test_a_negative_seed_is_refused_from_python_too(tmp_path: Path) -> None:
-    with pytest.raises(SpecError, match="seed -1: expected 0 or more"):
-        Audit(suite(), "m", tmp_path, seed=-1)
+@pytest.mark.parametrize("seed", [-1, "3", 1.5, None])
+def test_a_seed_that_is_none_is_refused_from_python_too(tmp_path: Path, seed: Any) -> None:
+    with pytest.raises(SpecError, match=f"seed {seed!r}: expected a whole number, 0 or more"):
+        Audit(suite(), "m", tmp_path, seed=seed)
 
 
 def test_commands_in_messages_can_be_pasted(tmp_path: Path) -> None:

@@ -125,7 +125,7 @@ def test_tables_of_other_folders_are_neither_read_nor_written(tmp_path: Path) ->
     table = other.table("underspecified", "items")
     away = "../../other/probes/underspecified"
     assert run.tables(away) == {}
-    with pytest.raises(RunError, match="has no table"):
+    with pytest.raises(RunError, match="unknown probe"):
         run.table(away, "items")
     for place in ((away, "items"), ("underspecified", "../items")):
         with pytest.raises(RunError, match="names no table"):

@@ -75,8 +75,8 @@ class Audit:
     def __post_init__(self) -> None:
         self.store = None if self.store is None else settled(self.store)
         self._object = self.model in self.loaded
-        if self.seed < 0:
-            raise SpecError(f"seed {self.seed!r}: expected 0 or more.")
+        if not isinstance(self.seed, int) or self.seed < 0:
+            raise SpecError(f"seed {self.seed!r}: expected a whole number, 0 or more.")
 
     def run(self) -> Run:
         """Do what is left, write findings and report, and give the finished run."""

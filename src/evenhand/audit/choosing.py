@@ -62,7 +62,7 @@ def require_fit(suite: Suite, model: Model) -> None:
     if model.answers & {*needs}:
         wants = f"cannot use it, since it {own[0].lacks(model.answers)}"
     raise ModelError(
-        f"model {model.name!r} is a {model.kind} model and answers {_listed(model.answers)}; "
+        f"model {model.name!r} is of kind {model.kind!r} and answers {_listed(model.answers)}; "
         f"suite {suite.name!r} {wants}, so nothing would be tested on it. "
         f"{_advice(model.kind, model.answers)}"
     )

@@ -23,9 +23,9 @@ from typing import Any, Literal
 
 from pydantic import Field, field_validator
 
-from evenhand.errors import SpecError, unknown
+from evenhand.errors import SpecError
 from evenhand.opening import read_toml
-from evenhand.runs.finding import Finding
+from evenhand.runs.finding import Finding, no_finding
 from evenhand.settings import Asked
 
 Require = Literal["undetected", "within-margin"]
@@ -80,11 +80,11 @@ class Policy(Asked):
 
     def require_known(self, findings: Iterable[Finding]) -> None:
         """Refuse a pattern that no finding has: mistyped, it would let everything through."""
-        known = [f.id for f in findings]
+        known = list(findings)
         for pattern in (*self.margins, *self.only, *self.ignore):
-            if not any(_fits(place, pattern) for place in known):
+            if not any(_fits(f.id, pattern) for f in known):
                 hint = "List them with: evenhand show RUN --json -"
-                raise SpecError(unknown("finding", pattern, known, where="policy", hint=hint))
+                raise SpecError(no_finding(pattern, known, where="policy", hint=hint))
 
     def with_limits(self, limits: Iterable[str]) -> Policy:
         """The findings of these limits (ID=VALUE) alone, each to be shown within its own."""

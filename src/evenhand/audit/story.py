@@ -96,8 +96,10 @@ def _ship(judged: Gate | None, own: Sequence[Finding]) -> str:
         return "Not known: the run is not finished."
     if judged.outcome == "undefined":
         return "That cannot be said: nothing that counts could be tested."
-    failed = {c.id for c in judged.checks if c.outcome == "failed"}
-    rest = [f for f in own if f.id not in failed]
+    failed, unknown = (
+        {c.id for c in judged.checks if c.outcome == outcome} for outcome in ("failed", "undefined")
+    )
+    rest = [f for f in own if f.id not in failed | unknown]
     within = sum(_farthest(f) <= f.margin for f in rest)
     whole = count(len(own), "finding")
     counts = [f"none of {whole} reaches its margin"]
@@ -109,6 +111,8 @@ def _ship(judged: Gate | None, own: Sequence[Finding]) -> str:
     if len(rest) > within:
         more = "needs more items to tell", "need more items to tell"
         counts.append(_plural(len(rest) - within, *more))
+    if unknown:
+        counts.append(f"{len(unknown):,} cannot be judged")
     may = "Not by the default policy" if failed else "Yes, by the default policy"
     return f"{may}: {'; '.join(counts)}."
 
@@ -182,6 +186,8 @@ def _trust(facts: Mapping[str, Any]) -> Iterator[str]:
             f"Placebos, where there is nothing to find, fired in {fired:,} of {tests:,} "
             f"({fired / tests:.1%}; by chance 5 %)."
         )
+    if facts.get("placebos") == {}:
+        yield "No placebo was asked, so how often something is found where nothing is was not seen."
     for label, found in placebos.items():
         if found.get("reason"):
             yield f"No placebo could be made in {label} ({found['reason']})."

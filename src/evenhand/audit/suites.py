@@ -128,6 +128,11 @@ def load_suite(name: str | Path) -> Suite:
     if called not in suite_names():
         if called in packaged:
             raise SpecError(f"{called!r} is a study. Run it with: evenhand study {called}")
+        if called in probe_names():
+            raise SpecError(
+                f"suite {called!r}: is the name of a probe. Run it alone with: evenhand probe "
+                f"{called} MODEL; from Python, give a list of probes: [{called!r}]"
+            )
         hint = "It is no file either. List suites with: evenhand ls suites"
         raise SpecError(unknown("suite", called, suite_names(), hint=hint))
     if called in packaged:

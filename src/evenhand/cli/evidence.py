@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -54,7 +55,8 @@ def bundle(
     if not output.write_json(told, json):
         screen = output.console()
         screen.print(f"Wrote      {path} ({path.stat().st_size:,} bytes)", markup=False)
-        screen.print(f"Check it:  evenhand verify {path}", markup=False, soft_wrap=True)
+        check = f"Check it:  evenhand verify {shlex.quote(str(path))}"
+        screen.print(check, markup=False, soft_wrap=True)
 
 
 def verify(
@@ -94,9 +96,12 @@ def _show(found: Verified) -> None:
         other = f", but for last digits: with {found.elsewhere}"
     if signed == "valid":
         signed = f"valid, by key {found.signer}"
+    findings = "not computed, since the bytes are not those that were written"
+    if found.hashes_equal:
+        findings = f"{yes[found.findings_equal]} (computed once more from the scores{other})"
     lines = [
         ("Bytes", yes[found.hashes_equal]),
-        ("Findings", f"{yes[found.findings_equal]} (computed once more from the scores{other})"),
+        ("Findings", findings),
         ("Signature", signed),
     ]
     if found.rescored is not None:

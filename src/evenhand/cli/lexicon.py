@@ -33,8 +33,8 @@ def check(
     """
     from evenhand.audit.fluency import fluency
     from evenhand.errors import SpecError
-    from evenhand.models.bounded import Unbounded, alarmed
     from evenhand.strict import plain
+    from evenhand.systems import Unbounded, alarmed
     from evenhand.words.packs.check import check_pack
 
     try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import shlex
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
@@ -89,4 +90,5 @@ def mitigate(
         )  # fmt: skip
     if not output.write_json(done.told, json):
         output.print_run(done.run)
-        output.console().print(f"Use it:    evenhand audit {out}", markup=False)
+        use = f"Use it:    evenhand audit {shlex.quote(str(out))}"
+        output.console().print(use, markup=False, soft_wrap=True)

@@ -252,7 +252,8 @@ def _size(
         return
     output.print_plan(found)
     if write is not None:
-        output.console().print(f"Run it:    evenhand audit {model} --suite {write}", markup=False)
+        again = shlex.join(["evenhand", "audit", model, "--suite", str(write)])
+        output.console().print(f"Run it:    {again}", markup=False, soft_wrap=True)
 
 
 RUN = Annotated[Path, typer.Argument(help="The folder of an audit or a study.")]

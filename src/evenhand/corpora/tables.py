@@ -90,7 +90,7 @@ class Table:
         lost = [name for name in names if name not in self.columns]
         if lost:
             near = get_close_matches(lost[0], self.columns, n=1)
-            meant = f" Is {near[0]!r} meant to be {lost[0]!r}?" if near else ""
+            meant = f" The nearest is {near[0]!r}." if near else ""
             what = "there is" if self.source == IN_MEMORY else "the file has"
             raise DataError(
                 f"{self.source}: {what} no column {lost[0]!r}.{meant} Missing: "

@@ -85,7 +85,9 @@ def merged(run: Run, existing: str = "") -> str:
     made = index(run)
     name, ours = hub.repocard_data.model_index_to_eval_results(made["model-index"])
     try:
-        whole = hub.ModelCard(existing if existing.startswith("---") else f"---\n---\n{existing}")
+        whole = hub.ModelCard(
+            existing if existing.startswith("---") else f"---\n{{}}\n---\n{existing}"
+        )
         theirs = [r for r in whole.data.eval_results or [] if not _is_ours(r)]
     except (ValueError, KeyError, TypeError, syntax.YAMLError) as error:
         raise ModelError(

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from evenhand.runs.record import Run
 
 OPTIONS = {
-    "run": "a finished run folder to open; relative to the root of the tests",
+    "run": "a finished run folder to open, from here or from the root of the tests",
     "model": "a model to audit: an alias, a folder, a file, a Hub id or an address",
     "suite": "the suite of that audit; by default that of the model's kind",
 }
@@ -100,6 +100,13 @@ def _given(config: pytest.Config, name: str) -> str:
     return str(config.getoption(f"--evenhand-{name}") or config.getini(f"evenhand_{name}") or "")
 
 
+def _place(config: pytest.Config, name: str, path: str) -> Path:
+    """A path of the command line from where it was typed; else from the root of the tests."""
+    here = Path(config.invocation_params.dir, path)
+    typed = config.getoption(f"--evenhand-{name}") and here.exists()
+    return here if typed else Path(config.rootpath, path)
+
+
 @pytest.fixture(scope="session")
 def evenhand_audit(request: pytest.FixtureRequest) -> Callable[..., TestedRun]:
     """`evenhand_audit(model, suite, **options)`: the run of a model, audited once.
@@ -108,8 +115,11 @@ def evenhand_audit(request: pytest.FixtureRequest) -> Callable[..., TestedRun]:
     model's fingerprint, so that a second session opens what the first has measured, and a changed
     model is audited again. Options: tokenizer, seed, and how to load and ask (chat="off" ...).
     """
-    cache = request.config.cache
-    kept = cache.mkdir("evenhand") if cache is not None else Path(".evenhand")
+    cache = getattr(request.config, "cache", None)  # not there with -p no:cacheprovider
+    if cache is not None:
+        kept = cache.mkdir("evenhand")
+    else:
+        kept = request.getfixturevalue("tmp_path_factory").mktemp("evenhand")
 
     def audited(
         model: Any, suite: Any = None, *, tokenizer: Any = None, seed: int = 0, **how: Any
@@ -159,9 +169,9 @@ def evenhand_run(
     if folder:
         from evenhand.audit.gate import finished
 
-        return TestedRun(finished(Path(config.rootpath, folder)))
+        return TestedRun(finished(_place(config, "run", folder)))
     if model:
-        local = config.rootpath / model
+        local = _place(config, "model", model)
         suite = _given(config, "suite") or None
         return evenhand_audit(str(local) if local.exists() else model, suite)
     raise pytest.UsageError(

@@ -17,10 +17,10 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from evenhand.audit.suites import Asked, as_suite
 from evenhand.errors import SpecError, need
 
 if TYPE_CHECKING:
-    from evenhand.audit.suites import Suite
     from evenhand.runs.record import Run
 
 PREFIX = "eval_evenhand_"
@@ -60,21 +60,26 @@ class BiasCallback(_callbacks.TrainerCallback):  # type: ignore[misc]
     """
 
     def __init__(
-        self, trainer: Any, suite: str | Path | Suite | None = None, *,
+        self, trainer: Any, suite: Asked | None = None, *,
         out: str | Path = "runs/trainer", findings: str = "*", every: int = 1, seed: int = 0,
         **how: Any,
     ) -> None:  # fmt: skip
         if not callable(getattr(trainer, "log", None)):
             raise SpecError(
-                f"BiasCallback: {trainer!r:.60} is no Trainer. Make the trainer first, then: "
-                f"trainer.add_callback(BiasCallback(trainer, SUITE))"
+                f"BiasCallback: {type(trainer).__name__} is no Trainer. Make the trainer "
+                f"first, then: trainer.add_callback(BiasCallback(trainer, SUITE))"
             )
         if every < 1:
             raise SpecError(f"BiasCallback: every {every!r}: expected 1 or more.")
-        self.trainer, self.suite, self.out = trainer, suite, Path(out)
+        self.suite = suite if suite is None else as_suite(suite)  # now, not after hours
+        self.trainer, self.out = trainer, Path(out)
         self.findings, self.every, self.how = findings, every, {"seed": seed, **how}
         self.runs: dict[int, Run] = {}
         self._evaluations = 0
+
+    def on_train_begin(self, args: Any, state: Any, control: Any, **given: Any) -> None:
+        """Refuse a training without a tokenizer before anything is trained."""
+        _tokenizer(given)
 
     def on_evaluate(
         self, args: Any, state: Any, control: Any, metrics: dict[str, float] | None = None,
@@ -84,13 +89,7 @@ class BiasCallback(_callbacks.TrainerCallback):  # type: ignore[misc]
         self._evaluations += 1
         if not state.is_world_process_zero or (self._evaluations - 1) % self.every:
             return
-        tokenizer = given.get("processing_class") or given.get("tokenizer")
-        if tokenizer is None:
-            raise SpecError(
-                "BiasCallback: the trainer has no tokenizer, so the model cannot be asked. Give "
-                "it one with: Trainer(..., processing_class=TOKENIZER)"
-            )
-        run = self.audited(given["model"], tokenizer, int(state.global_step))
+        run = self.audited(given["model"], _tokenizer(given), int(state.global_step))
         found = metrics_of(run, self.findings)
         if metrics is not None:
             metrics.update(found)
@@ -107,6 +106,16 @@ class BiasCallback(_callbacks.TrainerCallback):  # type: ignore[misc]
                 whole, self.suite, tokenizer=tokenizer, name=name, out=self.out / name, **self.how
             )
         return self.runs[step]
+
+
+def _tokenizer(given: Mapping[str, Any]) -> Any:
+    found = given.get("processing_class") or given.get("tokenizer")
+    if found is None:
+        raise SpecError(
+            "BiasCallback: the trainer has no tokenizer, so the model cannot be asked. Give it "
+            "one with: Trainer(..., processing_class=TOKENIZER)"
+        )
+    return found
 
 
 class _as_it_was:

@@ -51,6 +51,11 @@ def as_run(result: Result, out: str | Path, html: str | Path | None = None) -> R
     """
     from evenhand.report.build import render
 
+    if not isinstance(result, Result):
+        raise SpecError(
+            f"result {result!r:.60} ({type(result).__name__}): expected what a function of "
+            f"evenhand.measure gives."
+        )
     claims = result.claims()
     if claims is None:
         raise SpecError(

@@ -36,6 +36,29 @@ def unit_rows(vectors: npt.ArrayLike) -> Floats:
     return out
 
 
+def check_sets(what: str, **sets: npt.ArrayLike) -> None:
+    """Refuse sets of words that are not rows of numbers, all of one length, by their names.
+
+    >>> check_sets("weat", x=[[1.0, 0.0]], a=[[1.0]])
+    Traceback (most recent call last):
+    evenhand.errors.DataError: weat: vectors of one length are expected, not x (2), a (1).
+    """
+    sizes: dict[str, int] = {}
+    for name, given in sets.items():
+        try:
+            rows = np.asarray(given)
+        except ValueError:  # rows of several lengths
+            rows = np.asarray(None)
+        if not rows.size:
+            raise DataError(f"{what}: set {name} has no vectors. Accepted: one word or more.")
+        if rows.dtype.kind not in "fiub" or rows.ndim not in (1, 2):
+            raise DataError(f"{what}: set {name} is no row of numbers for each of its words.")
+        sizes[name] = rows.shape[-1]
+    if len(set(sizes.values())) > 1:
+        shown = ", ".join(f"{name} ({size})" for name, size in sizes.items())
+        raise DataError(f"{what}: vectors of one length are expected, not {shown}.")
+
+
 def associations(words: npt.ArrayLike, a: npt.ArrayLike, b: npt.ArrayLike) -> Floats:
     """s(w, A, B) of every word (Caliskan et al. 2017, Methods), shape [words], in [-2, 2].
 
@@ -95,6 +118,7 @@ def weat(x: npt.ArrayLike, y: npt.ArrayLike, a: npt.ArrayLike, b: npt.ArrayLike)
     >>> result.statistic, result.effect_size, round(result.effect_size_ddof1, 4)
     (2.0, 2.0, 1.4142)
     """
+    check_sets("weat", x=x, y=y, a=a, b=b)
     rows_x, rows_y = np.atleast_2d(np.asarray(x)), np.atleast_2d(np.asarray(y))
     s = associations(np.concatenate([rows_x, rows_y]), a, b)
     s_x, s_y = s[: len(rows_x)], s[len(rows_x) :]
@@ -258,9 +282,7 @@ def rnsb(
     >>> round(rnsb(x=[axes[0]], y=[axes[1]], a=[axes[0]], b=[axes[1]]).signed, 4)
     0.1979
     """
-    for name, part in (("x", x), ("y", y)):
-        if not len(np.asarray(part)):
-            raise DataError(f"rnsb: set {name} has no vectors. Accepted: one word or more.")
+    check_sets("rnsb", x=x, y=y, a=a, b=b)
     p = second_probabilities(
         np.concatenate([np.atleast_2d(np.asarray(part, np.float64)) for part in (x, y)]),
         a, b, normalise=normalise,

@@ -30,6 +30,8 @@ def log_normalise(scores: npt.ArrayLike) -> Floats:
     [[-0.6931, -0.6931]]
     """
     rows = np.atleast_2d(np.asarray(scores, np.float64))
+    if not rows.shape[-1]:
+        raise DataError("log-probabilities: a row has no value. Accepted: one or more in each row.")
     peak = rows.max(axis=-1, keepdims=True)
     if not np.isfinite(peak).all():
         bad = int(np.flatnonzero(~np.isfinite(peak[..., 0]))[0])

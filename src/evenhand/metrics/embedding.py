@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from evenhand.errors import DataError
-from evenhand.metrics.association import unit_rows
+from evenhand.metrics.association import check_sets, unit_rows
 
 Floats = npt.NDArray[np.float64]
 
@@ -47,7 +47,8 @@ def rnd(
     >>> rnd([[1.0, 0.0]], [[0.0, 1.0]], [[1.0, 0.0]]).value
     -1.4142135623730951
     """
-    rows = [_prepare(v, normalise, name) for v, name in ((x, "x"), (y, "y"), (a, "a"))]
+    check_sets("rnd", x=x, y=y, a=a)
+    rows = [_prepare(v, normalise) for v in (x, y, a)]
     centres = [part.mean(axis=0) for part in rows[:2]]
     if distance == "norm":
         far = [np.linalg.norm(rows[2] - centre, axis=1) for centre in centres]
@@ -69,10 +70,10 @@ def mac(targets: npt.ArrayLike, attributes: Sequence[npt.ArrayLike]) -> Words:
     >>> mac([[1.0, 0.0]], [[[0.0, 1.0]], [[1.0, 0.0]]]).value
     0.5
     """
-    rows = _prepare(targets, True, "targets")
     if not len(attributes):
         raise DataError("attributes: no set is given. Accepted: one set or more.")
-    means = [_prepare(part, True, f"attributes[{k}]") for k, part in enumerate(attributes)]
+    check_sets("mac", targets=targets, **{f"attributes[{k}]": a for k, a in enumerate(attributes)})
+    rows, *means = (_prepare(part, True) for part in (targets, *attributes))
     by_word = 1 - rows @ np.stack([part.mean(axis=0) for part in means]).T
     return Words(float(by_word.mean()), np.asarray(by_word, np.float64))
 
@@ -87,7 +88,8 @@ def ect(x: npt.ArrayLike, y: npt.ArrayLike, a: npt.ArrayLike, *, normalise: bool
     >>> round(ect([[1.0, 0.0]], [[1.0, 0.1]], [[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]]), 12)
     1.0
     """
-    rows = [_prepare(v, normalise, name) for v, name in ((x, "x"), (y, "y"), (a, "a"))]
+    check_sets("ect", x=x, y=y, a=a)
+    rows = [_prepare(v, normalise) for v in (x, y, a)]
     centres = unit_rows(np.stack([part.mean(axis=0) for part in rows[:2]]))
     ranks = _ranks(unit_rows(rows[2]) @ centres.T)
     ranks -= ranks.mean(axis=0)
@@ -117,9 +119,8 @@ def ripa(x: npt.ArrayLike, y: npt.ArrayLike, a: npt.ArrayLike, *, normalise: boo
     >>> ripa([[1.0, 0.0]], [[0.0, 1.0]], [[2.0, 0.0]]).value
     1.414213562373095
     """
-    first, second, words = (
-        _prepare(v, normalise, name) for v, name in ((x, "x"), (y, "y"), (a, "a"))
-    )
+    check_sets("ripa", x=x, y=y, a=a)
+    first, second, words = (_prepare(v, normalise) for v in (x, y, a))
     if len(first) != len(second):
         raise DataError(
             f"ripa: {len(first)} rows of x and {len(second)} of y are no pairs. Leave out both "
@@ -133,10 +134,8 @@ def ripa(x: npt.ArrayLike, y: npt.ArrayLike, a: npt.ArrayLike, *, normalise: boo
     return Ripa(float(by_word.mean()), by_word, np.asarray(scores.std(axis=1), np.float64))
 
 
-def _prepare(rows: npt.ArrayLike, normalise: bool, name: str) -> Floats:
+def _prepare(rows: npt.ArrayLike, normalise: bool) -> Floats:
     array = np.asarray(rows, np.float64)
-    if array.size == 0:
-        raise DataError(f"set {name}: has no vectors.")
     return unit_rows(array) if normalise else np.atleast_2d(array)
 
 

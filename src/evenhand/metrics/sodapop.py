@@ -66,6 +66,11 @@ def contrast(rates: ArrayLike, in_a: ArrayLike, *, as_published: bool = False) -
     (0.3, 0.25, 1.2)
     """
     values, first = np.asarray(rates, np.float64), np.asarray(in_a, bool)
+    if values.ndim != 2 or first.shape != values.shape[:1]:
+        raise DataError(
+            f"rates of shape {values.shape}, in_a of shape {first.shape}: expected [names, words], "
+            f"and one boolean for each name."
+        )
     sr_a, sr_b = values[first].mean(axis=0), values[~first].mean(axis=0)
     d, m = sr_a - sr_b, (sr_a + sr_b) / 2
     rd = success_rate(d, m)

@@ -18,6 +18,18 @@ def family(name: str, where: str = "") -> type[Mitigation]:
     return found
 
 
+def adopted(settings: Mitigation) -> Mitigation:
+    """A mitigation of somebody's own script, known by its name from here on in this process.
+
+    Raises:
+        SpecError: its name belongs to another family.
+    """
+    kind = type(settings)
+    if kind.name not in plugins.places(plugins.MITIGATIONS) or family(kind.name) is not kind:
+        plugins.adopt(plugins.MITIGATIONS, kind.name, kind, what="mitigation")
+    return settings
+
+
 def families() -> list[type[Mitigation]]:
     """All families, evenhand's own first."""
     return [family(name) for name in plugins.places(plugins.MITIGATIONS)]

@@ -20,7 +20,7 @@ from pydantic import BaseModel
 
 from evenhand.errors import RunError
 from evenhand.mitigations.base import Fitted, Judgement, spec_of
-from evenhand.mitigations.choosing import family
+from evenhand.mitigations.choosing import adopted, family
 from evenhand.mitigations.grounds import NAME as GROUNDS
 from evenhand.mitigations.grounds import Grounds
 from evenhand.models.protocol import Model
@@ -97,7 +97,7 @@ def judge(
     progress: Progress | None,
 ) -> Run:
     """Judge a mitigation into a run folder; see `Fitted.judge`."""
-    asked = fitted.asked
+    asked = adopted(fitted.asked)
     page = Page(
         family=asked.name, label=asked.label, title=asked.title, paper=asked.paper,
         command=["mitigate", *as_options(asked)], settings=asked.model_dump(mode="json"),

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evenhand.mitigations.base import Fitted, Mitigation, Note, quiet
-from evenhand.mitigations.choosing import kind_if_known, settings_for
+from evenhand.mitigations.choosing import adopted, kind_if_known, settings_for
 from evenhand.mitigations.saved import check_free, start_over, unfinished
 from evenhand.models.loading.resolver import resolve
 from evenhand.models.objects import as_model, as_typed, no_extras
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 def mitigate(
     model: Any,
-    method: str | None = None,
+    method: str | Mitigation | type[Mitigation] | None = None,
     *,
     tokenizer: Any = None,
     name: str = "",
@@ -44,7 +44,8 @@ def mitigate(
     Args:
         model: a model, what to type to get it, or an object as `audit` takes it.
         tokenizer, name: of a transformers model object, and what an object is called.
-        method: by default the usual one for the kind of model.
+        method: by default the usual one for the kind of model; or a mitigation of your own, as
+            an object with its settings, or a class that takes those given here.
         texts: plain text, where the method takes some: a file, or passages to fit or train on.
         settings: those of the method's family, e.g. `rounds=2`.
 
@@ -60,7 +61,12 @@ def mitigate(
     kind = kind_if_known(model) if isinstance(model, str) else model.kind
     if isinstance(texts, str | Path):
         settings, texts = {"texts": Path(texts), **settings}, None
-    asked = settings_for(method, kind, {"axis": axis, **settings})
+    if isinstance(method, Mitigation):
+        asked = adopted(method.changed(**settings))
+    elif isinstance(method, type):
+        asked = adopted(method(axis=axis, **settings))
+    else:
+        asked = settings_for(method, kind, {"axis": axis, **settings})
     asked.ready()
     loaded = resolve(model, options=options) if isinstance(model, str) else model
     return asked.fit(loaded, texts=texts, note=note)

@@ -49,7 +49,7 @@ def probe_names() -> list[str]:
     return list(plugins.places(plugins.PROBES))
 
 
-def make_probe(name: str, settings: Mapping[str, Any], where: str = "") -> Probe:
+def make_probe(name: str, settings: Mapping[str, Any] | None = None, where: str = "") -> Probe:
     """A probe with checked settings; the error names every wrong setting and its value."""
-    prefix = f"{where}: " if where else ""
+    prefix, settings = f"{where}: " if where else "", settings or {}
     return filled(probe_class(name, where), settings, f"{prefix}probe {name!r}")

@@ -103,6 +103,12 @@ def check_answers(model: Model, requests: Requests, columns: dict[str, Column]) 
                 row = dict(zip(requests.columns, requests.rows()[int(bad[0])]))
                 raise ModelError(
                     f"model {model.name!r} gave NaN for {name!r} in {len(bad)} of {len(values)} "
-                    f"answers, first for {row!r}. Half precision often causes this; try again "
-                    f"with: --dtype float32"
+                    f"answers, first for {row!r}. {_cure(model)}"
                 )
+
+
+def _cure(model: Model) -> str:
+    """What to try against NaN; an object that computed in full has to be mended itself."""
+    if model.dtype in ("float16", "bfloat16"):
+        return "Half precision often causes this; try again with: --dtype float32"
+    return "Every answer must be a number."

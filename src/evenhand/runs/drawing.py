@@ -47,6 +47,8 @@ def plots_of(run: Run, what: str = "*", *, mode: str = "light") -> Plots:
         if isinstance(drawn, Chart)
     ]
     chosen = [p for p in found if _called(p, what)]
+    if not found:
+        raise SpecError(f"{run.folder}: none of its probes draws a chart of what it found.")
     if not chosen:
         names = [f"{p.label}/{p.title}" for p in found]
         raise SpecError(unknown("chart", what, names, where=str(run.folder)))

@@ -135,8 +135,24 @@ def chosen(findings: Iterable[Finding], patterns: Iterable[str]) -> list[Finding
     wanted = list(patterns)
     for pattern in wanted:
         if not any(fnmatchcase(f.id, pattern) for f in known):
-            raise SpecError(unknown("finding", pattern, [f.id for f in known]))
+            raise SpecError(no_finding(pattern, known))
     return [f for f in known if any(fnmatchcase(f.id, pattern) for pattern in wanted)]
+
+
+def no_finding(pattern: str, known: Iterable[Finding], *, where: str = "", hint: str = "") -> str:
+    """Word the message for an id or pattern that no finding has, with the nearest of its sort.
+
+    >>> white = Finding("ship/sails/white", "ship", "sails", 1.0, "")
+    >>> no_finding("ship/sails/whit", [white])
+    "unknown finding 'ship/sails/whit'. Did you mean 'ship/sails/white'?"
+    >>> no_finding("shp/*", [white])
+    "unknown finding 'shp/*'. Did you mean 'ship/*'?"
+    """
+    names = [f.id for f in known]
+    if "*" in pattern or "/" not in pattern:
+        parts = [name.split("/") for name in names]
+        names = ["/".join([*p[:k], "*"]) for p in parts for k in range(1, len(p))]
+    return unknown("finding", pattern, set(names), where=where, hint=hint)
 
 
 class Findings(list[Finding]):

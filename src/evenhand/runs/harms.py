@@ -68,7 +68,8 @@ class Harmed:
     @property
     def text(self) -> str:
         """What stands behind the name of the group."""
-        told = self.card.told.format(about=self.about, size=self.size)
+        form = self.card.told if self.about else self.card.told.replace(" ({about})", "")
+        told = form.format(about=self.about, size=self.size)
         how = f": {self.how}" if self.how else ""
         return f"{how}{told} {self.interval}".rstrip() + "."
 

@@ -6,6 +6,7 @@ models is escaped and made readable (`safe_text`).
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from typing import TYPE_CHECKING, Any
@@ -115,7 +116,8 @@ def run_page(run: Run) -> str:
     facts = run.facts
     name = f"{run.folder} ({facts.get('kind', 'audit')}, {run.status})"
     if run.status != "finished":
-        return box(name, paragraph(f"Resume it with: evenhand resume {run.folder}"))
+        place = shlex.quote(str(run.folder))
+        return box(name, paragraph(f"Resume it with: evenhand resume {place}"))
     kind = kind_of(facts)
     story = kind.story(run)
     where = [harm.sentence for harm in story.harmed] or [p.sentence for p in story.where]

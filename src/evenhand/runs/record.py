@@ -15,6 +15,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import io
+import os
 import platform
 import shlex
 import time
@@ -29,7 +30,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from evenhand import __version__
-from evenhand.errors import RunError, SpecError, name_problem, need
+from evenhand.errors import RunError, SpecError, name_problem, need, unknown
 from evenhand.runner.files import disk_errors, replace, replacing
 from evenhand.runner.store import write_batches
 from evenhand.runs.facts import FILES, FORMAT, NAME, read_facts
@@ -66,6 +67,11 @@ class Run:
     folder: Path
 
     def __post_init__(self) -> None:
+        if not isinstance(self.folder, str | os.PathLike):
+            raise RunError(
+                f"run {self.folder!r:.60} ({type(self.folder).__name__}): expected a run folder, "
+                f"or what evenhand.audit gives."
+            )
         object.__setattr__(self, "folder", Path(self.folder))
         if not (self.folder / NAME).is_file():
             raise RunError(
@@ -77,7 +83,7 @@ class Run:
     @classmethod
     def open(cls, folder: str | Path) -> Run:
         """Open an existing run folder; the same as calling the class."""
-        return cls(Path(folder))
+        return cls(folder)  # type: ignore[arg-type]
 
     @classmethod
     def unread(cls, folder: Path) -> Run:
@@ -212,11 +218,18 @@ class Run:
     def table(self, probe: str, name: str) -> pa.Table:
         path = self.folder / "probes" / probe / f"{name}.parquet"
         if name_problem(probe) or name_problem(name) or not path.is_file():
-            raise RunError(f"{self.folder}: probe {probe!r} has no table {name!r}.")
+            raise RunError(self._no_table(probe, name))
         try:
             return pq.read_table(self.checked(path))
         except (pa.ArrowException, OSError, ValueError) as error:
             raise self._spoiled(path, error) from error
+
+    def _no_table(self, probe: str, name: str) -> str:
+        """What there is instead of a table: the run's probes, or the tables of that probe."""
+        if probe not in self.probes:
+            return unknown("probe", probe, self.probes, where=str(self.folder))
+        known = [path.stem for path in (self.folder / "probes" / probe).glob("*.parquet")]
+        return unknown("table", name, known, where=f"{self.folder}, probe {probe!r}")
 
     def checked(self, path: Path) -> Path:
         """A file of the folder, refused when it is not what the finished run wrote."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -115,11 +116,12 @@ def _first_difference(one: dict[str, Any], two: dict[str, Any]) -> str:
 def same_rungs(runs: Sequence[Run]) -> None:
     """Refuse runs that were asked in different ways: what changed could be the way alone."""
     first, last = runs[0], runs[-1]
+    folders = first.folder, last.folder
     if _rungs_differ(runs):
         raise RunError(
             f"{last.folder} was asked by {_rung(last)}, {first.folder} by {_rung(first)}: a change "
             f"may come from the way of asking. Ask both alike (--rung, --chat, --way), or set them "
-            f"side by side with: evenhand compare {first.folder} {last.folder}"
+            f"side by side with: {shlex.join(['evenhand', 'compare', *map(str, folders)])}"
         )
 
 

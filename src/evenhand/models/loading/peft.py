@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Any
 
 from evenhand.errors import ModelError, need
-from evenhand.models.bounded import Unbounded, alarmed
 from evenhand.models.loading.checkpoint import check_finite
 from evenhand.opening import read_object
+from evenhand.systems import Unbounded, alarmed
 
 CONFIG, WEIGHTS = "adapter_config.json", "adapter_model.safetensors"
 HEADS = {"SEQ_CLS": "ForSequenceClassification", "QUESTION_ANS": "ForQuestionAnswering",

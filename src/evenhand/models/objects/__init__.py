@@ -61,6 +61,11 @@ def as_model(
         return thing
     if transformers.taken(thing):
         return transformers.model(thing, tokenizer, kind, chosen, name)
+    if transformers.is_tokenizer(thing):
+        raise SpecError(
+            f"model {type(thing).__name__!r}: a tokenizer without its model. Give both: "
+            f"evenhand.audit(model, tokenizer=tokenizer)"
+        )
     if tokenizer is not None:
         raise SpecError(
             f"tokenizer: given with {type(thing).__name__!r}, which is no transformers model. "
@@ -72,11 +77,13 @@ def as_model(
         return words.model(thing, name)
     if functions.taken(thing):
         return functions.model(thing, name, labels, version, kind)
-    raise SpecError(f"model {thing!r:.60} ({type(thing).__name__}): expected {TAKEN}.")
+    shown = " ".join(repr(thing).split())
+    several = " Audit several models one by one." if isinstance(thing, list | tuple | set) else ""
+    raise SpecError(f"model {shown:.60} ({type(thing).__name__}): expected {TAKEN}.{several}")
 
 
 def as_typed(spec: str | Path) -> str:
-    """A path as a user would type it; a path of which nothing is there is no Hub id.
+    """A path as a user would type it; a path of which nothing is there is no Hub id, nor is "".
 
     >>> as_typed("smollm2-135m"), as_typed(Path("."))
     ('smollm2-135m', '.')
@@ -85,6 +92,8 @@ def as_typed(spec: str | Path) -> str:
         raise SpecError(
             f"{str(spec)!r}: no such file or folder. A Hub id or alias is given as text."
         )
+    if not str(spec).strip():
+        raise SpecError(f"model {spec!r}: is empty. See what can be given: evenhand ls models")
     return str(spec)
 
 

@@ -20,6 +20,11 @@ def taken(thing: Any) -> bool:
     return _is_model(thing) or is_a(thing, "transformers", "Pipeline")
 
 
+def is_tokenizer(thing: Any) -> bool:
+    """Whether it is a tokenizer, which is callable like a function of texts, but no model."""
+    return is_a(thing, "transformers", "PreTrainedTokenizerBase")
+
+
 def _is_model(thing: Any) -> bool:
     return is_a(thing, "transformers", "PreTrainedModel") or is_a(thing, "peft", "PeftModel")
 

@@ -37,9 +37,7 @@ def model(thing: Any, name: str) -> Model:
     called = name or ("vectors" if isinstance(thing, Mapping) else type(thing).__name__)
     kept = [k for k, word in enumerate(words) if isinstance(word, str)]
     if len(kept) < 2:
-        raise DataError(
-            f"{called}: {len(kept)} words with vectors. Accepted: two or more, as text."
-        )
+        raise DataError(f"{called}: words with a vector: {len(kept)}. Two or more are needed.")
     rows = matrix if len(kept) == len(words) else matrix[kept]
     table = VectorTable(pa.array([words[k] for k in kept]), np.asarray(rows, np.float32), called)
     return HeldVectors(table, called)
@@ -47,12 +45,22 @@ def model(thing: Any, name: str) -> Model:
 
 def _mapped(given: Mapping[Any, Any]) -> tuple[list[Any], Any]:
     """Words to vectors of one length."""
-    rows = [np.asarray(row, np.float32) for row in given.values()]
+    rows = [_vector(word, row) for word, row in given.items()]
     sizes = sorted({row.shape for row in rows})
     if len(sizes) != 1 or len(sizes[0]) != 1:
         shown = ", ".join(map(str, sizes[:3])) or "none"
         raise DataError(f"a mapping of words: vectors of one length are expected, not {shown}.")
     return list(given), np.stack(rows)
+
+
+def _vector(word: Any, row: Any) -> Any:
+    try:
+        return np.asarray(row, np.float32)
+    except (TypeError, ValueError) as error:
+        raise DataError(
+            f"a mapping of words: {word!r} has {type(row).__name__} where the numbers of its "
+            f"vector are expected."
+        ) from error
 
 
 def _spacy(thing: Any) -> tuple[list[Any], Any]:

@@ -8,8 +8,11 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 import pyarrow as pa
-from pydantic import Field, InstanceOf
+from pydantic import Field, InstanceOf, field_validator
 
+from evenhand.errors import SpecError
+from evenhand.models.adapters.vectors import VectorModel
+from evenhand.models.objects import as_model
 from evenhand.models.vectors.files import VectorTable, open_vectors, resolve_vectors
 from evenhand.probes.association.score import (
     SETS,
@@ -98,6 +101,19 @@ class AssociationReader(Reader):
     samples: int = Field(9_999, ge=1, description="Random partitions of a test.")
     seed: Seed = 0
     encoding: str = Field("utf-8", description="Encoding of the words in the file.")
+
+    @field_validator("vectors", mode="before")
+    @classmethod
+    def _held(cls, given: Any) -> Any:
+        """Vectors in memory as a table: what can be audited can be measured."""
+        if isinstance(given, str | Path | VectorTable):
+            return given
+        model = as_model(given)
+        if not isinstance(model, VectorModel):
+            raise SpecError(
+                f"model {model.name!r} is of kind {model.kind!r}: expected word vectors."
+            )
+        return model.table
 
     def read(self) -> AssociationResult:
         table = self.vectors

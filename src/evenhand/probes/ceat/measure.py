@@ -289,10 +289,7 @@ class CeatReader(Reader):
             Finding(
                 f"ceat/{row.test}", "ceat", "combined_effect_size", row.ces, low=row.low,
                 high=row.high, n=row.n, error=row.standard_error, details={"p_of_draws": row.p},
-                sentence=f"{row.test} in context: over {row.n} draws the first targets lean "
-                f"{'to' if row.ces > 0 else 'away from'} the first attribute by "
-                f"{abs(row.ces):.2f} standard deviations; whether other words would, draws "
-                f"cannot tell.",
+                sentence=_said(row),
                 units="draws", attribute=row.test, as_published=True, reason=row.reason or "",
                 method="random effects over draws", coverage=row.n / (row.n + row.n_missing),
             )
@@ -302,6 +299,16 @@ class CeatReader(Reader):
         probe = Ceat.model_validate({"as_published": True})
         found = Measured(findings, items, {}, {"tests": len(rows)})
         return Claims.of(probe, self, source, found, without_a_number=lost)
+
+
+def _said(row: CombinedEffect) -> str:
+    if math.isnan(row.ces):
+        return f"{row.test} in context: the lean of the first targets over draws."
+    return (
+        f"{row.test} in context: over {row.n} draws the first targets lean "
+        f"{'to' if row.ces > 0 else 'away from'} the first attribute by {abs(row.ces):.2f} "
+        f"standard deviations; whether other words would, draws cannot tell."
+    )
 
 
 READERS = (CeatReader,)

@@ -168,7 +168,7 @@ class CrowsPairs(Probe):
         other = {
             r.direction: r.mean.value
             for r in rows
-            if r.bias_type == about and r.direction != "both"
+            if r.bias_type == about and r.direction != "both" and r.mean.value == r.mean.value
         }
         where = "all bias types" if about == "overall" else about
         sides = ", ".join(f"{v:.1f} of 100 {k} pairs" for k, v in other.items())
@@ -196,6 +196,8 @@ class CrowsPairs(Probe):
 
 def _claimed(where: str, row: PairsRow, sides: str) -> str:
     value = row.mean.value
+    if not sides:
+        return f"CrowS-Pairs ({where}): how often sentences that stereotype more are preferred."
     if row.mean.p != row.mean.p:
         return f"CrowS-Pairs ({where}): sentences that stereotype more are preferred in {sides}."
     way = "more" if not value < 50 else "less"

@@ -50,7 +50,7 @@ def too_few(units: int, what: str, tests: int, rate: float = 0.05) -> str:
     """A warning for people, or nothing where there are enough.
 
     >>> too_few(5, "prompts", 12), too_few(3, "prompts", 12)[:45]
-    ('', '3 prompts are too few for about 12 tests: a d')
+    ('', 'too few prompts (3) for about 12 tests: a dif')
     """
     least = least_units(tests, rate)
     if units >= least:
@@ -58,8 +58,8 @@ def too_few(units: int, what: str, tests: int, rate: float = 0.05) -> str:
     share = rate / max(1, tests)
     large = [f"{detectable_t(max(1, n - 1), share):.0f}" for n in (units, least)]
     return (
-        f"{units} {what} are too few for about {tests:,} tests: a difference would have to be "
-        f"{large[0]} standard errors large; with {least} {what} or more, {large[1]}"
+        f"too few {what} ({units}) for about {tests:,} tests: a difference would have to be "
+        f"{large[0]} standard errors large; with {least} or more, {large[1]}"
     )
 
 
@@ -69,7 +69,7 @@ def short(
     """The warning for parts of a benchmark, given (part, unit) of every item; each unit once.
 
     >>> short([("age", 1), ("age", 1), ("race", 1), ("race", 2)], "writers", 1)[0][:46]
-    'age (1), race (2): 1 writers are too few for a'
+    'age (1), race (2): too few writers (1) for abo'
     """
     parts: dict[str, set[Hashable]] = {}
     for part, unit in units:

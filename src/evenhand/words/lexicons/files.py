@@ -96,9 +96,11 @@ class Lexicon:
 
     def _wrong(self, keys: tuple[str, ...], expected: str) -> SpecError:
         where = ".".join(keys)
+        tables = [name for name, held in self.data.items() if not isinstance(held, str)] or ["none"]
         return SpecError(
             f"{self.path}: expected {where!r} {'' if expected.startswith('to') else 'to be '}"
-            f"{expected} in a lexicon of kind {self.kind!r}. See docs/lexicons.md"
+            f"{expected} in a lexicon of kind {self.kind!r}, which has {', '.join(tables)}. Each "
+            f"probe reads tables of its own: see docs/lexicons.md"
         )
 
 

@@ -79,7 +79,9 @@ class Pack:
         rules = self.head.rows("joins") if "joins" in self.head.data else ()
         joins = tuple((self.pattern(rule, "find"), str(rule.get("put", ""))) for rule in rules)
         particles = tuple(self.head.data.get("particles", ()))
-        return Grammar(joins, particles, frozenset(self.head.data.get("after_liquid", ())))
+        foreign = "" if self.folder.parent == _FOLDER else str(self.head.path)
+        liquid = frozenset(self.head.data.get("after_liquid", ()))
+        return Grammar(joins, particles, liquid, foreign)
 
     def pattern(self, row: Mapping[str, Any], key: str) -> re.Pattern[str]:
         """A regular expression of the head."""

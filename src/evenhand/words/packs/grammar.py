@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from evenhand.errors import SpecError, unknown
+from evenhand.systems import Unbounded, alarmed
 
 HANGUL = range(0xAC00, 0xD7A4)
 FINALS = 28
@@ -73,6 +74,8 @@ class Grammar:
     particles: tuple[str, ...] = ()
     after_liquid: frozenset[str] = field(default_factory=frozenset)
     """Particles that take their vowel form after ㄹ too."""
+    foreign: str = ""
+    """Where the joins come from when they are somebody else's: such may not end, and are timed."""
 
     def filled(self, pattern: str, **words: Mapping[str, str]) -> str:
         """The pattern with its slots filled and everything made to agree.
@@ -90,7 +93,22 @@ class Grammar:
         return self.agreed(text)
 
     def agreed(self, text: str) -> str:
-        """The text with all joins made."""
+        """The text with all joins made.
+
+        Raises:
+            SpecError: a join of somebody else does not end, or puts what it has not found.
+        """
+        if not self.foreign:
+            return self._joined(text)
+        try:
+            with alarmed():
+                return self._joined(text)
+        except (Unbounded, re.error) as error:
+            raise SpecError(
+                f"{self.foreign}: a rule of joins cannot be used on {text!r} ({error})."
+            ) from None
+
+    def _joined(self, text: str) -> str:
         for find, put in self.joins:
             text = find.sub(put, text)
         return text
