@@ -183,7 +183,7 @@ def test_a_policy_and_what_a_person_states_are_part_of_it(bbq: Made, tmp_path: P
     )
     found = eh.verify(packed(folder, tmp_path / "forged.tar"))
     assert not found.findings_equal
-    assert "'/etc' is no part of it" in found.reason
+    assert "'/etc' is not part of it" in found.reason
 
 
 def test_a_baseline_becomes_part_of_it_and_is_checked_too(tmp_path: Path) -> None:

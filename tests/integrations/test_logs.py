@@ -200,7 +200,7 @@ def test_what_fits_nobody_is_refused_with_its_fields(tmp_path: Path) -> None:
         eh.measure.log(path)
     other = tmp_path / "x.jsonl"
     other.write_text('{"a": 1}\n')
-    with pytest.raises(eh.EvenhandError, match="is no log that evenhand knows"):
+    with pytest.raises(eh.EvenhandError, match="is not a log that evenhand knows"):
         eh.measure.log(other)
     with pytest.raises(eh.EvenhandError, match="no such file. Accepted: samples_"):
         eh.measure.log(tmp_path / "nothing.jsonl")
@@ -305,7 +305,7 @@ HOSTILE: dict[str, tuple[Any, str]] = {
     "a name twice": (
         lambda rows: [*rows[:2], (rows[2][0], rows[2][1].replace(
             '"probabilities":', '"probabilities": [0.9, 0.05], "probabilities":'
-        ))], "stands twice in one object",
+        ))], "occurs twice in one object",
     ),
     "no numbers": (lambda rows: [*rows[:2], (rows[2][0], renoted(rows, [float("nan"), 0.1]))],
                    "number from 0 to 1"),

@@ -135,7 +135,7 @@ def test_method_checks_count_nowhere_and_other_models_are_told_apart(tmp_path: P
     story = kind_of(run.facts).story(run)
     assert story.problem.startswith("Yes, by the default policy: none of 2 findings")
     assert story.problem.endswith(
-        "Tested beside it: the word vectors vectors, with a difference in 1 of 1 test."
+        "Also tested: the word vectors vectors, with a difference in 1 of 1 test."
     )
     assert not story.strongest
     assert not run.strongest

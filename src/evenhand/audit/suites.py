@@ -128,7 +128,7 @@ def load_suite(name: str | Path) -> Suite:
     if called not in suite_names():
         if called in packaged:
             raise SpecError(f"{called!r} is a study. Run it with: evenhand study {called}")
-        hint = "It is no file either. List suites with: evenhand ls suites"
+        hint = "It is not a file either. List suites with: evenhand ls suites"
         raise SpecError(unknown("suite", called, suite_names(), hint=hint))
     if called in packaged:
         return _read(packaged[called])

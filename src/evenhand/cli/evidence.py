@@ -24,18 +24,18 @@ def bundle(
     out: Bundle = None,
     sign: Annotated[
         Path | None,
-        typer.Option(metavar="KEY", help="Ed25519 private key (PEM), or one of OpenSSH."),
+        typer.Option(metavar="KEY", help="Ed25519 private key (PEM or OpenSSH)."),
     ] = None,
     policy: Annotated[
-        Path | None, typer.Option(help="Policy file of the verdict, as for evenhand gate.")
+        Path | None, typer.Option(help="Policy file for the verdict, as for evenhand gate.")
     ] = None,
     scenarios: Annotated[
         Path | None,
-        typer.Option(help="TOML: what you state of findings (hazard, mitigation, review)."),
+        typer.Option(help="TOML: what you state about findings (hazard, mitigation, review)."),
     ] = None,
     baseline: Annotated[
         Path | None,
-        typer.Option(metavar="RUN", help="Earlier run, bundled too: did it become worse?"),
+        typer.Option(metavar="RUN", help="An earlier run, bundled too: has anything become worse?"),
     ] = None,
     json: Json = None,
 ) -> None:
@@ -67,16 +67,17 @@ def verify(
     ] = 0,
     model: Annotated[str | None, typer.Option(help="The model for --rescore.")] = None,
     tolerance: Annotated[
-        float, typer.Option(help="How far a score asked again may lie from the stored one.")
+        float,
+        typer.Option(help="How far a score that is asked for again may lie from the stored one."),
     ] = 1e-3,
-    seed: Annotated[int | None, typer.Option(help="Of the draw for --rescore.")] = None,
+    seed: Annotated[int | None, typer.Option(help="Seed of the draw for --rescore.")] = None,
     json: Json = None,
 ) -> None:
-    """Check a bundle: exit 0 when all of it holds, 1 when not.
+    """Check a bundle: exit 0 if all of it holds, 1 if not.
 
-    Every byte against the manifest, the signature, and every finding, table and document computed
-    once more from the scores, without the model. Whether the scores are the model's own is shown
-    only by asking it again: --rescore 3 --model MODEL.
+    Checks every byte against the manifest, the signature, and every finding, table and document
+    by computing it once more from the scores, without the model. Whether the scores are the model's
+    own is shown only by asking it again: --rescore 3 --model MODEL.
     """
     from evenhand.evidence.verifying import verify as check
 

@@ -79,7 +79,7 @@ class Terms:
         """Those under which the documents of an unpacked bundle were written."""
         rules = read_policy(read_object(folder / VERDICT)["policy"])
         if rules.baseline not in (None, BASELINE):
-            raise SpecError(f"{VERDICT}: its baseline {rules.baseline!r:.80} is no part of it.")
+            raise SpecError(f"{VERDICT}: its baseline {rules.baseline!r:.80} is not part of it.")
         stated = tuple(Stated(**row) for row in read_object(folder / SCENARIOS)["stated"])
         return cls(_without(rules), stated, Run.open(folder / BASELINE) if rules.baseline else None)
 
@@ -91,7 +91,7 @@ def _without(policy: Policy) -> Policy:
 def _stated(path: Path) -> tuple[Stated, ...]:
     rows = read_toml(path, "scenarios in TOML").get("scenario")
     if not isinstance(rows, list) or not rows or not all(isinstance(r, dict) for r in rows):
-        raise SpecError(f"{path}: has no [[scenario]]. Accepted are: {', '.join(FIELDS)}.")
+        raise SpecError(f"{path}: has no [[scenario]]. Accepted: {', '.join(FIELDS)}.")
     with understood(path):
         return tuple(Stated(**row) for row in rows)
 

@@ -181,7 +181,7 @@ class Change:
         told = f"{self.verdict.capitalize()}: of {len(self.decisions)} findings {counts}."
         broken = [str(row["what"]) for row in self.stands if row["verdict"] == "broken"]
         if broken:
-            told += f" The model no longer does what it is asked ({'; '.join(broken)})."
+            told += f" The model no longer does what it is asked to do ({'; '.join(broken)})."
         return told
 
     def __repr__(self) -> str:

@@ -16,7 +16,7 @@ NAN = float("nan")
 ROUNDING = 1e-12
 """Below this a spread is what additions leave behind."""
 HALVINGS = 30
-"""Digits enough of a detectable effect."""
+"""Enough digits of a detectable effect."""
 ENOUGH = 6
 """Equal units from which on 2 ** (1 - units) is below 0.05."""
 

@@ -171,7 +171,9 @@ class CorrelationReader(Reader):
     table: Input
     x: Names[str] = Field(description="Columns, separated by commas.")
     y: Names[str] = Field(description="Columns, separated by commas.")
-    by: Names[str] = Field((), description="One result for each value of a column (or of several).")
+    by: Names[str] = Field(
+        (), description="One result for each value of a column (or of several columns)."
+    )
     strata: str | None = Field(
         None, description="Column of families of related rows: inside each, and a verdict over all."
     )

@@ -100,7 +100,7 @@ def same_questions(runs: Sequence[Run]) -> None:
 
 
 def _first_difference(one: dict[str, Any], two: dict[str, Any]) -> str:
-    """Which setting of which probe is another one, where the probes are the same."""
+    """Which setting of which probe differs, where the probes are the same."""
     rows = one.get("probe", []), two.get("probe", [])
     for a, b in zip(*rows):
         if a.get("name") != b.get("name"):

@@ -268,8 +268,8 @@ def _check_config(folder: Path, config: Any, shapes: Shapes) -> None:
     for name, value in text.to_dict().items():
         if isinstance(value, float) and not math.isfinite(value):
             raise ModelError(
-                f"model '{folder}': its configuration says {name} = {value}, which is no number. "
-                f"{AGAIN}"
+                f"model '{folder}': its configuration says {name} = {value}, which is not a "
+                f"number. {AGAIN}"
             )
     _check_packing(folder, getattr(config, "quantization_config", None))
     if "/" in str(getattr(config, "_attn_implementation", "")):
@@ -301,7 +301,7 @@ def _all_finite(numbers: Any) -> bool:
 
 
 def check_finite(folder: Path, named: Iterable[tuple[str, Any]]) -> None:
-    """Refuse weights that are no numbers."""
+    """Refuse weights that are not numbers."""
     for name, tensor in named:
         if not _all_finite(tensor):
             raise ModelError(

@@ -8,10 +8,10 @@ from typing import Any
 from evenhand.runs.card import MetricCard
 
 FIVE = "5 of 100 texts are decided differently because of the person named"
-SHARE = "from −1 to 1; 0: as for the reference; 0.05: 5 of 100 texts more"
+SHARE = "from −1 to 1; 0: as for the reference; 0.05: 5 more of 100 texts"
 UNITS = "in units of the model's score; 0: as for the reference"
 TEXTS: dict[str, Any] = {"scale": "{size} of 100 texts", "per": 100, "low": -1, "high": 1}
-MORE = " ({about}): {size} of 100 more"
+MORE = " ({about}): {size} more of 100"
 POINTS = " ({about}), by {size}"
 
 PEOPLE = (

@@ -26,6 +26,6 @@ CHARTS = {
         _of("score", "Scores of the same texts", "difference of mean scores"),
         _of("decision", "Decisions about the same texts", "difference of shares"),
         _of("false-positive", "Wrongly called so", "difference of false-positive rates"),
-        _of("false-negative", "Wrongly let pass", "difference of false-negative rates"),
+        _of("false-negative", "Wrongly let through", "difference of false-negative rates"),
     ),
 }

@@ -151,7 +151,7 @@ class SuggestTraitsReader(Reader):
     name = "suggest-traits"
     help = """Suggest ABC traits for discovered words, by nearness in word vectors.
 
-    Suggestions are no verdicts: the sheet's column `trait` is empty, and only what people write
+    Suggestions are not verdicts: the sheet's column `trait` is empty, and only what people write
     there counts in: evenhand measure traits RUN --words SHEET
     """
     positional = ("run",)

@@ -8,8 +8,9 @@ GAP = "{size} of the labour market's gap"
 CARDS = (
     MetricCard(
         "labour_slope", "follows the labour market",
-        "0: occupations are alike; 1: they differ as in the labour market; above 1: more",
-        harm="those who are few in an occupation: the model does not think of them in it",
+        "0: occupations are alike; 1: they differ as in the labour market; above 1: they differ "
+        "more",
+        harm="those who are rare in an occupation: the model does not think of them in it",
         margin=0.2, margin_why="a fifth of the labour market's gap",
         told=" ({about}): " + GAP, scale=GAP,
     ),

@@ -7,7 +7,7 @@ from evenhand.charts.builders import Ranked
 CHARTS = {
     "gaps": Ranked(
         "Worse answers for the same said in the dialect",
-        "share of worse answers, dialect less standard",
+        "share of worse answers, dialect minus standard",
         "Right of the dashed line the speaker of the dialect is judged worse for saying the same; "
         "left of it, the speaker of the standard. Bars are 95 % intervals over texts (kinds of "
         "question: over questions too).",

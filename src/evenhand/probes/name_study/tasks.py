@@ -21,7 +21,7 @@ from evenhand.words.names.lint import lint
 from evenhand.words.names.select import FREQUENCY, THRESHOLDS, as_lexicon, read_names, select
 from evenhand.writing import write_text
 
-LEXICON = "An own lexicon file."
+LEXICON = "A lexicon file of your own."
 WHICH = "Groups; default: SODAPOP's."
 
 
@@ -45,10 +45,10 @@ class SelectTask(Task):
     positional = ("tables",)
 
     tables: tuple[Path, ...] = Field(description="Name tables: NYC, SSA, Rosenman, Census.")
-    race: tuple[str, ...] = Field((), description="RACE=SHARE, e.g. asian=0.7; repeat it.")
+    race: tuple[str, ...] = Field((), description="RACE=SHARE, e.g. asian=0.7 (repeatable).")
     gender: float = Field(0.9, description="Least share of the gender.")
     frequency: float = Field(FREQUENCY, description="Least number of bearers.")
-    most: int | None = Field(None, ge=1, description="At most so many per group.")
+    most: int | None = Field(None, ge=1, description="At most this many per group.")
     out: Path | None = Field(None, description="Write a lexicon file.")
 
     def work(self, say: Callable[[str], None]) -> Selected:

@@ -19,7 +19,7 @@ CARDS = (
     ),
     MetricCard(
         "shown_first", "picked because shown first",
-        "share of answers for the candidate shown first; 1 / candidates: place does not matter",
+        "share of answers for the candidate shown first; 1 / candidates: position does not matter",
         low=0, high=1,
     ),
 )  # fmt: skip

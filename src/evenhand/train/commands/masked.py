@@ -22,7 +22,7 @@ class TrainMasked(masked.MaskedTraining, Command):
 
     model: str = Field(description="A masked language model: a folder or Hub id.")
     texts: Path = Field(description="Plain text, one passage a line (.gz, .xz too).")
-    limit: int = Field(default=200_000, ge=40, description="Use at most so many passages.")
+    limit: int = Field(default=200_000, ge=40, description="Use at most this many passages.")
     device: str | None = Field(default=None, description="cpu, cuda; default: a GPU if present.")
 
     def train_now(self, say: Say, progress: Progress) -> Trained:

@@ -98,7 +98,7 @@ def _target(row: dict[str, str], polarity: str, label: int) -> tuple[int, str]:
 
 @cache
 def _listed(text: str) -> tuple[str, ...]:
-    """A list as Python writes it; the same few stand in thousands of rows."""
+    """A list as Python writes it; the same few occur in thousands of rows."""
     return tuple(map(str, ast.literal_eval(text)))
 
 

@@ -88,10 +88,10 @@ def _rules(pack: Pack) -> Iterator[tuple[str, ...]]:
         if key not in KEYS:
             yield key, "missing", f"{key!r} means nothing here. Known: {', '.join(KEYS)}"
     if pack.direction not in ("ltr", "rtl"):
-        says = f"{pack.direction!r} is no direction of writing; accepted: ltr, rtl"
+        says = f"{pack.direction!r} is not a direction of writing; accepted: ltr, rtl"
         yield "direction", "missing", says
     if not CODE.fullmatch(pack.language):
-        yield "language", "missing", f"{pack.language!r} is no code of a language, as es or pt-BR"
+        yield "language", "missing", f"{pack.language!r} is not a language code such as es or pt-BR"
     elif CODE.fullmatch(pack.folder.name) and pack.folder.name != pack.language:
         says = f"is {pack.language!r}, but the folder is called {pack.folder.name!r}"
         yield "language", "missing", says
