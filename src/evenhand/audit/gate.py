@@ -391,12 +391,16 @@ def decided(
         return replace(check, outcome="undecided", reason=doubt)
     margin = number(check.margin)
     if failing <= policy.error:
-        return replace(check, outcome="failed", reason=f"{words[1]} {margin} (q {chance(failing)})")
+        return replace(
+            check, outcome="failed", reason=f"{words[1]} of {margin} (q {chance(failing)})"
+        )
     if passing <= policy.error:
-        return replace(check, outcome="passed", reason=f"{words[0]} {margin} (p {chance(passing)})")
+        return replace(
+            check, outcome="passed", reason=f"{words[0]} of {margin} (p {chance(passing)})"
+        )
     needed = settle()
     what = check.units or "units"
-    why = f"{words[2]} {margin}"
+    why = f"{words[2]} of {margin}"
     if needed:
         why += (
             f"; about {needed:,} {what} ({max(1, needed - check.n):,} more) would settle it with "

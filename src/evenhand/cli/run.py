@@ -124,7 +124,7 @@ LOADING = (
 FIELDS = {"compiled": "compile", "named": "model"}
 """Options whose fields of `LoadOptions` are called otherwise."""
 PROBE: dict[str, tuple[Any, Any]] = {
-    "name": (Annotated[str, typer.Argument(help="Which probe (evenhand ls probes).")], ...),
+    "name": (Annotated[str, typer.Argument(help="Which probe to run (evenhand ls probes).")], ...),
     "model": OPTIONS["model"],
     "settings": (_known(
         list[str] | None, "A setting of the probe (repeatable).", "--set"

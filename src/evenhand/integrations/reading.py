@@ -80,7 +80,7 @@ class LogReader(Reader):
     """A log, given to whoever knows its items."""
 
     name = "log"
-    help = """Numbers from a log of lm-eval or Inspect; the measure that fits is found.
+    help = """Numbers from a log of lm-eval or Inspect; the measure that fits is chosen.
 
     samples_*.jsonl of lm-eval (--log_samples), or a .eval or .json log of Inspect: of our own tasks
     (evenhand tasks, evenhand/NAME), or of tasks whose items a measure here knows.

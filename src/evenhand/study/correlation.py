@@ -165,7 +165,7 @@ class CorrelationReader(Reader):
     """
 
     name = "correlation"
-    help = "Do two columns rise together: Spearman with p, interval and strata."
+    help = "Do two columns rise together? Spearman with p, interval and strata."
     positional = ("table",)
 
     table: Input

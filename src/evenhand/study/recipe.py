@@ -105,7 +105,7 @@ class Coreference(Settings):
         if (self.dev is None) != (self.test is None):
             raise ValueError("dev and test belong together")
         if self.dev is not None and len(self.train) != 1:
-            raise ValueError("with dev and test, train is one file or folder")
+            raise ValueError("with dev and test, train is a single file or folder")
         return self
 
     repeats: int = Field(default=1, ge=1)

@@ -85,7 +85,7 @@ def _asked(runs: Sequence[Run]) -> dict[str, type[Probe]]:
 def same_questions(runs: Sequence[Run]) -> None:
     """Refuse runs that did not ask the same with the same seed."""
     if len(runs) < 2:
-        raise RunError("compare: give at least two run folders.")
+        raise RunError("compare: give two or more run folders.")
     first = runs[0].facts["work"]
     for run in runs[1:]:
         other = run.facts["work"]

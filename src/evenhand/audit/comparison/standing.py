@@ -94,7 +94,7 @@ def standing(
     (0.333, 'broken')
     """
     if len(before.values) != len(after.values):
-        raise DataError(f"{before.what}: other items after than before.")
+        raise DataError(f"{before.what}: different items after than before.")
     known = np.isfinite(before.values) & np.isfinite(after.values)
     one, two = before.values[known], after.values[known]
     share = np.ones(len(one)) if before.weights is None else before.weights[known]

@@ -140,7 +140,7 @@ class ContextAccuracy(Look):
     help: ClassVar[str] = """How well a linear classifier reads a group from hidden states.
 
     Trained on simple, diverse and sub-sequence contexts, tested on each (Liang et al., Table 3);
-    without --texts or --diverse on the simple ones, which are packaged, alone.
+    without --texts or --diverse, only on the simple ones, which are packaged.
     """
     label: ClassVar[str] = "context_accuracy"
     title: ClassVar[str] = "Can the group be read from the model's states?"

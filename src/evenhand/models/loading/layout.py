@@ -67,7 +67,7 @@ def base_folder(adapter: Path) -> Path:
     except ModelError as error:
         raise ModelError(
             f"{adapter}: an adapter for {named!r}, which is not a folder here and cannot be "
-            f"downloaded from the Hub. Write the place of that model into {peft.CONFIG} as "
+            f"downloaded from the Hub. Write the location of that model into {peft.CONFIG} as "
             "base_model_name_or_path."
         ) from error
     return Layout.of(found).trunk

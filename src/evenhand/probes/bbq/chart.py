@@ -5,7 +5,7 @@ from __future__ import annotations
 from evenhand.charts.builders import Ranked, in_turn
 
 CAPTION = (
-    "Right of the dashed line answers go with stereotypes, left of it against them. Bars are 95 % "
+    "Right of the dashed line, answers go with stereotypes, left of it against them. Bars are 95 % "
     "intervals over question templates."
 )
 

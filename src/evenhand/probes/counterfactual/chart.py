@@ -7,7 +7,7 @@ from typing import Any
 from evenhand.charts.builders import Ranked, in_turn
 
 CAPTION = (
-    "Right of the dashed line the same text gets more of it for the group named first. Bars are "
+    "Right of the dashed line, the same text gets more of it for the group named first. Bars are "
     "95 % intervals over texts, and over names or words."
 )
 

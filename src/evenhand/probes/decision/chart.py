@@ -8,7 +8,7 @@ CHARTS = {
     "contrasts": Ranked(
         "Decisions about the same cases",
         "in favour of the group, beyond its reference",
-        "Right of the dashed line decisions go better for the group than for its reference, left "
+        "Right of the dashed line, decisions go better for the group than for its reference, left "
         "of it worse. Bars are 95 % intervals over cases (and names).",
         lambda r: f"{r['group']} against {r['reference']} ({r['format']})",
     ),

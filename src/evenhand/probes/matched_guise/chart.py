@@ -8,7 +8,7 @@ CHARTS = {
     "gaps": Ranked(
         "Worse answers for the same said in the dialect",
         "share of worse answers, dialect minus standard",
-        "Right of the dashed line the speaker of the dialect is judged worse for saying the same; "
+        "Right of the dashed line, the speaker of the dialect is judged worse for saying the same; "
         "left of it, the speaker of the standard. Bars are 95 % intervals over texts (kinds of "
         "question: over questions too).",
         lambda r: f"{r['kind']}: {r['question']}" if r["question"] else f"all {r['kind']}",
@@ -16,7 +16,7 @@ CHARTS = {
     "ratios": Ranked(
         "Words after the dialect, as published",
         "log10 ratio of probabilities, dialect over standard",
-        "Right of the dashed line a word is likelier after the dialect. Bars are 95 % intervals "
+        "Right of the dashed line, a word is likelier after the dialect. Bars are 95 % intervals "
         "over texts.",
         lambda r: str(r["word"]),
     ),

@@ -96,7 +96,7 @@ class LintTask(Task):
 
     groups: tuple[str, ...] = Field((), description=WHICH)
     lexicon: Path | None = Field(None, description=LEXICON)
-    model: str | None = Field(None, description="Count the pieces of this tokenizer.")
+    model: str | None = Field(None, description="Count the pieces that this tokenizer makes.")
     counts: Path | None = Field(None, description="A table with how often names occur.")
 
     def work(self, say: Callable[[str], None]) -> Linted:
@@ -134,7 +134,7 @@ class Studied(Result):
 
 class StudyTask(Task):
     name = "study"
-    help = """Do a model's vectors know whose name it is: race and gender from name embeddings.
+    help = """Do a model's vectors know whose name it is? Race and gender from name embeddings.
 
     The vector of a name is the mean over its own pieces, read in contexts. With a report and a
     map of the names: evenhand probe name-study MODEL

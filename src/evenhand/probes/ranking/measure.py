@@ -273,7 +273,7 @@ class RankingReader(Reader):
     positional = ("rankings",)
 
     rankings: Input
-    strata: str = Field("", description="Only strata whose name holds this text.")
+    strata: str = Field("", description="Only strata whose name contains this text.")
     table: Literal["rates", "ll144"] = Field(
         "rates", description="ll144: the table of New York City's Local Law 144."
     )

@@ -39,7 +39,7 @@ def leans(table: pa.Table, about: About) -> list[Drawn]:
     ends = ("away", "to the term") if several else (f"{groups[1]} names", f"{groups[0]} names")
     spec = dot_plot(shown, "lean", "label", f"← {ends[0]}    lean    {ends[1]} →")
     caption = (
-        "The question as asked, both orders of names averaged. Right of the dashed line the model "
+        "The question as asked, both orders of names averaged. Right of the dashed line, the model "
         f"picks {ends[1]} more than for the average question of the set, left of it less. Bars are "
         f"95 % intervals over names. Strongest: {_extremes(shown, 'label', 'lean')}."
     )
@@ -59,8 +59,8 @@ def by_attribute(table: pa.Table, about: About) -> list[Drawn]:
     shown = [{"verdict": about.detected(r), **r} for r in ranked]
     spec = dot_plot(shown, "gamma", "attribute", f"← {other} names    lean γ    {lead} names →")
     caption = (
-        f"Right of the dashed line the model leans to {lead} names, left of it to {other} names, "
-        f"although the text does not say. Bars are 95 % intervals. Strongest: "
+        f"Right of the dashed line, the model leans to {lead} names, left of it to {other} names, "
+        "although the text does not say. Bars are 95 % intervals. Strongest: "
         f"{_extremes(shown, 'attribute')}."
     )
     columns = ("attribute", "gamma", "low", "high", "p", "q", "n")

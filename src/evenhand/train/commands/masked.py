@@ -15,7 +15,7 @@ from evenhand.train.common import Say
 
 
 class TrainMasked(masked.MaskedTraining, Command):
-    """Go on training a masked language model: counterfactual augmentation, or more dropout.
+    """Continue training a masked language model: counterfactual augmentation, or more dropout.
 
     The folder loads with plain transformers; train a task on it: evenhand train choice OUT
     """
