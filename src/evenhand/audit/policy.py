@@ -43,9 +43,9 @@ class Policy(Asked):
     """`undetected`: nothing that matters may be detected; `within-margin`: every finding must be
     shown to lie within its margin, and is undecided until it is."""
     error: float = Field(default=0.05, ge=1e-9, lt=0.5)
-    """How often at most an outcome may be wrong."""
+    """How often an outcome may be wrong, at most."""
     power: float = Field(default=0.8, gt=0.5, lt=1)
-    """How surely the number of items that is said to settle an undecided check does so."""
+    """How likely the number of items that is said to settle an undecided check is to do so."""
     undecided: Undecided = "undecided"
     """What an undecided check counts as."""
     allow: int = Field(default=0, ge=0)

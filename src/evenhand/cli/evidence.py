@@ -89,10 +89,12 @@ def verify(
 
 
 def _show(found: Verified) -> None:
+    from evenhand.runs.wording import count
+
     yes = {True: "equal", False: "DIFFER"}
     signed, other = found.signature, ""
     if found.elsewhere:
-        other = f", but for last digits: with {found.elsewhere}"
+        other = f", except for last digits: with {found.elsewhere}"
     if signed == "valid":
         signed = f"valid, by key {found.signer}"
     lines = [
@@ -103,8 +105,8 @@ def _show(found: Verified) -> None:
     if found.rescored is not None:
         r = found.rescored
         lines.append((
-            "Scores", f"{yes[r.equal]} ({r.shards} shards, {r.rows} rows asked again; largest "
-            f"difference {r.largest:.2g}, other texts {r.other})"
+            "Scores", f"{yes[r.equal]} ({count(r.shards, 'shard')}, {count(r.rows, 'row')} asked again; "
+            f"largest difference {r.largest:.2g}, other texts {r.other})"
         ))  # fmt: skip
     about = found.about
     if found.findings_equal:  # what a manifest says is shown where it follows from the run
