@@ -98,9 +98,9 @@ def test_a_language_that_is_not_known_is_refused_unless_insisted_on(tmp_path: Pa
     run = audit(stranger, small, language="ko", out=tmp_path / "yes", force=True)
     entry = run.facts["probes"]["underspecified"]
     assert entry["summary"]["fluency"]["fit"] is False
-    assert "hardly known" in entry["summary"]["trust"][0]
+    assert "hardly knows" in entry["summary"]["trust"][0]
     assert run.facts["forced"] is True
-    assert "hardly known" in (tmp_path / "yes" / "report.html").read_text(encoding="utf-8")
+    assert "hardly knows" in (tmp_path / "yes" / "report.html").read_text(encoding="utf-8")
     notes = check(stranger, small, language="ko")[0].notes
     assert "An audit would be refused; ask anyway with: --force" in notes
     assert audit(model(), small, language="ko", out=tmp_path / "fine").facts["status"] == "finished"

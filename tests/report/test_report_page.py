@@ -157,7 +157,7 @@ def test_an_interval_that_reaches_the_ideal_is_pointed_out(tmp_path: Path) -> No
     first, *rest = made_runs.findings()
     shaky = Finding(**{**first.__dict__, "low": -0.1})
     run = made_runs.write(tmp_path / "run", made_runs.facts(), [shaky, *rest], {})
-    assert "The interval reaches 0: detected for these words" in render(run)
+    assert "The interval reaches 0: it was detected for these words" in render(run)
     assert "interval reaches 0" in screen(run)
 
 

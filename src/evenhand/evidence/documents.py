@@ -198,7 +198,8 @@ def _triggers(facts: Mapping[str, Any], model: Mapping[str, Any]) -> list[str]:
         "with a system prompt" if facts.get("system") else "",
     ]))  # fmt: skip
     return [
-        f"weights or a precision other than those of fingerprint {model.get('fingerprint', '')[:16]}",
+        "weights or a precision other than those of fingerprint "
+        f"{model.get('fingerprint', '')[:16]}",
         f"asked in a different way than here{f' ({way})' if way else ''}",
         f"a suite other than {facts['work']['suite']['name']!r} of evenhand "
         f"{facts.get('environment', {}).get('evenhand', '')}",

@@ -40,7 +40,8 @@ def leans(table: pa.Table, about: About) -> list[Drawn]:
     spec = dot_plot(shown, "lean", "label", f"← {ends[0]}    lean    {ends[1]} →")
     caption = (
         "The question as asked, both orders of names averaged. Right of the dashed line, the model "
-        f"picks {ends[1]} more than for the average question of the set, left of it less. Bars are "
+        f"picks {ends[1]} more than for the average question of the set; left of it, less. Bars "
+        "are "
         f"95 % intervals over names. Strongest: {_extremes(shown, 'label', 'lean')}."
     )
     columns = ("label", "lean", "low", "high", "p", "q", "pairs", "agree")
@@ -59,7 +60,7 @@ def by_attribute(table: pa.Table, about: About) -> list[Drawn]:
     shown = [{"verdict": about.detected(r), **r} for r in ranked]
     spec = dot_plot(shown, "gamma", "attribute", f"← {other} names    lean γ    {lead} names →")
     caption = (
-        f"Right of the dashed line, the model leans to {lead} names, left of it to {other} names, "
+        f"Right of the dashed line, the model leans to {lead} names; left of it, to {other} names, "
         "although the text does not say. Bars are 95 % intervals. Strongest: "
         f"{_extremes(shown, 'attribute')}."
     )
@@ -148,7 +149,8 @@ def variance(table: pa.Table, about: About) -> list[Drawn]:
     spec = bars(rows, "share", "factor", "share of the variance of leans")
     caption = (
         f"What leans vary with; products are interactions. Largest: {rows[0]['factor']} "
-        f"({100 * rows[0]['share']:.0f} %). A large share of templates or order is about the test, "
+        f"({100 * rows[0]['share']:.0f} %). A large share for templates or order says something "
+        "about the test, "
         "not about groups."
     )
     return [Chart("What the leans depend on", caption, spec)]
@@ -214,13 +216,13 @@ CHARTS: dict[str, Builder] = {
     "by_template": Listed(
         "Agreement of templates",
         "Correlation of each template's leans with those over all templates, and how many leans "
-        "change sides in it. Low agreement means that findings depend on the wording.",
+        "change sides under it. Low agreement means that findings depend on the wording.",
         ("template", "correlation", "turned_round", "compared", "mu", "delta", "epsilon", "n"),
     ),
     "variance": variance,
     "win_ratio": Listed(
         "Most often picked",
-        "For each attribute the terms that win most of their comparisons.",
+        "For each attribute, the terms that win most of their comparisons.",
         ("attribute", "term", "win_ratio"),
     ),
 }
