@@ -205,7 +205,7 @@ def test_a_long_refusal_is_cut_behind_the_key() -> None:
     with ScriptedServer() as server:
         model = eh.load_model(server.url, model=NAME, rung=2)
         server.raw = (401, json.dumps({"message": "x" * 190 + KEY}).encode(), {})
-        with pytest.raises(ModelError, match="does not let us in") as error:
+        with pytest.raises(ModelError, match="denies access") as error:
             model.answer(QUESTIONS, None)
     assert KEY[:6] not in str(error.value)
 

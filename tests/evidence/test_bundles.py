@@ -330,7 +330,7 @@ def test_settings_of_a_strange_bundle_lead_nowhere(signed: Path, tmp_path: Path)
     record = folder / "run" / "run.json"
     facts = json.loads(record.read_text())
     facts.pop("sha256")
-    for settings, said in (({"data": "/etc/passwd"}, "no file of the bundle"),
+    for settings, said in (({"data": "/etc/passwd"}, "not a file of the bundle"),
                            ({"name": "nowhere"}, "unknown probe")):  # fmt: skip
         rows = [{**row, **settings} for row in facts["work"]["suite"]["probe"]]
         work = {**facts["work"], "suite": {**facts["work"]["suite"], "probe": rows}}

@@ -119,7 +119,7 @@ def test_answers_log_odds_and_shares_from_elsewhere(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("occupation,said\nnurse,1\n", "no column of what was said"),
+        ("occupation,said\nnurse,1\n", "no column says what was said"),
         ("occupation,share\nnurse,7\n", "column share: 7"),
     ],
 )

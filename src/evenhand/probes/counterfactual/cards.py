@@ -16,7 +16,7 @@ POINTS = " ({about}), by {size}"
 
 PEOPLE = (
     MetricCard(
-        "score_gap", "score gap", "from −1 to 1; 0: the same text scores alike", low=-1, high=1,
+        "score_gap", "score gap", "from −1 to 1; 0: the same text scores equally", low=-1, high=1,
         harm="{first}: the same text gets a worse score than for {second}", margin=0.05,
         margin_why="5 points of 100 on the scale of probabilities", per=100,
         told=" ({about}), by {size} points of 100", scale="{size} points of 100",
@@ -40,7 +40,7 @@ PEOPLE = (
         "burden_gap", "gap in points", UNITS, told=POINTS,
         harm="{first}: the same text gets more points, which is worse, than for {second}",
     ),
-    MetricCard("label_gap", "score difference", "0: the same text scores alike"),
+    MetricCard("label_gap", "score difference", "0: the same text scores equally"),
     MetricCard("call_gap", "difference in decisions", SHARE, **TEXTS),
 )  # fmt: skip
 DIALECTS = tuple(

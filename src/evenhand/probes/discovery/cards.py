@@ -22,13 +22,13 @@ CARDS = (
     ),
     MetricCard(
         "d_typical", "difference of success rates of the typical word",
-        "from −1 to 1; 0: wrong answers attract the model alike", low=-1, high=1,
+        "from −1 to 1; 0: wrong answers attract the model equally", low=-1, high=1,
         harm="{first}: wrong answers are believed more readily than about {second}", margin=0.05,
         margin_why=WHY, told=": of 100 such answers, {size} more", scale=OF_100, per=100,
     ),
     MetricCard(
         "d", "difference of success rates",
-        "from −1 to 1; 0: wrong answers attract the model alike", low=-1, high=1,
+        "from −1 to 1; 0: wrong answers attract the model equally", low=-1, high=1,
         harm=HARM, margin=0.05, margin_why=WHY, told=TOLD, scale=OF_100, per=100,
     ),
     MetricCard(

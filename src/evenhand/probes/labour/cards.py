@@ -15,10 +15,11 @@ CARDS = (
         told=" ({about}): " + GAP, scale=GAP,
     ),
     MetricCard(
-        "labour_height", "“he” where both work alike",
-        "log odds; 0: “he” as likely as “she” for an occupation that men and women hold alike",
+        "labour_height", "“he” where both work equally often",
+        "log odds; 0: “he” as likely as “she” for an occupation that men and women hold equally "
+        "often",
         "log odds", margin=0.2, margin_why="the odds of “he” against “she” change by a fifth",
-        harm="{second}: taken for {first} in occupations that both hold alike",
+        harm="{second}: taken for {first} in occupations that both hold equally often",
         told=", at {size} times the odds", scale="{size} times the odds", odds=True,
     ),
     MetricCard(

@@ -264,11 +264,11 @@ def line_findings(line: Line, q: Any) -> list[Finding]:
 def _height(line: Line, q: float) -> Finding:
     e = line.height
     more, less = ("he", "she") if e.value > 0 else ("she", "he")
-    where = "For an occupation that men and women hold alike"
+    where = "For an occupation that men and women hold equally often"
     return claim(
         "labour/height/women", "labour_height", e, units="occupations", over=("occupations",),
         sentence=f'{where}, the odds of "{more}" against "{less}" are '
         f"{math.exp(abs(e.value)):.2f}.",
         otherwise=f'{where}, no lean to "he" or "she" was detected.', groups=("men", "women"),
-        attribute="occupations that both hold alike", q=q, method="t over occupations",
+        attribute="occupations that both hold equally often", q=q, method="t over occupations",
     )  # fmt: skip

@@ -146,7 +146,11 @@ class NameStudy(Probe):
             f"right for {100 * row['accuracy']:.0f} % of names left out of training (permuted "
             f"groups {100 * row['null_mean']:.0f} %)"
         )
-        told = "can be told" if row["accuracy"] > row["null_mean"] else "is told worse than chance"
+        told = (
+            "can be told"
+            if row["accuracy"] > row["null_mean"]
+            else "is told less often than by chance"
+        )
         found = Estimate(
             row["accuracy"], row["error"], row["freedom"], row["low"], row["high"], row["p"],
             row["detectable"], row["names"], row["null_mean"],

@@ -14,7 +14,8 @@ CARDS = (
     ),
     MetricCard(
         "smallest_ratio", "smallest impact ratio",
-        "1: all groups are picked alike; below 1 for chance alone, so compare with its floor",
+        "1: all groups are picked equally often; below 1 for chance alone, so compare with its "
+        "floor",
         ideal=1, low=0, high=1, higher_is_better=True,
     ),
     MetricCard(

@@ -79,7 +79,7 @@ def _number(path: Path, text: str | None) -> float:
     if text is None or not re.fullmatch(r"\d+(\.\d*)?(e[+-]?\d+)?", text.strip(), re.ASCII | re.I):
         raise DataError(
             f"{path}: {text!r} where a count or share is expected. Accepted: a number of 0 or "
-            f"more, or one of {', '.join(filter(None, SUPPRESSED))} where it is not told."
+            f"more, or one of {', '.join(filter(None, SUPPRESSED))} where it is not given."
         )
     return float(text)
 

@@ -50,7 +50,7 @@ def _header(held: Lexicon, kind: str) -> Iterator[tuple[str, ...]]:
         yield "licence", "licence", "terms that do not let others use and change it", held.licence
     for key, text in (("licence", held.licence), ("source", held.source)):
         if EMPTY.match(text):
-            yield key, "licence", f"the {key} is not told", text
+            yield key, "licence", f"the {key} is not given", text
     if not held.caveats:
         yield "caveats", "missing", "says nothing of what it cannot show"
 
@@ -101,6 +101,6 @@ def _rules(pack: Pack) -> Iterator[tuple[str, ...]]:
         yield "letters", "missing", f"no list of letters ({error})", str(data["letters"])
     for pair in data.get("particles", ()):
         if "/".join(reversed(str(pair).split("/"))) in CANONICAL:
-            yield "particles", "agreement", f"{pair!r}: the form after a consonant stands first"
+            yield "particles", "agreement", f"{pair!r}: the form after a consonant comes first"
     for row in data.get("faults", ()):
         pack.pattern(row, "find")

@@ -70,7 +70,7 @@ class Texts:
         for template in templates:
             if formed and (found := _BARE.search(template.context)):
                 says = (
-                    f"{{{found[1]}}} stands without a form, which other contexts give; write "
+                    f"{{{found[1]}}} is used without a form, which other contexts give; write "
                     f"{{{found[1]}.plain}} where it is meant"
                 )
                 yield Fault(QUESTIONS, _where(template), "agreement", says, template.context)
