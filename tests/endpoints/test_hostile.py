@@ -90,7 +90,7 @@ def test_top_log_probabilities_that_are_none_are_refused_by_name(change: Spoil, 
 
 @pytest.mark.parametrize(
     ("value", "named"),
-    [(float("nan"), "above 0 or undefined"), (0.5, "above 0 or undefined"), ("-1", "no numbers"),
+    [(float("nan"), "above 0 or undefined"), (0.5, "above 0 or undefined"), ("-1", "not numbers"),
      (-9999.0, "faked: every value is -9999"), (0.0, "sum to 2.00")],
 )  # fmt: skip
 def test_echoed_log_probabilities_are_held_to_the_same(value: Any, named: str) -> None:

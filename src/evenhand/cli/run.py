@@ -130,7 +130,7 @@ PROBE: dict[str, tuple[Any, Any]] = {
         list[str] | None, "A setting of the probe (repeatable).", "--set"
     ), None),
     "pairs": (_known(
-        Path | None, "divergence, counterfactual: a file that says the same in two ways."
+        Path | None, "divergence, counterfactual: a file that says the same thing in two ways."
     ), None),
     "word_lists": (_known(
         Path | None, "underspecified: a directory in UnQover's published format."

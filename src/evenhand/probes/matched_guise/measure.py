@@ -1,4 +1,4 @@
-"""Matched guises from scores: is the answer worse when the same is said in the dialect?
+"""Matched guises from scores: is the answer worse when the same thing is said in the dialect?
 
     gap(text, question) = P(worse answer | dialect) - P(worse answer | standard)
 
