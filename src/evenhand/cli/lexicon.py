@@ -12,7 +12,7 @@ from evenhand.cli.dressing import App
 from evenhand.cli.options import Json
 
 SHOWN = 3
-"""So many texts with the same fault are shown; --json has all."""
+"""This many texts with the same fault are shown; --json has all."""
 MOST = 20.0
 """Seconds of the processor that the check of a pack may take; ours take one."""
 app = App(help="Check packs of words in other languages.", no_args_is_help=True)

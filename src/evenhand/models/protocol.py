@@ -264,7 +264,7 @@ class Model:
         """The answers to these requests are stored."""
 
     def expected(self, requests: Requests, distinct: int) -> Expected | None:
-        """What so many distinct rows like these will take; None: try it out and see."""
+        """What this many distinct rows like these will take; None: try it out and see."""
         return None
 
     def introduction(self) -> tuple[str, list[dict[str, Any]]] | None:

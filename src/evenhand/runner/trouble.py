@@ -94,7 +94,7 @@ def recovered(model: Model, requests: Requests, error: Exception, told: Any) -> 
 
 @contextlib.contextmanager
 def smaller(model: Model, tokens: int) -> Iterator[None]:
-    """Inside: batches hold at most so many tokens; after it the model is as it was."""
+    """Inside: batches hold at most this many tokens; after it the model is as it was."""
     usual = model.token_budget
     model.token_budget = min(usual, tokens)
     try:

@@ -241,7 +241,7 @@ def run_study(
         stages: only these (`corpus`, `vectors`, `intrinsic`, `hate_speech`, `coreference`).
         progress: is told how far the work has got.
         on_ray, ray_address, workers: stages as tasks of a Ray cluster (started here without an
-            address), so many at a time.
+            address), this many at a time.
     """
     place = Path(data) if data else None
     return Study(

@@ -106,7 +106,7 @@ def shuffled(n: int, seed: int, epoch: int) -> np.ndarray:
 
 
 BUCKET = 50
-"""So many batches are sorted by length together."""
+"""This many batches are sorted by length together."""
 
 
 def like_lengths(
