@@ -3,9 +3,9 @@
     inspect eval evenhand/underspecified --model hf/ORG/NAME -T pairs=40 -T attributes=nurse,doctor
     evenhand measure log logs/....eval --out runs/mine
 
-A question is one sample. On the way `letters` the options are listed under letters, and the letters'
-probabilities among the most likely first tokens count, as on rung 2 of a model behind an address;
-on the way `answers` several answers are sampled and read by rule, for models that give no
+A question is one sample. On the way `letters` the options are listed under letters, and the
+letters' probabilities among the most likely first tokens count, as on rung 2 of a model behind an
+address; on the way `answers` several answers are sampled and read by rule, for models that give no
 log-probabilities. Inspect's own table shows the findings; a report comes from the log.
 """
 

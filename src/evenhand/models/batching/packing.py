@@ -142,10 +142,10 @@ def pack(sequences: Ragged, row_nodes: int, *, share: bool = True, small: int = 
     """Merge sequences into trees and fill rows of about `row_nodes` nodes.
 
     Sorting puts equal beginnings side by side; a row is closed when the next sequence would not
-    fit. With `small`, rows have about this many nodes where that keeps sequences together
-    that begin alike: every node is compared with all of its row, so short rows are cheaper. Without `share`
-    each sequence is a row of its own, the longest first: for architectures that take no explicit
-    positions.
+    fit. With `small`, rows have about this many nodes where that keeps sequences together that
+    begin alike: every node is compared with all of its row, so short rows are cheaper. Without
+    `share` each sequence is a row of its own, the longest first: for architectures that take no
+    explicit positions.
 
     >>> trees = pack(Ragged.of([[1, 2, 3], [1, 2, 4], [9]]), row_nodes=16)
     >>> trees.rows.tolist(), trees.tokens.tolist(), trees.ends.tolist()
