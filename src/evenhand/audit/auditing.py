@@ -189,7 +189,7 @@ class Audit:
         for name in {**mine, **theirs}:
             if name != "store" and theirs.get(name) != mine.get(name):
                 return (
-                    f"{self.folder}: holds a run with a different {name} "
+                    f"{self.folder}: holds a run with another {name} "
                     f"({_short(theirs.get(name))} there, {_short(mine.get(name))} now). Choose "
                     "another folder with: --out DIR"
                 )

@@ -249,7 +249,7 @@ def _sides(words: WordList, value: float) -> tuple[str, str]:
 
 def _named(axis: Axis, place: int) -> str:
     terms = [row[place] for row in axis.terms]
-    more = f" and {len(terms) - 2} more like them" if len(terms) > 2 else ""
+    more = f" and {len(terms) - 2} others like them" if len(terms) > 2 else ""
     return ", ".join(f"“{t}”" for t in terms[:2]) + more
 
 
