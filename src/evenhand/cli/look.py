@@ -102,7 +102,7 @@ def compare(
     html: Page = None,
     json: Json = None,
 ) -> None:
-    """Say whether later runs are better or worse than the first, the same, or impossible to tell.
+    """Compare later runs with the first: better, worse, the same or cannot tell.
 
     Findings are paired on the same items; runs of different suites are refused.
     """
