@@ -97,10 +97,10 @@ def test_compare_gives_paired_views_and_the_papers_tables(pair: tuple[Run, Run])
 def test_other_distractors_are_refused(pair: tuple[Run, Run], tmp_path: Path) -> None:
     gaps = dict.fromkeys(WORDS, 0.0)
     other = discovered(tmp_path / "other", gaps, shown=41)
-    with pytest.raises(RunError, match="other wrong answers"):
+    with pytest.raises(RunError, match="different wrong answers"):
         discovery.paired_words(pair[0], other)
     fewer = discovered(tmp_path / "fewer", gaps, names=11)
-    with pytest.raises(RunError, match="other groups"):
+    with pytest.raises(RunError, match="different groups"):
         discovery.paired_words(pair[0], fewer)
     assert "not asked the same items" in side_by_side([pair[0], fewer]).changes[0].reason
 

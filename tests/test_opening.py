@@ -81,7 +81,7 @@ def test_nobody_else_unpacks() -> None:
 )  # fmt: skip
 def test_a_name_given_twice_is_seen_whatever_the_texts_hold(text: str) -> None:
     for form in (text, text.encode(), text.encode("utf-16")):
-        with pytest.raises(DataError, match="'a' stands twice in one object"):
+        with pytest.raises(DataError, match="'a' occurs twice in one object"):
             parse_json(form, "x.json")
 
 
@@ -93,7 +93,7 @@ def test_colons_in_texts_are_no_names() -> None:
 @pytest.mark.parametrize(
     ("more", "said"),
     [
-        ('{"a": 1, "a": 2}', "'a' stands twice in one object"),
+        ('{"a": 1, "a": 2}', "'a' occurs twice in one object"),
         ("[" * 300 + "]" * 300, "nested deeper than 200"),
         ('"\\ud800"', "half a character"),
         ("[1,]", "is not JSON"),

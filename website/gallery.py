@@ -46,8 +46,8 @@ like, and say nothing about any real model. All of it is drawn while this site i
 |---|---|
 | sentence | who is compared, on what, and which way the difference points |
 | value | the size on the metric's own scale; its card says what one unit is and what is ideal |
-| 95 % interval | the sizes that fit the data, at the level that accounts for having been picked |
-| q | of all findings listed as detected, at most about this share should be chance |
+| 95 % interval | the sizes that fit the data, at the level that accounts for selection |
+| q | of all findings listed as detected, at most about this share should be due to chance |
 | n, units | how many independent units stand behind it: names, words, cases, not rows |
 | detectable | the smallest true size that a run of this shape sees in 80 of 100 cases |
 | margin | the size that matters, and why that size |

@@ -12,14 +12,14 @@ from evenhand.probes.reading import readers
 SOURCE = Path(evenhand.__file__).parent
 ROOMS = {
     "metrics": "The papers' formulas as functions of arrays.",
-    "stats": "Inference that knows nothing of language.",
+    "stats": "Inference that knows nothing about language.",
 }
 BUILDING = {
     "A probe": ("probes.base", "runs.card", "runs.finding", "charts.base", "charts.marks"),
     "A model": ("models.protocol", "requests", "models.adapters.scripted"),
     "A mitigation": ("mitigations.base",),
 }
-"""What a package of one's own derives from."""
+"""What a package of your own derives from."""
 
 
 def block(name: str, *, level: int, heading: str = "") -> list[str]:
@@ -70,7 +70,7 @@ def room(name: str, about: str) -> str:
 
 
 def building() -> str:
-    """What a package of one's own derives from."""
+    """What a package of your own derives from."""
     out = ["# Building blocks", "", "How to use them: [adding things](../howto/index.md).", ""]
     for title, modules in BUILDING.items():
         out += [f"## {title}", ""]

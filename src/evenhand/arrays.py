@@ -59,7 +59,7 @@ def save_array(target: Path | IO[bytes], array: Any) -> None:
     """An .npy file, or one inside an open file, every byte written by Python.
 
     Raises:
-        OSError: the disk is full, be it at the very last byte.
+        OSError: the disk is full, even at the very last byte.
     """
     import numpy as np
 

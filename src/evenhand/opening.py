@@ -10,7 +10,7 @@
 
 gzip, bzip2, xz and zstandard are unpacked whatever the name says. Whatever is wrong with a file
 becomes one sentence that names it; how much is read has limits (`evenhand.limits`). Nothing is
-guessed: a name that stands twice in one object, or a row of another length, is refused.
+guessed: a name that occurs twice in one object, or a row of another length, is refused.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ def parse_json(text: str | bytes, where: object, expected: str = "") -> Any:
 
     >>> parse_json('{"a": 1, "a": 2}', "x.json")
     Traceback (most recent call last):
-    evenhand.errors.DataError: x.json: is not JSON ('a' stands twice in one object).
+    evenhand.errors.DataError: x.json: is not JSON ('a' occurs twice in one object).
     """
     try:
         if isinstance(text, bytes):
@@ -130,7 +130,7 @@ def parse_json(text: str | bytes, where: object, expected: str = "") -> Any:
         except UnicodeEncodeError:
             raise DataError(
                 f"{where}: holds half a character (a lone surrogate, \\ud800 to \\udfff), which is "
-                f"no text.{_expected(expected)}"
+                f"not text.{_expected(expected)}"
             ) from None
     return value
 
@@ -171,8 +171,8 @@ def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
         names = [name for name, _ in pairs]
-        raise ValueError(f"{next(n for n in names if names.count(n) > 1)!r} stands twice in one "
-                         f"object")  # fmt: skip
+        raise ValueError(f"{next(n for n in names if names.count(n) > 1)!r} occurs twice in one "
+                         "object")  # fmt: skip
     return found
 
 
@@ -201,7 +201,7 @@ def read_rows(path: str | Path, expected: str = "") -> list[dict[str, str]]:
     """The rows of a small CSV file by the names of its first line, as strict as CSV can be."""
     text = read_text(path, expected)
     if "\0" in text:
-        raise DataError(f"{path}: holds a NUL byte, so it is no text.{_expected(expected)}")
+        raise DataError(f"{path}: holds a NUL byte, so it is not text.{_expected(expected)}")
     try:
         rows = [
             (reader.line_num, row)

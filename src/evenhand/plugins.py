@@ -119,7 +119,7 @@ _ADOPTED: dict[tuple[str, str], Any] = {}
 
 
 def adopt(group: str, name: str, thing: type, *, what: str) -> None:
-    """Know a class of somebody's script by a name, in this process; the last of a name counts.
+    """Know a class from a script of your own by a name, in this process; the last of a name counts.
 
     Raises:
         SpecError: the name belongs to something that is installed.

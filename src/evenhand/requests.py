@@ -221,7 +221,7 @@ ALONE = frozenset({"continuation", "chat continuation", "completions echo", "cho
 
 @dataclass(frozen=True)
 class Choose(Requests):
-    """Which of these? A probability for each option; how it is had is the model's rung.
+    """Which of these? A probability for each option; how it is obtained is the model's rung.
 
     `prompt` is the passage and, as its last line, the question, as a person would put them;
     `options` are the answers, separated by tabs, in the order in which they are listed or named.

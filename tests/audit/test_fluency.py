@@ -92,17 +92,17 @@ def test_a_language_that_is_not_known_is_refused_unless_insisted_on(tmp_path: Pa
                                  "attributes": ["nurse", "doctor"]}]}, "s", "s",
     )  # fmt: skip
     stranger = model(3.0, name="stranger")
-    with pytest.raises(ModelError, match=r"Korean is hardly known to this model: .* 3\.0 times"):
+    with pytest.raises(ModelError, match=r"This model hardly knows Korean: .* 3\.0 times"):
         audit(stranger, small, language="ko", out=tmp_path / "no")
     assert not (tmp_path / "no").exists()
     run = audit(stranger, small, language="ko", out=tmp_path / "yes", force=True)
     entry = run.facts["probes"]["underspecified"]
     assert entry["summary"]["fluency"]["fit"] is False
-    assert "hardly known" in entry["summary"]["trust"][0]
+    assert "hardly knows" in entry["summary"]["trust"][0]
     assert run.facts["forced"] is True
-    assert "hardly known" in (tmp_path / "yes" / "report.html").read_text(encoding="utf-8")
+    assert "hardly knows" in (tmp_path / "yes" / "report.html").read_text(encoding="utf-8")
     notes = check(stranger, small, language="ko")[0].notes
-    assert "An audit would be refused; ask all the same with: --force" in notes
+    assert "An audit would be refused; ask anyway with: --force" in notes
     assert audit(model(), small, language="ko", out=tmp_path / "fine").facts["status"] == "finished"
 
 
@@ -115,7 +115,7 @@ def test_signs_of_a_language_are_told_apart() -> None:
 
     found = fluency(model(1.5, heeding), "es")
     assert (found.surprise, found.heeds, found.fit) == (1.5, 1.0, True)
-    assert [n for n in found.notes() if "less well known" in n]
+    assert [n for n in found.notes() if "less well than English" in n]
     assert found.fertility != found.fertility  # a script has no vocabulary
     lost = fluency(model(1.0, lambda prompt, options: shares(0.5)), "es")
     assert lost.heeds == 0.5
@@ -198,4 +198,4 @@ def test_a_new_language_takes_a_folder_and_no_code(tmp_path: Path) -> None:
     )
     broken = runner.invoke(app, ["lexicon", "check", str(place)])
     assert broken.exit_code == 1
-    assert "'Hugo' stands in two groups" in broken.output.replace("\n", " ")
+    assert "'Hugo' is in two groups" in broken.output.replace("\n", " ")

@@ -249,7 +249,7 @@ def test_a_comparison_decides_and_its_page_leads_with_it(
     text = page.read_text()
     assert text.index("Better or worse?") < text.index("Worse: of 5 findings")
     assert "Worse for " in text
-    assert "Does it still do what it is asked?" in text
+    assert "Does it still do what it is asked to do?" in text
 
 
 def test_a_plan_says_how_many_units_items_and_seconds(runs: dict[str, Run], tmp_path: Path) -> None:
@@ -272,7 +272,7 @@ def test_a_plan_says_how_many_units_items_and_seconds(runs: dict[str, Run], tmp_
     assert row["needed"] > (large.needed or 0)
     assert f"pairs = {row['needed']}" in suite.read_text()
     shown = evenhand("plan", str(pilot.folder), "--margin", "underspecified/*=0.05", cwd=tmp_path)
-    assert "80% power" in shown.stdout
+    assert "80 % power" in shown.stdout
     bad = evenhand("plan", str(pilot.folder), "--margin", "much", cwd=tmp_path)
     assert bad.returncode == 2
     assert "expected a number" in bad.stderr

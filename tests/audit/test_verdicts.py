@@ -153,5 +153,5 @@ def test_a_part_with_few_units_that_all_agree_says_what_is_missing() -> None:
     few = Finding("p/x", "p", "m", 100.0, "More.", low=29.0, high=100.0, p=0.25, ideal=50.0, n=7,
                   units="writers", error=0.0, model="m", otherwise="None.")  # fmt: skip
     (told,) = decided([few], "m", 0.05)
-    assert "the few of a part" in told.reason
+    assert "the few of one part" in told.reason
     assert "6 are needed in each part" in told.reason

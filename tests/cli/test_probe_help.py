@@ -32,7 +32,7 @@ def test_a_named_probe_changes_the_help_and_a_wrong_one_does_not(tmp_path: Path)
     own = evenhand("probe", "decision", "--help", cwd=tmp_path)
     assert own.returncode == 0
     assert "--set names=8" in own.stdout
-    assert "the smallest useful list has 4 terms a group" in " ".join(own.stdout.split())
+    assert "the smallest useful list has 4 terms per group" in " ".join(own.stdout.split())
     for words in (["probe", "--help"], ["probe", "decisoin", "--help"]):
         usual = evenhand(*words, cwd=tmp_path)
         assert usual.returncode == 0

@@ -176,7 +176,7 @@ def test_saved_labels_come_back_and_a_changed_corpus_is_refused(corpus, tmp_path
         file.write("more\n")
     with pytest.raises(DataError, match="has changed since it was labelled"):
         read_labels(folder)
-    with pytest.raises(DataError, match="has not the 11 lines that were labelled"):
+    with pytest.raises(DataError, match="does not have the 11 lines that were labelled"):
         list(balanced(labels, "reduce", 0.0).lines())
 
 

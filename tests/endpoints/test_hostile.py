@@ -71,9 +71,9 @@ def each(value: Any) -> Callable[[list[Any]], list[Any]]:
 @pytest.mark.parametrize(
     ("change", "named"),
     [
-        (tops(each(None)), "are no numbers: None"),
-        (tops(each("-1.5")), "are no numbers: '-1.5'"),
-        (tops(each(False)), "are no numbers: False"),
+        (tops(each(None)), "are not numbers: None"),
+        (tops(each("-1.5")), "are not numbers: '-1.5'"),
+        (tops(each(False)), "are not numbers: False"),
         (tops(each(0.5)), "above 0 or undefined"),
         (tops(each(float("nan"))), "above 0 or undefined"),
         (tops(lambda listed: listed[:1]), "1 came back, for 2 options"),
@@ -90,7 +90,7 @@ def test_top_log_probabilities_that_are_none_are_refused_by_name(change: Spoil, 
 
 @pytest.mark.parametrize(
     ("value", "named"),
-    [(float("nan"), "above 0 or undefined"), (0.5, "above 0 or undefined"), ("-1", "no numbers"),
+    [(float("nan"), "above 0 or undefined"), (0.5, "above 0 or undefined"), ("-1", "not numbers"),
      (-9999.0, "faked: every value is -9999"), (0.0, "sum to 2.00")],
 )  # fmt: skip
 def test_echoed_log_probabilities_are_held_to_the_same(value: Any, named: str) -> None:
@@ -160,9 +160,9 @@ def test_what_is_not_counted_is_estimated_on_the_dear_side(usage: Any) -> None:
 @pytest.mark.parametrize(
     ("body", "headers", "named"),
     [
-        (b"[1, 2]", {}, "no such one"),
-        (b"[" * 100_000, {}, "no JSON"),
-        (b"<html>" + KEY.encode() + b"</html>", {}, "no JSON"),
+        (b"[1, 2]", {}, "not of that form"),
+        (b"[" * 100_000, {}, "not JSON"),
+        (b"<html>" + KEY.encode() + b"</html>", {}, "not JSON"),
         (json.dumps({"error": {"message": f"bad {KEY}"}}).encode(), {}, "are missing from"),
         (gzip.compress(b'{"choices": "' + b"a" * (20 << 20) + b'"}'), {"Content-Encoding": "gzip"},
          "unpacks to more than 16 MiB"),
@@ -194,7 +194,7 @@ def test_a_redirect_is_not_followed_and_the_key_stays() -> None:
     with ScriptedServer() as other, ScriptedServer() as server:
         model = eh.load_model(server.url, model=NAME, rung=2)
         server.raw = (307, b"", {"Location": f"{other.url}/chat/completions?key={KEY}"})
-        with pytest.raises(ModelError, match="sends us on to .*give that address") as error:
+        with pytest.raises(ModelError, match="redirects to .*give it") as error:
             model.answer(QUESTIONS, None)
         assert not other.headers
     assert f"{other.url}/chat/completions " in str(error.value)
@@ -205,7 +205,7 @@ def test_a_long_refusal_is_cut_behind_the_key() -> None:
     with ScriptedServer() as server:
         model = eh.load_model(server.url, model=NAME, rung=2)
         server.raw = (401, json.dumps({"message": "x" * 190 + KEY}).encode(), {})
-        with pytest.raises(ModelError, match="does not let us in") as error:
+        with pytest.raises(ModelError, match="denies access") as error:
             model.answer(QUESTIONS, None)
     assert KEY[:6] not in str(error.value)
 
@@ -244,7 +244,7 @@ def test_a_wait_that_is_too_long_does_not_outlast_the_run() -> None:
     with ScriptedServer() as server:
         model = eh.load_model(server.url, model=NAME, rung=2)
         server.fault = lambda path, number: (429, {"Retry-After": "100000"})
-        with pytest.raises(ModelError, match="asks to wait 100000 s"):
+        with pytest.raises(ModelError, match="asks us to wait 100000 s"):
             model.answer(QUESTIONS, None)
         server.fault = None
         assert len(model.answer(QUESTIONS, None)["mass"]) == 2
@@ -275,7 +275,7 @@ def test_addresses_as_people_write_them() -> None:
     assert re.fullmatch(r"[\w.-]+", Address.of("http://[::1]:8080").called)
     for text in ("http://[::1", "http://h:99999/v1", "http://h:abc/v1", "http://a b/v1",
                  "http://h/v1\x00"):  # fmt: skip
-        with pytest.raises(SpecError, match="no address of a server"):
+        with pytest.raises(SpecError, match="not the address of a server"):
             Address.of(text)
     assert KEY not in safe(f"http://me:{KEY}@[::1")
 

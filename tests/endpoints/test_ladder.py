@@ -176,7 +176,7 @@ def test_addresses_hold_no_secret() -> None:
         Address.of("openai:a", "b")
     with pytest.raises(SpecError, match="is an address itself"):
         Address.of("http://h/v1", base_url="http://other/v1")
-    with pytest.raises(SpecError, match="no address of a server"):
+    with pytest.raises(SpecError, match="not the address of a server"):
         Address.of("http:///v1")
 
 

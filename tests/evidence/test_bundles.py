@@ -184,7 +184,7 @@ def test_a_policy_and_what_a_person_states_are_part_of_it(bbq: Made, tmp_path: P
     )
     found = eh.verify(packed(folder, tmp_path / "forged.tar"))
     assert not found.findings_equal
-    assert "'/etc' is no part of it" in found.reason
+    assert "'/etc' is not part of it" in found.reason
 
 
 def test_a_baseline_becomes_part_of_it_and_is_checked_too(tmp_path: Path) -> None:
@@ -338,7 +338,7 @@ def test_settings_of_a_strange_bundle_lead_nowhere(signed: Path, tmp_path: Path)
     record = folder / "run" / "run.json"
     facts = json.loads(record.read_text())
     facts.pop("sha256")
-    for settings, said in (({"data": "/etc/passwd"}, "no file of the bundle"),
+    for settings, said in (({"data": "/etc/passwd"}, "not a file of the bundle"),
                            ({"name": "nowhere"}, "unknown probe")):  # fmt: skip
         rows = [{**row, **settings} for row in facts["work"]["suite"]["probe"]]
         work = {**facts["work"], "suite": {**facts["work"]["suite"], "probe": rows}}

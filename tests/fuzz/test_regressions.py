@@ -69,7 +69,7 @@ def test_a_number_of_four_hundred_digits_in_json(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ('{"score": 1, "score": 2}', "'score' stands twice in one object"),
+        ('{"score": 1, "score": 2}', "'score' occurs twice in one object"),
         ('{"text": "\\ud800"}', "holds half a character"),
         ("1" * 5000, "is not JSON"),
     ],

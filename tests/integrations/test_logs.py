@@ -200,7 +200,7 @@ def test_what_fits_nobody_is_refused_with_its_fields(tmp_path: Path) -> None:
         eh.measure.log(path)
     other = tmp_path / "x.jsonl"
     other.write_text('{"a": 1}\n')
-    with pytest.raises(eh.EvenhandError, match="is no log that evenhand knows"):
+    with pytest.raises(eh.EvenhandError, match="is not a log that evenhand knows"):
         eh.measure.log(other)
     with pytest.raises(eh.EvenhandError, match="no such file. Accepted: samples_"):
         eh.measure.log(tmp_path / "nothing.jsonl")
@@ -294,9 +294,9 @@ def renoted(rows: list[tuple[str, str]], shares: Any) -> str:
 
 HOSTILE: dict[str, tuple[Any, str]] = {
     "a file twice": (lambda rows: [*rows, (rows[2][0], renoted(rows, [0.9, 0.05]))],
-                     "is there twice"),
+                     "occurs twice"),
     "a sample twice": (lambda rows: [*rows, ("samples/9999_epoch_1.json", rows[2][1])],
-                       "the sample 1 is there twice"),
+                       "the sample 1 occurs twice"),
     "two answers": (
         lambda rows: [*rows, ("samples/9999.json", renoted(rows, [0.9, 0.05]).replace(
             '"id": 1,', '"id": 9999,'
@@ -305,7 +305,7 @@ HOSTILE: dict[str, tuple[Any, str]] = {
     "a name twice": (
         lambda rows: [*rows[:2], (rows[2][0], rows[2][1].replace(
             '"probabilities":', '"probabilities": [0.9, 0.05], "probabilities":'
-        ))], "stands twice in one object",
+        ))], "occurs twice in one object",
     ),
     "no numbers": (lambda rows: [*rows[:2], (rows[2][0], renoted(rows, [float("nan"), 0.1]))],
                    "number from 0 to 1"),
@@ -360,7 +360,7 @@ def test_likelihoods_that_are_none_are_refused(tmp_path: Path, value: Any) -> No
 def test_an_item_twice_is_refused(tmp_path: Path) -> None:
     path = written(tmp_path, crows(), "crows_pairs_english")
     path.write_text(path.read_text() + path.read_text().splitlines()[3] + "\n")
-    with pytest.raises(eh.EvenhandError, match="line 13: the item 3 is there twice"):
+    with pytest.raises(eh.EvenhandError, match="line 13: the item 3 occurs twice"):
         eh.measure.log(path)
 
 

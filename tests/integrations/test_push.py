@@ -67,7 +67,7 @@ def test_results_are_what_the_hubs_own_code_reads(run: Run) -> None:
     }
     assert all(e.source_name.startswith("evenhand ") for e in entries)
     nurse = next(e for e in entries if e.task_id == "gamma/nurse")
-    assert "95% interval 0.200 to 0.410" in nurse.notes
+    assert "95 % interval 0.200 to 0.410" in nurse.notes
     card = hub.ModelCard(files["README.md"].decode())
     assert card.data.model_name == "tiny-model"
     assert {r.dataset_type for r in card.data.eval_results} == {

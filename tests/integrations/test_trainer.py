@@ -127,7 +127,7 @@ def test_evaluate_returns_them_and_training_is_left_alone(
 
 
 def test_what_is_missing_is_said(trained: dict[str, Any]) -> None:
-    with pytest.raises(eh.EvenhandError, match="is no Trainer. Make the trainer first"):
+    with pytest.raises(eh.EvenhandError, match="is not a Trainer. Make the trainer first"):
         BiasCallback("quick")
     with pytest.raises(eh.EvenhandError, match="unknown suite 'quik'. Did you mean 'quick'"):
         BiasCallback(trained["trainer"], "quik")

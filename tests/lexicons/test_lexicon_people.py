@@ -98,7 +98,7 @@ def test_a_users_groups_join(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "terms", "message"),
     [
-        ("asian_male", '["A"]', "is there already"),
+        ("asian_male", '["A"]', "already exists"),
         ("g", "[]", "has no terms"),
         ("g", "[1]", "to be a list of strings"),
     ],

@@ -105,7 +105,7 @@ def copied(tmp_path: Path, language: str) -> Path:
 
 
 def test_a_pack_that_cannot_be_read_says_what_is_missing(tmp_path: Path) -> None:
-    with pytest.raises(SpecError, match="no pack.toml is there, so it is no language pack"):
+    with pytest.raises(SpecError, match="no pack.toml is there, so it is not a language pack"):
         load_pack(tmp_path)
     place = copied(tmp_path, "es")
     (place / "answers.toml").unlink()
@@ -128,7 +128,7 @@ def test_a_wrong_expression_names_its_file(tmp_path: Path) -> None:
     place = copied(tmp_path, "es")
     text = (place / "pack.toml").read_text(encoding="utf-8")
     (place / "pack.toml").write_text(text.replace("find = '''", "find = '''(", 1), encoding="utf-8")
-    with pytest.raises(SpecError, match="is no regular expression"):
+    with pytest.raises(SpecError, match="is not a regular expression"):
         assert load_pack(place).grammar
 
 
@@ -156,9 +156,9 @@ def test_names_come_from_the_lists_that_are_named_as_their_source(shared: Path) 
 @pytest.mark.parametrize(
     ("old", "new", "told"),
     [
-        (r"letters = '.*'", "letters = ']z-a'", "'[^]z-a]' is no regular expression"),
-        (r"masculine = '\(.*", "masculine = '('", "'(' is no regular expression"),
-        (r"find = .*", "find = '('", "'(' is no regular expression"),
+        (r"letters = '.*'", "letters = ']z-a'", "'[^]z-a]' is not a regular expression"),
+        (r"masculine = '\(.*", "masculine = '('", "'(' is not a regular expression"),
+        (r"find = .*", "find = '('", "'(' is not a regular expression"),
         (r"find = .*", "find = '(\\\\w|\\\\w\\\\w|\\\\s)+!$'", "does not end"),
     ],
 )

@@ -44,7 +44,7 @@ def test_strong_orderings_are_marked():
 def test_unknown_traits_are_refused(tmp_path):
     path = tmp_path / "map.csv"
     path.write_text("word,trait,annotator\nkind,nice,1\n")
-    with pytest.raises(EvenhandError, match="'nice' is no end of an ABC trait"):
+    with pytest.raises(EvenhandError, match="'nice' is not an end of an ABC trait"):
         orderings(["kind"], [], read_alignments(path))
 
 

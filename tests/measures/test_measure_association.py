@@ -82,7 +82,7 @@ def test_too_many_missing_words_give_nulls_a_reason_and_coverage() -> None:
     numbers = ("statistic", "effect_size", "effect_size_ddof1", "p_right", "p_two_sided", "rnsb",
                "rnsb_kl", "p_method", "n_partitions", "q")  # fmt: skip
     assert [row[key] for key in numbers] == [None] * len(numbers)
-    assert str(row["reason"]).startswith("set x: 2 of 4 words have no vector (50%, limit 20%)")
+    assert str(row["reason"]).startswith("set x: 2 of 4 words have no vector (50 %, limit 20 %)")
     assert row["words_missing"] == ["gone", "lost"]
     assert len(row["words_used"]) == 2 + 6 + 4 + 5  # type: ignore[arg-type]
     assert row["coverage"]["x"] == {  # type: ignore[index]
@@ -118,7 +118,7 @@ def test_balanced_cuts_partners_of_missing_words_first() -> None:
     assert row["effect_size"] == one(made(), plain)["effect_size"]
     assert one(made(), made_test(), missing="balanced") == one(made(), made_test())
     lost = made_test(x=("x0", "gone", "lost"))
-    assert "limit 20%" in str(one(made(), lost, missing="balanced")["reason"])
+    assert "limit 20 %" in str(one(made(), lost, missing="balanced")["reason"])
 
 
 def test_further_metrics_on_request() -> None:

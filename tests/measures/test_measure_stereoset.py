@@ -80,7 +80,7 @@ def test_equal_rows_count_once_with_a_note(tmp_path: Path) -> None:
     path = predictions_file(tmp_path, rows_of("x", "y"), rows_of("z"))
     once = told("stereoset", path, gold=gold)
     predictions_file(tmp_path, [*rows_of("x", "y"), *rows_of("x")], rows_of("z"))
-    with pytest.warns(UserWarning, match="3 sentence ids stand there more than once.*'xs'"):
+    with pytest.warns(UserWarning, match="3 sentence ids occur more than once.*'xs'"):
         assert told("stereoset", path, gold=gold) == once
     done = evenhand(
         "measure", "stereoset", "--gold", "gold.json", "p.json", "--json", "-", cwd=tmp_path
@@ -111,7 +111,7 @@ def test_missing_and_failed_examples_are_counted_as_coverage(tmp_path: Path) -> 
     [
         (5, "intrasentence holds '5'. Accepted: a list"),
         ([{"id": "xs"}], "expected an id and a number in 'score'"),
-        ([{"id": "xs", "score": True}], "True is no number"),
+        ([{"id": "xs", "score": True}], "True is not a number"),
         ([{"id": "xs", "score": "high"}], "could not convert"),
         ([], "no predictions"),
     ],
@@ -128,7 +128,7 @@ def test_a_gold_file_that_repeats_sentences_is_refused(tmp_path: Path) -> None:
     data = json.loads(gold.read_text())
     data["data"]["intrasentence"] *= 2
     gold.write_text(json.dumps(data))
-    with pytest.raises(DataError, match="6 sentence ids stand there more than once.*'xs'"):
+    with pytest.raises(DataError, match="6 sentence ids occur more than once.*'xs'"):
         files.read_gold(gold)
 
 

@@ -171,7 +171,7 @@ def test_what_is_no_table_is_refused_in_a_sentence(given: Any) -> None:
     with pytest.raises(SpecError) as refused:
         eh.measure.counterfactual(given)
     kind = type(given).__name__
-    assert str(refused.value).startswith(f"measure counterfactual: table: {kind} is no table.")
+    assert str(refused.value).startswith(f"measure counterfactual: table: {kind} is not a table.")
     assert "DataFrame" in str(refused.value)
     assert "Value error" not in str(refused.value)
 

@@ -325,7 +325,7 @@ def test_the_front_the_choice_and_the_area(model: Any) -> None:
     assert [p.hellinger2 for p in pareto(points)] == [0.4, 0.2, 0.1]
     assert pick(points, 0.02).hellinger2 == 0.2
     assert 0.25 < area(points) < 0.5
-    with pytest.raises(SpecError, match="the mildest needs 1.0%"):
+    with pytest.raises(SpecError, match="the mildest needs 1.0 %"):
         pick(points[1:], 0.005)
     with pytest.raises(SpecError, match="expected 0 or more"):
         pick(points, -1)

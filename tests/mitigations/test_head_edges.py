@@ -226,6 +226,6 @@ def test_a_mistake_is_named_before_any_work(
 
 def test_a_limit_that_no_setting_meets_is_not_passed_over(model: Any) -> None:
     point = job.Point("inlp", 1, 1, 1.0, "probability", 0.1, 0.1, 0.1, 20.0, 0.5, 0.1, 0.1, 1.0)
-    with pytest.raises(SpecError, match=r"the mildest needs 50.0%.*--max-perplexity-increase"):
+    with pytest.raises(SpecError, match=r"the mildest needs 50.0 %.*--max-perplexity-increase"):
         job._choose([point, point], HeadMitigation(method="inlp"))
     assert job._choose([point], HeadMitigation(method="leace")) is point

@@ -292,7 +292,7 @@ def test_axes_from_files_and_their_mistakes(tmp_path: Path) -> None:
     one.write_text("text,label\n" + "".join(f"text {i},a\n" for i in range(20)))
     with pytest.raises(DataError, match=r"1 group\(s\) \['a'\]"):
         axes.axis_data(str(one))
-    with pytest.raises(SpecError, match="one group is no axis"):
+    with pytest.raises(SpecError, match="one group is not an axis"):
         axes.axis_data("names:african_american")
     with pytest.raises(SpecError, match="Did you mean 'gender'"):
         axes.axis_data("gendr")

@@ -166,7 +166,7 @@ def test_the_table_on_the_screen(folder: Path, tmp_path: Path) -> None:
         str(folder / "sets.json"), "--out", str(tmp_path / "o"),
     )  # fmt: skip
     assert result.exit_code == 0, result.output
-    assert "16 vectors moved, 100% of the way" in result.stdout.replace("\n", " ")
+    assert "16 vectors moved, 100 % of the way" in result.stdout.replace("\n", " ")
 
 
 @pytest.mark.parametrize(
@@ -177,8 +177,8 @@ def test_the_table_on_the_screen(folder: Path, tmp_path: Path) -> None:
             "--direction: unknown direction 'redcue'. Did you mean 'reduce'",
         ),
         (["--axis", "gendre"], "--axis: unknown axis 'gendre'. Did you mean 'gender'"),
-        (["--alpha", "2"], "--alpha '2.0': accepted is a share from 0 to 1"),
-        (["--alpha", "much"], "--alpha 'much': accepted is a share from 0 to 1"),
+        (["--alpha", "2"], "--alpha '2.0': accepted: a share from 0 to 1"),
+        (["--alpha", "much"], "--alpha 'much': accepted: a share from 0 to 1"),
         (["--neighbours", "-1"], "--neighbours '-1'"),
         (["--sets", "weat6,weat7"], "names 2 tests"),
     ],

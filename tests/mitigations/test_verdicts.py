@@ -163,7 +163,7 @@ def test_a_behaviour_stands_is_broken_or_is_not_shown() -> None:
     loss = Behaviour("loss", np.linspace(1, 2, 60), 0.1, float("-inf"))
     more = Behaviour("loss", np.linspace(1, 2.4, 60), 0.1, float("-inf"))
     assert standing(loss, more).worse.value == pytest.approx(0.2)
-    with pytest.raises(ValueError, match="other items after than before"):
+    with pytest.raises(ValueError, match="different items after than before"):
         standing(loss, even)
 
 

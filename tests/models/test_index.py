@@ -135,7 +135,7 @@ def test_an_index_may_be_a_folder(wheel: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("url", "said"),
-    [("http://127.0.0.1:9/simple", "refused"), ("ftp://host/simple", "'ftp' is no address"),
+    [("http://127.0.0.1:9/simple", "refused"), ("ftp://host/simple", "'ftp' is not the address"),
      ("http://{}/nothing", "Not Found"), ("http://{}/json", "no file 'other-*.whl' there")],
 )  # fmt: skip
 def test_what_cannot_be_had_is_said(

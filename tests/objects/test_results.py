@@ -261,7 +261,7 @@ def test_a_probe_must_say_what_it_is() -> None:
     ("pairs", "told"),
     [
         ([("a", "b")] * 8, "expected two texts and a continuation"),
-        ([("a", "b", "c")] * 3, "3 pairs, of which nothing could be told"),
+        ([("a", "b", "c")] * 3, "3 pairs, which is too few to tell anything"),
     ],
 )
 def test_pairs_that_cannot_be_used(pairs: Any, told: str, tmp_path: Path) -> None:

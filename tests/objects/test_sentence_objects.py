@@ -118,7 +118,7 @@ def test_another_pooling_is_another_model(tiny: Any) -> None:
         (lambda m: m[1].update(type="somebody.models.Wild"), "unknown module 'Wild'"),
         (lambda m: m.pop(1), "names no Pooling"),
         (lambda m: m[0].update(type="x.models.BoW"), "begins with 'BoW'"),
-        (lambda m: m[1].update(path="../elsewhere"), "is no folder beside it"),
+        (lambda m: m[1].update(path="../elsewhere"), "is not a folder beside it"),
         (lambda m: m[0].pop("type"), "expected a list of modules"),
     ],
 )

@@ -134,7 +134,7 @@ def test_a_model_in_training_goes_on_training(tiny: Any, tmp_path: Path) -> None
         ({"tokenizer": True, "device": "meta"}, "computes in 'cpu'"),
         ({"tokenizer": True, "dtype": "float16"}, "computes in 'float32'"),
         ({"tokenizer": True, "revision": "main"}, "load that revision into the object"),
-        ({"tokenizer": True, "kind": "vectors"}, "is no model of that kind"),
+        ({"tokenizer": True, "kind": "vectors"}, "is not a model of that kind"),
         ({"tokenizer": True, "compile": True}, "whose layers are not changed"),
     ],
 )
@@ -167,7 +167,7 @@ def test_a_tokenizer_belongs_to_objects(tiny: Any) -> None:
         eh.load_model(tiny("masked"), tokenizer=tokenizer)
     with pytest.raises(SpecError, match="brings its own"):
         eh.audit(tiny("classifier"), labels=["a"])
-    with pytest.raises(SpecError, match="which is no transformers model"):
+    with pytest.raises(SpecError, match="which is not a transformers model"):
         eh.load_model({"a": [1.0], "b": [2.0]}, tokenizer=tokenizer)
 
 

@@ -57,7 +57,7 @@ def test_ceat_combines_contexts_and_names_words_without_any(tmp_path: Path) -> N
     assert first.low < first.value < first.high
     assert first.generalises_over == ("target words", "attribute words")
     assert math.isnan(second.value)
-    assert "set x: 2 of 2 words stand in no context" in second.reason
+    assert "set x: 2 of 2 words occur in no context" in second.reason
     assert found.summary["words_without_context"] == ["Amy", "Zoe"]
     many = [ceat.score_test(probe.word_sets()[0], {w: [np.asarray(vector(t)) for t in row]
             for w, row in probe.found(probe.word_sets()).items()}, draws=d, as_published=True)

@@ -155,7 +155,7 @@ def test_a_run_says_how_the_model_was_asked(tmp_path: Path) -> None:
     page = done.report.read_text()
     before, after = page.index("How it was asked"), page.index("May it ship")
     assert before < after
-    assert "15.0% of the answers decline; 5.0% cannot be read" in page
+    assert "15.0 % of the answers decline; 5.0 % cannot be read" in page
 
 
 def test_rungs_of_probes_come_from_what_they_ask() -> None:

@@ -162,7 +162,7 @@ def test_refusals_are_compared_and_never_a_fair_score() -> None:
     assert gap.metric == "refused_difference"
     assert gap.value == pytest.approx(0.4)
     assert gap.q < 0.01
-    assert "questions about 'Hispanic people' the model declines 40.0 more" in gap.sentence
+    assert "questions about 'Hispanic people', the model declines 40.0 more" in gap.sentence
     assert not any(k.startswith("refused") for k in findings(decider(), formats=("stated",)))
 
 

@@ -314,7 +314,7 @@ def test_what_all_words_share_is_one_finding_and_not_one_per_word():
     [
         ({"groups": ("asain_female", "asian_male")}, "unknown group 'asain_female'"),
         ({"groups": ("asian_male",)}, "one group"),
-        ({"pairs": ("asian_male:x",)}, "none of the groups"),
+        ({"pairs": ("asian_male:x",)}, "not one of the groups"),
         ({"context_ids": ("99",)}, "no context '99'"),
         ({"contexts": "$NO_SUCH_VARIABLE"}, "variable is not set to a file"),
         ({"contexts": "nowhere.jsonl"}, "no such file"),

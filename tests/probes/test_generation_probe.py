@@ -82,7 +82,7 @@ def test_refusals_are_compared_by_group_and_are_no_neutral_texts(
     assert "declines 50.0 more than of 100 requests to write about 'male'" in refused.sentence
     assert found["positive_difference"].value == 0  # of the texts that were written
     assert measured.summary["refused"] == pytest.approx(0.25, abs=0.01)
-    assert "25.0% decline and 0.0% are empty" in measured.summary["trust"][0]
+    assert "25.0 % decline and 0.0 % are empty" in measured.summary["trust"][0]
     assert [row["refused"] for row in measured.summary["shares"]] == [0.5, 0.0]
     assert sum(measured.items["refused"].to_pylist()) == 0.25 * measured.items.num_rows
 

@@ -119,7 +119,7 @@ def test_answers_log_odds_and_shares_from_elsewhere(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("occupation,said\nnurse,1\n", "no column of what was said"),
+        ("occupation,said\nnurse,1\n", "no column says what was said"),
         ("occupation,share\nnurse,7\n", "column share: 7"),
     ],
 )
@@ -130,7 +130,7 @@ def test_files_that_are_wrong(tmp_path: Path, text: str, told: str) -> None:
 
 def test_figures_that_are_wrong(tmp_path: Path) -> None:
     path = str(written(tmp_path, "occupation,pct_women\nnurse,130\n"))
-    with pytest.raises(DataError, match="130 is no share"):
+    with pytest.raises(DataError, match="130 is not a share"):
         read_jobs(path)
     path = str(written(tmp_path, "occupation,pct_women\nnurse,90\npilot,10\n"))
     with pytest.raises(SpecError, match="no shares by race"):

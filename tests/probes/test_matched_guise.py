@@ -90,7 +90,8 @@ def test_a_planted_prejudice_has_its_size_and_the_even_model_none(tmp_path: Path
     told = planted["matched-guise/decisions"]
     assert told.generalises_over == ("texts", "features of the dialect", "questions")
     assert (
-        "more get the harsher decision when the same is said in African American" in told.sentence
+        "more get the harsher decision when the same thing is said in African American"
+        in told.sentence
     )
 
 

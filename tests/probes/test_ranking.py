@@ -206,8 +206,8 @@ def test_law_144_counts_unknown_and_leaves_small_categories_out(tmp_path: Path) 
     [
         (["j,1,a,1,1", "j,1,b,2,1"], "two candidates with rank 1"),
         (["j,1,a,1,1"], "one candidate"),
-        (["j,1,a,1,0.5", "j,1,b,2,2"], "0.5 is no rank"),
-        (["j,1,a,-1,1", "j,1,b,2,2"], "-1 is no place"),
+        (["j,1,a,1,0.5", "j,1,b,2,2"], "0.5 is not a rank"),
+        (["j,1,a,-1,1", "j,1,b,2,2"], "-1 is not a place"),
         (["j,1,a,1,", "j,1,b,2,"], "nobody of a known group"),
     ],
 )

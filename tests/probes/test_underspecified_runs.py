@@ -195,7 +195,7 @@ def test_predictions_that_are_no_probabilities_are_refused(
     tmp_path: Path, ends: list[float]
 ) -> None:
     (tmp_path / "p.json").write_text(json.dumps(predicted(ends)))
-    with pytest.raises(DataError, match=r"ans0: (2.0|-0.5|nan) is no probability"):
+    with pytest.raises(DataError, match=r"ans0: (2.0|-0.5|nan) is not a probability"):
         told("underspecified", tmp_path / "p.json")
 
 

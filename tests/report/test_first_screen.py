@@ -93,7 +93,7 @@ def test_a_screen_and_a_page_of_1450_findings_stay_readable(tmp_path: Path) -> N
     screen = out.getvalue()
     assert len(screen.splitlines()) < 60
     assert "1,450 of 1,450 findings reach their margin" in screen
-    assert "and 24 harms more (--all)" in screen
+    assert "and 24 more harms (--all)" in screen
     page = render(run)
     first = page[: page.index('id="numbers"')]
     assert first.count('class="behind"') <= 20 * 30

@@ -118,7 +118,7 @@ def test_a_comparison_says_what_went_what_came_and_draws_both(browser: Any, page
     page = clean(open_report(browser, path), path)
     answers = page.locator(".answers").inner_text()
     assert "Better or worse?" in answers
-    assert " findings " in answers  # with a verdict each
+    assert " findings, " in answers  # with a verdict each
     assert "Appeared: hunter" in answers
     assert "Gone: nurse" in answers
     changes, slope, sizes, *models = page.eval_on_selector_all(".plot", COUNT)

@@ -135,7 +135,7 @@ def test_method_checks_count_nowhere_and_other_models_are_told_apart(tmp_path: P
     story = kind_of(run.facts).story(run)
     assert story.problem.startswith("Yes, by the default policy: none of 2 findings")
     assert story.problem.endswith(
-        "Tested beside it: the word vectors vectors, with a difference in 1 of 1 test."
+        "Also tested: the word vectors vectors, with a difference in 1 of 1 test."
     )
     assert not story.strongest
     assert not run.strongest
@@ -157,7 +157,7 @@ def test_an_interval_that_reaches_the_ideal_is_pointed_out(tmp_path: Path) -> No
     first, *rest = made_runs.findings()
     shaky = Finding(**{**first.__dict__, "low": -0.1})
     run = made_runs.write(tmp_path / "run", made_runs.facts(), [shaky, *rest], {})
-    assert "The interval reaches 0: detected for these words" in render(run)
+    assert "The interval reaches 0: it was detected for these words" in render(run)
     assert "interval reaches 0" in screen(run)
 
 

@@ -186,7 +186,7 @@ def test_a_cluster_without_room_is_said_while_waiting() -> None:
     ray = SimpleNamespace(nodes=lambda: [{"Alive": True, "Resources": {"CPU": 4.0}}])
     model = ScriptedModel({"option": len})
     model.device = "cuda"
-    with pytest.warns(UserWarning, match=r"1 GPUs wanted; there: 4 CPUs 0 GPUs"):
+    with pytest.warns(UserWarning, match=r"1 GPUs wanted; available: 4 CPUs 0 GPUs"):
         RayExecutor()._room(ray, model)
     model.device = "cpu"
     RayExecutor()._room(ray, model)

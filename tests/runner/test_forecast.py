@@ -106,7 +106,7 @@ def test_a_budget_is_measured_with_the_run_s_own_model_and_says_what_is_left(
     job = Audit(suite, "m", tmp_path / "run", options=LoadOptions(dtype="float32"))
     (said,) = planning.fit_to_budget(job, 1e-3)
     assert seen == [LoadOptions(dtype="float32")]
-    assert said == "underspecified: 36 of its 360 items, the least it can do"
+    assert said == "underspecified: 36 of its 360 items, the least it can do with"
     run = job.run()  # with the model that is loaded already
     assert run.facts["probes"]["underspecified"]["summary"]["cells"] == 36
 

@@ -135,7 +135,7 @@ def test_a_folder_with_other_things_is_refused_and_they_are_named(
     tmp_path: Path, name: str
 ) -> None:
     (tmp_path / name).write_text("mine")
-    with pytest.raises(RunError, match=f"not empty and holds no run .there is '{name}'"):
+    with pytest.raises(RunError, match=f"not empty and holds no run .it holds '{name}'"):
         run(tmp_path)
     assert (tmp_path / name).read_text() == "mine"
 

@@ -236,10 +236,10 @@ def test_messages_of_the_command_name_this_run(tmp_path: Path) -> None:
             raise error
         return str(seen.value)
 
-    assert fail(ModelError("no. Go on with: evenhand resume RUN")).endswith("the same command")
+    assert fail(ModelError("no. Continue with: evenhand resume RUN")).endswith("the same command")
     (tmp_path / "run.json").write_text("{}")
-    assert fail(ModelError("Go on with: evenhand resume RUN")) == (
-        f"Go on with: evenhand resume {tmp_path}"
+    assert fail(ModelError("Continue with: evenhand resume RUN")) == (
+        f"Continue with: evenhand resume {tmp_path}"
     )
     full = fail(OSError(errno.EROFS, "Read-only file system", str(tmp_path / ".lock")))
     assert f"{tmp_path}/.lock: cannot write (Read-only file system)" in full

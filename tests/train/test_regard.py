@@ -43,7 +43,7 @@ def test_mistakes_are_named(tiny: Any, files: dict[str, Path], tmp_path: Path) -
     good, out = files["good"], tmp_path / "out"
     with pytest.raises(DataError, match="all labelled 'positive'"):
         train(tiny("encoder"), [files["one"]], good, good, out)
-    with pytest.raises(ModelError, match="train regard: .* is no encoder that can be loaded"):
+    with pytest.raises(ModelError, match="train regard: .* is not an encoder that can be loaded"):
         train(str(tmp_path), [good], good, good, out)
     with pytest.raises(SpecError, match="learning_rate: .* got -1.0"):
         RegardTraining(learning_rate=-1.0)

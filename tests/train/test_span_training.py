@@ -228,7 +228,7 @@ def test_settings_that_cannot_work_are_named(
 def test_a_model_that_is_none_is_named(tmp_path: Path) -> None:
     from evenhand.train import span
 
-    with pytest.raises(ModelError, match="nothing-here' is no encoder that can be loaded"):
+    with pytest.raises(ModelError, match="nothing-here' is not an encoder that can be loaded"):
         span.train(
             str(tmp_path / "nothing-here"), [QUIET], [QUIET], tmp_path / "m", span.SpanTraining(),
             device="cpu",

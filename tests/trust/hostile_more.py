@@ -102,7 +102,7 @@ def cast(kind: str) -> Spoil:
 
 
 def numbers(value: float) -> Spoil:
-    """Weights that are no numbers."""
+    """Weights that are not numbers."""
 
     def change(held: dict[str, np.ndarray]) -> None:
         for name in list(held):

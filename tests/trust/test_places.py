@@ -31,7 +31,7 @@ def test_a_table_that_is_a_link_out_of_the_run_is_refused(tmp_path: Path) -> Non
     path = run.tables("underspecified")["items"]
     path.unlink()
     path.symlink_to(away.tables("underspecified")["items"])
-    with pytest.raises(RunError, match="leads out of the run"):
+    with pytest.raises(RunError, match="points outside the run"):
         Run.open(run.folder).table("underspecified", "items")
 
 

@@ -210,7 +210,7 @@ def test_a_name_twice_in_an_older_run_is_damage(tmp_path: Path, name: str) -> No
     word = "detected" if name == "findings.json" else "attempts"
     twice = path.read_text().replace(f'"{word}"', f'"{word}": 1, "{word}"', 1)
     path.write_text(twice)
-    with pytest.raises(RunError, match=f"{word}' stands twice"):
+    with pytest.raises(RunError, match=f"{word}' occurs twice"):
         eh.gate(run.folder)
 
 

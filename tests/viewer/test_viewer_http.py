@@ -137,7 +137,7 @@ def test_the_list_is_searched_and_filtered(address: str) -> None:
     assert "/run/second" in found
     assert "/run/first" not in found
     assert "/run/damaged" in ask(address, "/?status=damaged")[2]
-    assert "No runs here that fit" in ask(address, "/?search=nothing-like-it")[2]
+    assert "No runs here that match" in ask(address, "/?search=nothing-like-it")[2]
 
 
 def test_findings_are_filtered_by_probe_verdict_and_words(address: str) -> None:

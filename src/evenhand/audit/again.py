@@ -74,8 +74,8 @@ def _kept(folder: Path, named: Mapping[str, Path]) -> dict[str, Path]:
     strange += [path for typed, path in named.items() if typed not in held]
     if strange:
         raise RunError(
-            f"{folder / INPUTS}: {str(strange[0])!r:.120} is no file of the bundle, and only those "
-            f"are read."
+            f"{folder / INPUTS}: {str(strange[0])!r:.120} is not a file of the bundle, and only "
+            "those are read."
         )
     return held
 

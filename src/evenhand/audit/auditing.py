@@ -63,7 +63,7 @@ class Audit:
     tell: Callable[[str], None] | None = None
     """Told before the first question what this design cannot show."""
     force: bool = False
-    """Ask in a language that the model does not know, all the same."""
+    """Ask in a language that the model does not know anyway."""
     named: bool = True
     """Whether somebody chose the folder; else the next free name is taken."""
     _place: str | None = None
@@ -191,7 +191,7 @@ class Audit:
                 return (
                     f"{self.folder}: holds a run with another {name} "
                     f"({_short(theirs.get(name))} there, {_short(mine.get(name))} now). Choose "
-                    f"another folder with: --out DIR"
+                    "another folder with: --out DIR"
                 )
         models = {e.model or self.model: self.model_for(e) for e in self.suite.entries}
         changed = (self._changed(spec, model, facts) for spec, model in models.items())
@@ -400,7 +400,7 @@ def audit(
         seed: of every draw; same seed, same bytes.
         kind: overrides the model kind read from its configuration.
         options: dtype, device and so on.
-        progress: told how far the work is; in a notebook a bar by default.
+        progress: is told how far the work has got; in a notebook a bar by default.
         executor: where shards are scored, e.g. `RayExecutor`; this process by default.
         store: keep score shards below this URL (s3://bucket/prefix) instead of in the folder.
         language: ask in this language (docs/languages.md), e.g. "es", or the folder of a pack.
@@ -434,7 +434,7 @@ def plan_audit(
 ) -> Audit:
     """An audit before it is run: the suite chosen, the folder named, nothing loaded.
 
-    `told` is what is said of an object: its name, labels and version.
+    `told` is what is said about an object: its name, labels and version.
     """
     place = None if store is None else settled(store)
     kind = options.get("kind")

@@ -67,7 +67,7 @@ def _check(f: Finding, d: Decision, policy: Policy, doubt: str) -> Check:
         words = (
             "harm is shown to have grown by less than the margin",
             "harm grew, and is not shown to stay below the margin",
-            "harm is neither shown to have grown nor to stay below the margin",
+            "harm is shown neither to have grown nor to stay below the margin",
         )
         return decided(
             check, d.p_within, failing, policy, words=words, doubt=doubt, settle=lambda: d.needed
@@ -76,6 +76,6 @@ def _check(f: Finding, d: Decision, policy: Policy, doubt: str) -> Check:
         return check
     if d.verdict != WORSE:
         return replace(check, outcome="passed", reason=f"not shown to be worse: {d.verdict}")
-    most = f"not shown to stay below the margin {number(d.margin)}"
+    most = f"not shown to stay below the margin of {number(d.margin)}"
     why = f"harm grew (q {chance(d.q)}), and {most if d.margin == d.margin else 'no margin is set'}"
     return replace(check, outcome="failed", reason=why)

@@ -44,7 +44,7 @@ def room(card: MetricCard, value: float) -> float:
 def open_interval(finding: Finding, card: MetricCard) -> Finding:
     """The interval of units that all show the ideal: none of them is otherwise, but others may be.
 
-    Where values have no bounds, nothing says how far such others lie: then there is no interval.
+    Where values have no bounds, nothing says how far off they could be: then there is no interval.
 
     >>> card = MetricCard("gap", "gap", low=-1, high=1)
     >>> shown = open_interval(Finding("a/x", "a", "gap", 0.0, "", 0.0, 0.0, p=1.0, n=60), card)

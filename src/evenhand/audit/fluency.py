@@ -66,14 +66,14 @@ class Fluency:
         """What to say before a run, and beside its results."""
         if not self.fit:
             yield (
-                f"{self.name} is hardly known to this model: the same sentences surprise it "
+                f"This model hardly knows {self.name}: the same sentences surprise it "
                 f"{self.surprise:.1f} times as much as in English (at most {UNFIT:g} to be asked). "
                 "What is measured is noise rather than an answer about people."
             )
         elif self.surprise > STRANGE:
             yield (
-                f"{self.name} is less well known to this model than English: the same sentences "
-                f"surprise it {self.surprise:.1f} times as much."
+                f"This model knows {self.name} less well than English: the same sentences surprise "
+                f"it {self.surprise:.1f} times as much."
             )
         if self.unknown > LOST:
             yield (
@@ -82,8 +82,8 @@ class Fluency:
             )
         elif self.fertility > CUT:
             yield (
-                f"{self.name} text takes {self.fertility:.1f} times as many pieces as the same in "
-                "English: names and words are cut into bits."
+                f"{self.name} text takes {self.fertility:.1f} times as many pieces as the same "
+                "text in English: names and words are cut into bits."
             )
         if self.heeds < GUESSED:
             yield (
@@ -95,7 +95,7 @@ class Fluency:
         """Why the audit is not begun, and what to do."""
         return ModelError(
             f"model {model!r} in {self.language!r}: {' '.join(self.notes())} Choose a model that "
-            f"knows {self.name}, or ask all the same with: --force"
+            f"knows {self.name}, or ask anyway with: --force"
         )
 
     def as_dict(self) -> dict[str, Any]:

@@ -44,7 +44,7 @@ DEFAULT = Policy()
 ASKING = ("model", "baseline_model", "progress", "tell")
 WITHIN = (
     "shown to lie within the margin", "shown to lie beyond the margin",
-    "neither shown to lie within nor beyond the margin",
+    "shown to lie neither within nor beyond the margin",
 )  # fmt: skip
 
 
@@ -174,14 +174,14 @@ def gate(
         run: a finished run, or its folder.
         limits: ID=VALUE: check these findings alone, each to be shown no further from its ideal.
         policy: a policy, a mapping or a TOML file (`audit.policy`); the default one if not given.
-        baseline: an earlier run of the same suite: judge what became worse since.
-        until_decided: ask more until all is decided, for so many seconds or a time such as 20m
+        baseline: an earlier run of the same suite: judge what has become worse since.
+        until_decided: ask more until all is decided, for this many seconds or a time such as 20m
             (`audit.until`); `model` and `baseline_model` give models that are Python objects.
         changes: single settings of the policy (require, error, undecided, allow, margins ...).
 
     Raises:
         RunError: the run is not finished, or the baseline did not ask the same items.
-        SpecError: a limit or margin names no finding, or is no number.
+        SpecError: a limit or margin names no finding, or is not a number.
 
     >>> gate("runs/mine", require="within-margin", baseline="runs/last")  # doctest: +SKIP
     """
@@ -265,9 +265,9 @@ def _why(found: Outcome, of: Mapping[str, Sequence[Check]], whole: int, policy: 
         return f"{counts['undefined']} of {whole} findings could not be tested."
     if found == "undecided":
         need = max((c.more for c in of["undecided"]), default=0)
-        ask = f"; about {need:,} more units would settle the slowest" if need else ""
+        ask = f"; about {need:,} more units would settle the one that needs most" if need else ""
         return (
-            f"{counts['undecided']} of {whole} findings are neither shown to pass nor to fail{ask}."
+            f"{counts['undecided']} of {whole} findings are shown neither to pass nor to fail{ask}."
         )
     if strict:
         how = "grew by less than" if since else "lie within"
@@ -303,14 +303,14 @@ def _plain(f: Finding, policy: Policy, rate: float, doubt: str) -> Check:
     if found and not far <= margin:
         why = "detected, and no margin is set"
         if margin == margin:
-            why = f"detected, and its interval reaches beyond the margin {number(margin)}"
+            why = f"detected, and its interval reaches beyond the margin of {number(margin)}"
         return _made(f, "failed", margin, why)
     withheld = doubt if f.q <= rate else ""  # it would be detected, were the probe believed
     if withheld or not math.isfinite(f.value) or f.detected is None:
-        return _made(f, "undefined", margin, withheld or f.reason or "it is no test")
+        return _made(f, "undefined", margin, withheld or f.reason or "it is not a test")
     why = "not detected"
     if found:
-        why = f"detected, but its interval stays within the margin {number(margin)}"
+        why = f"detected, but its interval stays within the margin of {number(margin)}"
     return _made(f, "passed", margin, why)
 
 
@@ -371,7 +371,7 @@ def _lacking(found: Estimate, margin: float, reason: str) -> str:
         return reason or "its value is undefined"
     if found.error == 0 and found.room != found.room:
         return reason or (
-            f"all {found.units} units are alike, and nothing says how far others could lie"
+            f"all {found.units} units are alike, and nothing says how far off others could be"
         )
     return "" if found.error == found.error else reason or "it has no interval"
 
@@ -391,19 +391,23 @@ def decided(
         return replace(check, outcome="undecided", reason=doubt)
     margin = number(check.margin)
     if failing <= policy.error:
-        return replace(check, outcome="failed", reason=f"{words[1]} {margin} (q {chance(failing)})")
+        return replace(
+            check, outcome="failed", reason=f"{words[1]} of {margin} (q {chance(failing)})"
+        )
     if passing <= policy.error:
-        return replace(check, outcome="passed", reason=f"{words[0]} {margin} (p {chance(passing)})")
+        return replace(
+            check, outcome="passed", reason=f"{words[0]} of {margin} (p {chance(passing)})"
+        )
     needed = settle()
     what = check.units or "units"
-    why = f"{words[2]} {margin}"
+    why = f"{words[2]} of {margin}"
     if needed:
         why += (
-            f"; about {needed:,} {what} ({max(1, needed - check.n):,} more) would settle it "
-            f"with {policy.power:.0%} power"
+            f"; about {needed:,} {what} ({max(1, needed - check.n):,} more) would settle it with "
+            f"{100 * policy.power:.0f} % power"
         )
     else:
-        why += "; the value lies on the margin itself, so that no number of items would settle it"
+        why += "; the value lies exactly on the margin, so no number of items would settle it"
     return replace(check, outcome="undecided", needed=needed, reason=why)
 
 

@@ -123,13 +123,13 @@ def forecast(job: Audit) -> list[Forecast]:
 
 
 def _languages(job: Audit, entry: Entry) -> Iterator[str]:
-    """What is to be said of how well the model knows the language of a probe."""
+    """What is to be said about how well the model knows the language of a probe."""
     language = entry.probe.spoken
     if language and not entry.model:
         found = known_languages(job.audited, [language], force=True)[language]
         yield from found.notes()
         if not found.fit:
-            yield "An audit would be refused; ask all the same with: --force"
+            yield "An audit would be refused; ask anyway with: --force"
 
 
 def _expected(entry: Entry, model: Model, seed: int, load_s: float, rate: float) -> Forecast:
@@ -147,7 +147,7 @@ def _expected(entry: Entry, model: Model, seed: int, load_s: float, rate: float)
     rest = rest_cost(entry.probe, model.answers, seed, len(preview.requests))
     notes = tuple(preview.notes)
     if rest is None:
-        notes += ("the time is the model's; statistics depend on the scores",)
+        notes += ("the time is the model's; that of the statistics depends on the scores",)
     if cost.told is not None:
         notes = (str(cost.told), *notes)
     total = cost.time + (rest or Clock())
@@ -177,7 +177,7 @@ def announced(job: Audit) -> Iterator[str]:
         SpecError: the forecast is above the limit.
     """
     if job.suite.left_out:
-        yield f"  left out, since they ask in English only: {', '.join(job.suite.left_out)}"
+        yield f"  left out because they ask in English only: {', '.join(job.suite.left_out)}"
     for found in job.languages().values():
         yield from (f"  {note}" for note in found.notes())
     seen = job.audited.introduction()
@@ -241,6 +241,6 @@ def fit_to_budget(job: Audit, budget: float) -> Iterator[str]:
         if smaller != entry.probe and row.items:
             asked = job.model_for(entry)
             left = smaller.asked_of(asked.rung).preview(asked.answers, job.seed).items
-            least = ", the least it can do" if left > 1.5 * share * row.items else ""
+            least = ", the least it can do with" if left > 1.5 * share * row.items else ""
             yield f"{entry.label}: {left:,} of its {row.items:,} items{least}"
     job.suite = replace(job.suite, entries=tuple(entries))

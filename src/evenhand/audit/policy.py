@@ -43,13 +43,13 @@ class Policy(Asked):
     """`undetected`: nothing that matters may be detected; `within-margin`: every finding must be
     shown to lie within its margin, and is undecided until it is."""
     error: float = Field(default=0.05, ge=1e-9, lt=0.5)
-    """How often at most an outcome may be wrong."""
+    """How often an outcome may be wrong, at most."""
     power: float = Field(default=0.8, gt=0.5, lt=1)
-    """How surely the number of items that is said to settle an undecided check does so."""
+    """How likely the number of items that is said to settle an undecided check is to do so."""
     undecided: Undecided = "undecided"
     """What an undecided check counts as."""
     allow: int = Field(default=0, ge=0)
-    """So many failing findings are accepted."""
+    """How many failing findings are accepted."""
     baseline: str | None = None
     """A run folder: judge what became worse since, on the same items."""
     margins: dict[str, float] = Field(default_factory=dict)
@@ -64,7 +64,7 @@ class Policy(Asked):
     def _distances(cls, value: dict[str, float]) -> dict[str, float]:
         for place, margin in value.items():
             if not 0 <= margin < float("inf"):
-                raise SpecError(f"margin of {place!r}: {margin!r}: expected a number of 0 or more.")
+                raise SpecError(f"margin of {place!r}: {margin!r}: expected a number, 0 or more.")
         return value
 
     def margin_of(self, place: str, otherwise: float) -> float:

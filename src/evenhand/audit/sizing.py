@@ -127,7 +127,7 @@ def plan(
         model: what to audit, of which a pilot is run; or a finished run, which is the pilot.
         margin: the size that is to be seen: one for all, or by finding or wildcard; by default
             each metric's own.
-        power: how surely it is to be seen.
+        power: how likely it is to be seen.
         error: the error rate of the run that is planned.
         within: plan to show that a model without a difference lies within the margin.
         suite, budget, given: the pilot's suite and time, and other arguments of `audit`.

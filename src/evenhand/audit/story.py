@@ -69,7 +69,7 @@ def tell(run: Run, kind: RunKind, limit: int = 10) -> Story:
 
 
 def _not_listed(entry: Mapping[str, Any]) -> int:
-    """Tests that a probe made without listing each as a finding; they count all the same."""
+    """Tests that a probe made without listing each as a finding; they count nonetheless."""
     return int((entry.get("summary") or {}).get("tests_not_listed") or 0)
 
 
@@ -132,7 +132,7 @@ def _beside(verdicts: Sequence[Verdict]) -> Iterator[str]:
         if verdict.tests and not verdict.audited:
             kind = "word vectors" if verdict.what == "vectors" else "model"
             yield (
-                f"Tested beside it: the {kind} {verdict.model}, with a difference in "
+                f"Also tested: the {kind} {verdict.model}, with a difference in "
                 f"{len(verdict.detected):,} of {count(verdict.tests, 'test')}."
             )
 
@@ -140,7 +140,7 @@ def _beside(verdicts: Sequence[Verdict]) -> Iterator[str]:
 def _undirected(own: Sequence[Finding], card: Callable[[Finding], MetricCard]) -> str:
     """Detected differences that name nobody as worse off, in one line."""
     found = [subject(f, card(f)) for f in own if f.detected and not f.harm]
-    return f"Different too, naming nobody as worse off: {listed(found)}." if found else ""
+    return f"Other differences, which name nobody as worse off: {listed(found)}." if found else ""
 
 
 def _clearest(f: Finding, card: MetricCard) -> str:
@@ -150,7 +150,7 @@ def _clearest(f: Finding, card: MetricCard) -> str:
         ends = f"{number(f.low, sign=f.low < 0)} to {number(f.high, sign=f.low < 0)}"
         span = f", {interval_name(f)} {ends}"
     if defined(f.shrunken):
-        span += f", corrected for having been picked {number(f.shrunken, sign=True)}"
+        span += f", corrected for selection {number(f.shrunken, sign=True)}"
     sure = f", q {chance(f.q)}" if defined(f.q) else ""
     value = f"{card.name} {number(f.value, sign=True)}"
     return f"Clearest: {f.sentence} {value[0].upper()}{value[1:]}{span}{sure}."
@@ -184,7 +184,7 @@ def _trust(facts: Mapping[str, Any]) -> Iterator[str]:
         fired = sum(int(p["detected"]) for p in placebos.values())
         yield (
             f"Placebos, where there is nothing to find, fired in {fired:,} of {tests:,} "
-            f"({fired / tests:.1%}; by chance 5 %)."
+            f"({100 * (fired / tests):.1f} %; by chance 5 %)."
         )
     if facts.get("placebos") == {}:
         yield "No placebo was asked, so how often something is found where nothing is was not seen."
@@ -216,12 +216,12 @@ def _asked(facts: Mapping[str, Any]) -> Iterator[str]:
         parts = [f"{entry.get('title')} Answered by {told['rung']}"]
         if told.get("mass") is not None:
             mass = told["mass"]
-            share = f"{mass:.0%}" if mass >= 0.01 else "less than 1%"
+            share = f"{100 * mass:.0f} %" if mass >= 0.01 else "less than 1 %"
             parts.append(f"{share} of the probability is on the options")
         if told.get("refused") is not None:
-            parts.append(f"{told['refused']:.1%} of the answers decline")
+            parts.append(f"{100 * told['refused']:.1f} % of the answers decline")
         if told.get("unread"):
-            parts.append(f"{told['unread']:.1%} cannot be read")
+            parts.append(f"{100 * told['unread']:.1f} % cannot be read")
         yield "; ".join(parts) + "."
 
 
@@ -244,9 +244,9 @@ def _exact(
     yield from (v.sentence for v in verdicts if v.audited)
     if best:
         yield (
-            f"Of all differences called detected, about {rate:.0%} or fewer should be chance "
-            f"(false-discovery rate). Their intervals are wider for having been picked, and "
-            f"their shrunken sizes smaller."
+            f"Of all differences called detected, about {100 * rate:.0f} % or fewer should be due "
+            "to chance (false-discovery rate). Their intervals are wider because they were "
+            "selected, and their shrunken sizes smaller."
         )
     missed = [f"{q.card.name} below {number(q.largest)}" for q in quiet if defined(q.largest)]
     if missed:
@@ -260,8 +260,10 @@ def _steps(
 ) -> list[Step]:
     model, place = shlex.join(model_words(facts["work"])), shlex.quote(str(run.folder))
     steps = [Step("Look at every item behind a number", f"evenhand view {place}")]
-    steps.append(Step("Every number of every finding", f"evenhand show {place} --all"))
-    steps.append(Step("Set it beside another model or version", f"evenhand compare {place} OTHER"))
+    steps.append(Step("See every number of every finding", f"evenhand show {place} --all"))
+    steps.append(
+        Step("Compare it with another model or version", f"evenhand compare {place} OTHER")
+    )
     return steps + _finer(facts, findings, model)
 
 

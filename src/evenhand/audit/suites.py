@@ -133,7 +133,7 @@ def load_suite(name: str | Path) -> Suite:
                 f"suite {called!r}: is the name of a probe. Run it alone with: evenhand probe "
                 f"{called} MODEL; from Python, give a list of probes: [{called!r}]"
             )
-        hint = "It is no file either. List suites with: evenhand ls suites"
+        hint = "It is not a file either. List suites with: evenhand ls suites"
         raise SpecError(unknown("suite", called, suite_names(), hint=hint))
     if called in packaged:
         return _read(packaged[called])

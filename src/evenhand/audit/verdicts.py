@@ -129,7 +129,7 @@ def _out_of_reach(finding: Finding, line: float) -> Finding:
     if finding.detected or finding.error != 0 or finding.value == finding.ideal:
         return finding
     least = math.ceil(1 - math.log2(line))
-    few = "so few" if finding.n < least else "the few of a part"
+    few = "so few" if finding.n < least else "the few of one part"
     need = f"{least} are needed" if finding.n < least else f"{least} are needed in each part"
     why = (
         f"all {finding.n} {finding.units or 'units'} agree, and {few} cannot reach significance "

@@ -1,6 +1,6 @@
 """Charts from a run's tables: what a builder gets and gives, and a fallback for unknown tables.
 
-A probe's builders stand in `CHARTS` of the `chart.py` in its folder, by table name:
+A probe's builders are in `CHARTS` of the `chart.py` in its folder, by table name:
 
     from evenhand.charts.base import About, Chart
     from evenhand.charts.marks import dot_plot

@@ -11,7 +11,7 @@ from evenhand.charts.base import MOST_ROWS, About, Chart, Drawn, Listing
 from evenhand.charts.marks import Row, dot_plot, finite, scatter
 
 NEARER = (
-    "Right of the dashed line the first group lies nearer to the first attribute; left of it, "
+    "Right of the dashed line, the first group lies nearer to the first attribute; left of it, "
     "nearer to the second. Bars are 95 % intervals over words."
 )
 

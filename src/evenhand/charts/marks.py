@@ -1,7 +1,7 @@
 """Small builders of Vega-Lite specifications: plain dicts, no colours, no fonts.
 
 Colours come from the theme (`theme.py`), so one specification serves light and dark pages and
-exported figures. What is detected is told by shape and filling as well as by colour.
+exported figures. What is detected is shown by shape and fill as well as by colour.
 """
 
 from __future__ import annotations
@@ -219,7 +219,7 @@ def frontier(
     """Trade-off: what is given up (x) for what is gained (y).
 
     Points of a group are joined in the order of x, or of the column `order`; texts of the column
-    `named` stand beside their points.
+    `named` are shown beside their points.
     """
     spec = scatter(rows, x, y, titles, label=label, group=group)
     dots = {"mark": spec.pop("mark"), "encoding": spec.pop("encoding")}

@@ -28,7 +28,7 @@ Seed = Annotated[int, typer.Option(min=0, max=2**53, help="Same seed, same lines
 Published = Annotated[
     bool, typer.Option(help="The released code's random stream; its seed is 20230220.")
 ]
-Both = Annotated[bool, typer.Option(help="Leave lines alone that carry both patterns.")]
+Both = Annotated[bool, typer.Option(help="Leave lines that carry both patterns alone.")]
 
 
 @app.command()
@@ -37,10 +37,11 @@ def clean(
     out: Cleaned,
     kind: Annotated[str, typer.Option(help="wikipedia or tweets.")] = "wikipedia",
     least: Annotated[
-        int | None, typer.Option(min=1, help="Keep tokens this frequent; default 11 or 10.")
+        int | None,
+        typer.Option(min=1, help="Keep tokens that are this frequent; default: 11 or 10."),
     ] = None,
     tokenizer: Annotated[str, typer.Option(help="plain or nltk.")] = "plain",
-    as_published: Annotated[bool, typer.Option(help="As the released code (nltk).")] = False,
+    as_published: Annotated[bool, typer.Option(help="As in the released code (nltk).")] = False,
     json: Json = None,
 ) -> None:
     """Turn raw text into lines of lower-case tokens, rare tokens replaced by <UNK>."""
@@ -56,7 +57,7 @@ def clean(
     if not output.write_json(asdict(made), json):
         output.console().print(
             f"{made.lines} lines, {made.tokens} tokens, {made.types} distinct kept, "
-            f"{made.unknown / made.tokens:.2%} replaced by <UNK>: {out}\n"
+            f"{100 * (made.unknown / made.tokens):.2f} % replaced by <UNK>: {out}\n"
             f"Next: evenhand corpus label {out} --sets kato_winobias",
             markup=False,
         )
@@ -68,10 +69,10 @@ def label(
     sets: Annotated[str, typer.Option(help="A packaged test, or a .toml/.json file.")],
     out: Labels = None,
     fold: Fold = False,
-    lines: Annotated[bool, typer.Option(help="List every line's flags in the JSON.")] = False,
+    lines: Annotated[bool, typer.Option(help="List the flags of every line in the JSON.")] = False,
     json: Json = None,
 ) -> None:
-    """Say of every line which word sets it touches, in one pass.
+    """Say which word sets every line touches, in one pass.
 
     stereotypical: words of T1 and A1, or of T2 and A2; anti: of T1 and A2, or of T2 and A1.
     """

@@ -25,18 +25,18 @@ def bundle(
     out: Bundle = None,
     sign: Annotated[
         Path | None,
-        typer.Option(metavar="KEY", help="Ed25519 private key (PEM), or one of OpenSSH."),
+        typer.Option(metavar="KEY", help="Ed25519 private key (PEM or OpenSSH)."),
     ] = None,
     policy: Annotated[
-        Path | None, typer.Option(help="Policy file of the verdict, as for evenhand gate.")
+        Path | None, typer.Option(help="Policy file for the verdict, as for evenhand gate.")
     ] = None,
     scenarios: Annotated[
         Path | None,
-        typer.Option(help="TOML: what you state of findings (hazard, mitigation, review)."),
+        typer.Option(help="TOML: what you state about findings (hazard, mitigation, review)."),
     ] = None,
     baseline: Annotated[
         Path | None,
-        typer.Option(metavar="RUN", help="Earlier run, bundled too: did it become worse?"),
+        typer.Option(metavar="RUN", help="An earlier run, bundled too: has anything become worse?"),
     ] = None,
     json: Json = None,
 ) -> None:
@@ -69,16 +69,17 @@ def verify(
     ] = 0,
     model: Annotated[str | None, typer.Option(help="The model for --rescore.")] = None,
     tolerance: Annotated[
-        float, typer.Option(help="How far a score asked again may lie from the stored one.")
+        float,
+        typer.Option(help="How far a score that is asked for again may lie from the stored one."),
     ] = 1e-3,
-    seed: Annotated[int | None, typer.Option(help="Of the draw for --rescore.")] = None,
+    seed: Annotated[int | None, typer.Option(help="Seed of the draw for --rescore.")] = None,
     json: Json = None,
 ) -> None:
-    """Check a bundle: exit 0 when all of it holds, 1 when not.
+    """Check a bundle: exit 0 if all of it holds, 1 if not.
 
-    Every byte against the manifest, the signature, and every finding, table and document computed
-    once more from the scores, without the model. Whether the scores are the model's own is shown
-    only by asking it again: --rescore 3 --model MODEL.
+    Checks every byte against the manifest, the signature, and every finding, table and document
+    by computing it once more from the scores, without the model. Whether the scores are the model's
+    own is shown only by asking it again: --rescore 3 --model MODEL.
     """
     from evenhand.evidence.verifying import verify as check
 
@@ -90,10 +91,12 @@ def verify(
 
 
 def _show(found: Verified) -> None:
+    from evenhand.runs.wording import count
+
     yes = {True: "equal", False: "DIFFER"}
     signed, other = found.signature, ""
     if found.elsewhere:
-        other = f", but for last digits: with {found.elsewhere}"
+        other = f", except for last digits: with {found.elsewhere}"
     if signed == "valid":
         signed = f"valid, by key {found.signer}"
     findings = "not computed, since the bytes are not those that were written"
@@ -107,8 +110,8 @@ def _show(found: Verified) -> None:
     if found.rescored is not None:
         r = found.rescored
         lines.append((
-            "Scores", f"{yes[r.equal]} ({r.shards} shards, {r.rows} rows asked again; largest "
-            f"difference {r.largest:.2g}, other texts {r.other})"
+            "Scores", f"{yes[r.equal]} ({count(r.shards, 'shard')}, {count(r.rows, 'row')} asked "
+            f"again; largest difference {r.largest:.2g}, other texts {r.other})"
         ))  # fmt: skip
     about = found.about
     if found.findings_equal:  # what a manifest says is shown where it follows from the run

@@ -30,7 +30,7 @@ def print_first_screen(run: Run, out: Console, limit: int = 10, *, whole: bool =
     """What a person who must decide reads first; with `whole`, the numbers of all of it below.
 
     Args:
-        limit: so many of the strongest findings with their numbers.
+        limit: how many of the strongest findings are printed with their numbers.
         whole: print them even where the first screen says it all.
     """
     story = kind_of(run.facts).story(run, limit)
@@ -68,9 +68,9 @@ def _harms(out: Console, story: Story, *, whole: bool) -> None:
         out.print(Padding(_hanging(f"{position:>2}  ", harm.sentence), (0, 0, 0, 2)))
     rest = len(story.harmed) - len(shown)
     if rest:
-        _line(out, f"    and {count(rest, 'harm')} more (--all)")
+        _line(out, f"    and {count(rest, 'more harm')} (--all)")
     if not story.harmed:
-        _line(out, "Nobody was found to be.")
+        _line(out, "Nobody was found to be worse off.")
     for line in filter(None, (story.legend, story.undirected)):
         _line(out, line, style="dim")
 
@@ -84,7 +84,7 @@ def _unseen(out: Console, story: Story, *, whole: bool) -> None:
     for part in shown:
         _line(out, part.brief)
     if len(shown) < len(story.quiet):
-        _line(out, f"and {count(len(story.quiet) - len(shown), 'measure')} more (--all)")
+        _line(out, f"and {count(len(story.quiet) - len(shown), 'more measure')} (--all)")
 
 
 def _numbers(out: Console, run: Run, story: Story) -> None:
@@ -97,7 +97,7 @@ def _numbers(out: Console, run: Run, story: Story) -> None:
             _line(out, line)
         for place in story.where:
             _line(out, place.sentence)
-    _head(out, f"Strongest findings (false-discovery rate {story.rate:.0%})")
+    _head(out, f"Strongest findings (false-discovery rate {100 * story.rate:.0f} %)")
     if not story.strongest:
         _line(out, f"none: no {story.noun} was detected")
     for position, finding in enumerate(story.strongest, start=1):
@@ -127,7 +127,7 @@ def numbers(finding: Finding, card: MetricCard) -> str:
     if defined(finding.floor):
         parts.append(f"noise floor {number(finding.floor)}")
     if finding.coverage < 1:
-        parts.append(f"coverage {finding.coverage:.0%}")
+        parts.append(f"coverage {100 * finding.coverage:.0f} %")
     return "  ".join(parts)
 
 

@@ -38,16 +38,18 @@ def push(
     run: Annotated[Path, typer.Argument(help="A finished run folder.")],
     to: Annotated[str, typer.Option(help="OWNER/NAME of a model repository of the Hub.")],
     dry_run: Annotated[
-        Path | None, typer.Option(help="Write the files into this folder, upload nothing.")
+        Path | None, typer.Option(help="Write the files to this folder and upload nothing.")
     ] = None,
     card: Annotated[
         Path | None, typer.Option(help="Merge into this card instead of the repository's.")
     ] = None,
-    pr: Annotated[bool, typer.Option("--pr", help="Open a pull request, no commit.")] = False,
+    pr: Annotated[
+        bool, typer.Option("--pr", help="Open a pull request instead of committing.")
+    ] = False,
 ) -> None:
     """Upload a run's results to a model repository: card, evaluation results, findings.
 
-    A card that is there keeps everything that is not evenhand's. --dry-run needs no network.
+    An existing card keeps everything that is not evenhand's. --dry-run needs no network.
     """
     from evenhand.integrations.hub import push as upload
     from evenhand.opening import read_text, understood

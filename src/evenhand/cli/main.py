@@ -33,7 +33,7 @@ from evenhand.cli.results import task
 from evenhand.errors import EvenhandError, bare
 
 LAZY = {
-    "mitigate": "Fit a mitigation, judge it on the same items before and after, save it.",
+    "mitigate": "Fit a mitigation, judge it on the same items before and after, and save it.",
     "erase": "Erase a label from features (INLP or LEACE) and judge it.",
     "tokens": "List the tokens nearest to a group's words.",
     "context-accuracy": "How well a linear classifier reads a group from hidden states.",
@@ -132,7 +132,7 @@ def main() -> None:
         sys.exit(2)
     except MemoryError as error:
         sys.stderr.write(
-            f"evenhand: not enough memory ({error or 'no more could be had'}). Finished work is "
+            f"evenhand: not enough memory ({error or 'no more was available'}). Finished work is "
             f"kept. Ask for less (fewer resamples or pairs), or use a machine with more.\n"
         )
         sys.exit(2)

@@ -27,7 +27,7 @@ def command() -> Callable[..., None]:
 
     known = families()
     told = [f"{', '.join(f.kinds)}: {', '.join(f.methods)}" for f in known]
-    methods = "; ".join(told) + ". Several of the first with commas: the best is kept."
+    methods = "; ".join(told) + ". Several of the first, separated by commas: the best is kept."
     own = [
         option("model", Annotated[str, typer.Argument(metavar="MODEL", help=MODEL)]),
         option("out", Annotated[Path, place("--out", help="Folder for the mitigation.")]),
@@ -46,7 +46,7 @@ def command() -> Callable[..., None]:
     return function(mitigate, [*own, *shared], HELP)
 
 
-EXPORT = "Also write it for use without evenhand: plain weights, or vectors as text."
+EXPORT = "Also write it for use without evenhand: as plain weights, or vectors as text."
 
 
 def _explain(parameter: inspect.Parameter, fields: dict[str, Any]) -> None:

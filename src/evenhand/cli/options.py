@@ -65,7 +65,7 @@ System = Annotated[
 ]
 Way = Annotated[
     str | None,
-    typer.Option(help="How a local model says which option."),
+    typer.Option(help="How a local model says which option it picks."),
 ]
 Seed = Annotated[
     int, typer.Option(min=0, max=2**53, help="Seed of every draw: same seed, same bytes.")

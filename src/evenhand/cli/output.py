@@ -207,7 +207,7 @@ def print_plan(plan: Plan) -> None:
     rows = []
     for r in plan.rows:
         over = "; ".join(f"{c} {a:,} -> {b:,}" for c, (a, b) in (r.levels or {}).items())
-        varies = ", ".join(f"{c} {v:.0%}" for c, v in (r.varies or {}).items())
+        varies = ", ".join(f"{c} {100 * v:.0f} %" for c, v in (r.varies or {}).items())
         rows.append({
             "probe": r.probe, "metric": r.metric, "margin": r.margin,
             "pilot": f"{r.asked:,} {r.units}", "needed": f"{r.needed:,}" if r.needed else "-",
@@ -216,11 +216,13 @@ def print_plan(plan: Plan) -> None:
             **({"cost": "-" if r.cost is None else f"{r.cost:.2f}"} if plan.cost else {}),
             "levels": over or "-", "varies by": varies or "-",
         })  # fmt: skip
-    print_table(rows, f"For {plan.power:.0%} power at an error rate of {plan.error:.0%}")
+    print_table(
+        rows, f"For {100 * plan.power:.0f} % power at an error rate of {100 * plan.error:.0f} %"
+    )
     for r in (r for r in plan.rows if r.reason):
         console().print(clean(f"{r.probe}, {r.metric}: {r.reason}."), markup=False)
     paid = f", cost {plan.cost:.2f}" if plan.cost is not None else ""
-    told = f"All together about {plan.seconds:,.0f} s{paid}, by the pilot {plan.pilot}."
+    told = f"In all about {plan.seconds:,.0f} s{paid}, according to the pilot {plan.pilot}."
     console().print(clean(told), markup=False)
 
 

@@ -65,10 +65,10 @@ def told(probe: type[Probe]) -> str:
     if OWN & set(probe.model_fields):
         few, some, many = probe.least_terms()
         lines += ["", *_filled(
-            f"Groups and words of your own: the smallest useful list has {few} terms a group for "
-            f"one comparison, {some} for a dozen and {many} for hundreds (single words); 16 make "
-            "placebos possible. What is too few is said by: evenhand plan. One TOML file can hold "
-            "them for every probe: docs/lexicons.md", "",
+            f"Lists of your own groups and words: the smallest useful list has {few} terms per "
+            f"group for one comparison, {some} for a dozen and {many} for hundreds (single words); "
+            "16 make placebos possible. What is too few is shown by: evenhand plan. One TOML file "
+            "can hold them for every probe: docs/lexicons.md", "",
         )]  # fmt: skip
     more = "Options of the run, and --as-published: evenhand probe --help"
     return "\n".join([*lines, "", more])

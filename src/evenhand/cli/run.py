@@ -26,7 +26,9 @@ if TYPE_CHECKING:
 Where = Annotated[str, typer.Option("--executor", help="Where shards are scored.")]
 Address = Annotated[
     str | None,
-    typer.Option(help="ray: HOST:PORT of a cluster, or auto; default: RAY_ADDRESS, or one here."),
+    typer.Option(
+        help="ray: HOST:PORT of a cluster, or auto; default: RAY_ADDRESS, or a local one."
+    ),
 ]
 
 
@@ -49,14 +51,16 @@ OPTIONS: dict[str, tuple[Any, Any]] = {
     )], None),
     "seed": (Seed, 0),
     "language": (_known(
-        str | None, "Ask in this language, as es or ko (evenhand ls languages), or a pack."
+        str | None, "Ask in this language, e.g. es or ko (evenhand ls languages), or that of a "
+                    "pack."
     ), None),
     "force": (_known(bool, "Ask in a language that the model does not know."), False),
     "kind": (_known(
         str | None, "The kind of the model (causal, masked, span, choice, encoder), whatever its "
         "files say.", "--as",
     ), None),
-    "dtype": (_known(str | None, "float32, bfloat16, float16; default by machine."), None),
+    "dtype": (_known(str | None, "float32, bfloat16, float16; default: depends on the "
+                                 "machine."), None),
     "load": (_known(
         str | None, "Weights whole, or packed: 8bit, 4bit (pip install 'evenhand[packed]')."
     ), None),
@@ -65,7 +69,7 @@ OPTIONS: dict[str, tuple[Any, Any]] = {
     ), None),
     "device": (_known(str | None, "cpu, cuda, cuda:1; default: a GPU if present."), None),
     "devices": (_known(
-        str | None, "Several of this machine: all, or cuda:0,cuda:1; default: one."
+        str | None, "Several devices of this machine: all, or cuda:0,cuda:1; default: one."
     ), None),
     "compiled": (_known(
         bool, "Compile the layers first: 3 to 8 % faster on a GPU.", "--compile"
@@ -74,15 +78,16 @@ OPTIONS: dict[str, tuple[Any, Any]] = {
     "system": (System, None),
     "way": (Way, None),
     "budget": (_known(
-        str | None, "Time for the run, after loading and sizing: 90s, 5m, 1h; samples to fit."
+        str | None, "Time for the run, after loading and sizing: 90s, 5m, 1h; items are sampled to "
+                    "fit."
     ), None),
     "executor": (Where, "local"),
     "address": (Address, None),
     "workers": (_known(
-        int | None, "ray: how many models; default: one per GPU or two CPUs of a node.", min=1
+        int | None, "ray: how many models; default: one per GPU, or per two CPUs, of a node.", min=1
     ), None),
     "store": (_known(
-        str | None, "Keep score shards at this URL, e.g. s3://bucket/prefix; default: the run."
+        str | None, "Keep score shards at this URL, e.g. s3://bucket/prefix; default: in the run."
     ), None),
     "named": (_known(str | None, "Address: the model's name on that server.", "--model"), None),
     "base_url": (_known(str | None, "openai:NAME: the address of another server."), None),
@@ -90,12 +95,12 @@ OPTIONS: dict[str, tuple[Any, Any]] = {
         int | None, "Address: ask this way; default: the best that is sound.", min=1, max=5
     ), None),
     "concurrency": (_known(
-        int | None, "Address: calls at once; default: adapts to the server.", min=1
+        int | None, "Address: simultaneous calls; default: adapts to the server.", min=1
     ), None),
-    "price_in": (_known(float | None, "Address: price of a million tokens in.", min=0), None),
-    "price_out": (_known(float | None, "Address: price of a million tokens out.", min=0), None),
+    "price_in": (_known(float | None, "Address: price per million input tokens.", min=0), None),
+    "price_out": (_known(float | None, "Address: price per million output tokens.", min=0), None),
     "max_cost": (_known(
-        float | None, "Address: stop before more is spent (needs prices).", min=0
+        float | None, "Address: stop before spending more than this (needs prices).", min=0
     ), None),
     "json": (Json, None),
 }  # fmt: skip
@@ -119,13 +124,13 @@ LOADING = (
 FIELDS = {"compiled": "compile", "named": "model"}
 """Options whose fields of `LoadOptions` are called otherwise."""
 PROBE: dict[str, tuple[Any, Any]] = {
-    "name": (Annotated[str, typer.Argument(help="Which probe (evenhand ls probes).")], ...),
+    "name": (Annotated[str, typer.Argument(help="Which probe to run (evenhand ls probes).")], ...),
     "model": OPTIONS["model"],
     "settings": (_known(
         list[str] | None, "A setting of the probe (repeatable).", "--set"
     ), None),
     "pairs": (_known(
-        Path | None, "divergence, counterfactual: a file with the same said in two ways."
+        Path | None, "divergence, counterfactual: a file that says the same thing in two ways."
     ), None),
     "word_lists": (_known(
         Path | None, "underspecified: a directory in UnQover's published format."
@@ -146,8 +151,9 @@ def _command(work: Callable[..., None], known: Mapping[str, tuple[Any, Any]]) ->
 def audit(model: str, suite: str | None, **given: Any) -> None:
     """Audit a model: run a suite of probes, write findings and a report.
 
-    Without a model it takes smollm2-135m, whose weights come from the package index; without a
-    suite the one of the model's kind. Ctrl-C loses nothing: it prints the command that resumes.
+    Without a model it audits smollm2-135m, whose weights come from the package index; without a
+    suite it runs the one for the model's kind. Ctrl-C loses nothing: it prints the command that
+    resumes the run.
     """
     _ask(model, suite, **given)
 
@@ -212,15 +218,15 @@ def _forecast(model: str, suite: str | None, json: str | None, given: dict[str, 
 def plan(
     model: str, suite: str | None, *, json: str | None, **given: Any,
 ) -> None:  # fmt: skip
-    """Say what an audit would ask, how long it takes and what it costs, before anything is run.
+    """Say what an audit would ask, how long it would take and what it would cost, before it is run.
 
-    Time and memory come from a few questions of each probe, asked of the model for some seconds;
-    an example of each probe is shown. Nothing is written.
+    Time and memory are estimated from a few questions of each probe, put to the model for some
+    seconds; an example of each probe is shown. Nothing is written.
 
     With --margin, --power, --error, --within or --write: how many names, questions and items a run
-    needs to see a difference of that size. That takes a pilot of the model (two minutes, or
-    --budget), or a finished run, given as MODEL: the variance of each metric, corrected for all
-    tests of the run. --write FILE keeps the suite that asks so much.
+    needs to see a difference of that size. That takes a pilot with the model (two minutes, or
+    --budget), or a finished run given as MODEL, for the variance of each metric; all tests of the
+    run are corrected for. --write FILE saves the suite that asks that much.
     """
     sizing = {name: given.pop(name) for name in PLAN}
     pilot = {name: given.pop(name) for name in ("out", "budget")}
@@ -263,7 +269,7 @@ PLAN: dict[str, tuple[Any, Any]] = {
         "text (repeatable); default: each metric's own."
     ), None),
     "power": (_known(
-        float | None, f"How surely such a difference is to be seen; default {POWER}.",
+        float | None, f"How likely such a difference is to be seen; default {POWER}.",
         min=0.5, max=0.99,
     ), None),
     "error": (_known(
@@ -272,7 +278,7 @@ PLAN: dict[str, tuple[Any, Any]] = {
     ), None),
     "within": (_known(bool, "Plan to show that an even model lies within the margin."), False),
     "write": (Annotated[Path | None, place(
-        "--write", help="Write the suite that asks so much (TOML)."
+        "--write", help="Write the suite that asks that much (TOML)."
     )], None),
 }  # fmt: skip
 _command(audit, OPTIONS)

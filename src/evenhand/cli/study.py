@@ -19,7 +19,7 @@ Folder = Annotated[
 ]
 Pack = Annotated[
     Path | None,
-    place("--pack", help="Write a small copy for coreference on another machine, and stop."),
+    place("--pack", help="Write a small copy for coreference on another machine, then stop."),
 ]
 
 
@@ -32,14 +32,19 @@ def study(
     ] = None,
     stages: Annotated[
         str | None,
-        typer.Option(help="Only these now: corpus,vectors,intrinsic,hate_speech,coreference."),
+        typer.Option(
+            help="Only these stages now: corpus,vectors,intrinsic,hate_speech,coreference."
+        ),
     ] = None,
-    jobs: Annotated[int, typer.Option(help="Stages at a time (0: in this process).", min=0)] = 1,
+    jobs: Annotated[
+        int, typer.Option(help="How many stages at a time (0: in this process).", min=0)
+    ] = 1,
     pack: Pack = None,
     bring: Annotated[
-        Path | None, typer.Option(help="First take finished coreference results of such a copy.")
+        Path | None,
+        typer.Option(help="First take the finished coreference results of such a copy."),
     ] = None,
-    plan: Annotated[bool, typer.Option(help="Say what would be done, and stop.")] = False,
+    plan: Annotated[bool, typer.Option(help="Say what would be done, then stop.")] = False,
     executor: Where = "local",
     address: Address = None,
     workers: Annotated[

@@ -13,7 +13,7 @@ from evenhand.cli import output
 
 def view(
     folder: Annotated[Path, typer.Argument(help="A folder of runs, or one run.")] = Path("runs"),
-    port: Annotated[int, typer.Option(help="Port on 127.0.0.1; 0 takes a free one.")] = 7860,
+    port: Annotated[int, typer.Option(help="Port on 127.0.0.1; 0 picks a free one.")] = 7860,
     browser: Annotated[bool, typer.Option(help="Open a web browser.")] = True,
 ) -> None:
     """Explore runs in a web browser: findings, items, comparisons, live progress.

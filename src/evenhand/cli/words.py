@@ -27,7 +27,7 @@ def pmi(
     text: Text = "text",
     label: Annotated[str, typer.Option(help="The column of labels.")] = "label",
     tokens: Cut = "tweets",
-    floor: Annotated[int, typer.Option(min=1, help="Texts a word must occur in.")] = 10,
+    floor: Annotated[int, typer.Option(min=1, help="How many texts a word must occur in.")] = 10,
     top: Annotated[int, typer.Option(min=1, help="Candidates per label.")] = 40,
     as_published: Annotated[bool, typer.Option(help="Raw ties, markers kept.")] = False,
     json: Json = None,
@@ -56,10 +56,12 @@ def expand(
     sets: Annotated[list[str], typer.Argument(help="Packaged tests, or .toml/.json files.")],
     *,
     vectors: Annotated[str, typer.Option(help="Vector file or alias.")] = "glove-6b-50d",
-    neighbours: Annotated[int, typer.Option(min=1, help="Strings to consider per word.")] = 10,
+    neighbours: Annotated[int, typer.Option(min=1, help="Candidate strings per word.")] = 10,
     clashes: Annotated[str, typer.Option(help="drop, nearest, keep or error.")] = "drop",
-    remove: Annotated[list[str] | None, typer.Option(help="A word not to add; repeat it.")] = None,
-    as_published: Annotated[bool, typer.Option(help="Clashes and non-words stay.")] = False,
+    remove: Annotated[
+        list[str] | None, typer.Option(help="A word not to add (repeatable).")
+    ] = None,
+    as_published: Annotated[bool, typer.Option(help="Keep clashes and non-words.")] = False,
     out: SetsFile = None,
     json: Json = None,
 ) -> None:
@@ -93,7 +95,7 @@ def dialect(
     model: Annotated[Path, typer.Option(help="Folder of the twitteraae count table.")],
     text: Text = "text",
     tokens: Cut = "tweets",
-    least: Annotated[float, typer.Option(help="Share a label needs.")] = 0.0,
+    least: Annotated[float, typer.Option(help="Least share of a label.")] = 0.0,
     json: Json = None,
 ) -> None:
     """Label texts with the dialect model of Blodgett et al. (2016): shares of four groups.
@@ -124,7 +126,7 @@ def names(
         typer.Option(help="A public table of names (Rosenman, Census, SSA); repeatable."),
     ],
     by: Annotated[str, typer.Option(help="race or gender.")] = "race",
-    least: Annotated[float, typer.Option(help="Probability a label needs.")] = 0.0,
+    least: Annotated[float, typer.Option(help="Least probability of a label.")] = 0.0,
     json: Json = None,
 ) -> None:
     """The most probable race or gender of first names, from public tables."""

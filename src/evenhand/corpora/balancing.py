@@ -78,8 +78,8 @@ class BalancedView:
             if at == len(mask):
                 return
         raise DataError(
-            f"{self.corpus.paths[0]}: the corpus has not the {len(mask)} lines that were labelled. "
-            "Label it again with: evenhand corpus label"
+            f"{self.corpus.paths[0]}: the corpus does not have the {len(mask)} lines that were "
+            "labelled. Label it again with: evenhand corpus label"
         )
 
     def __iter__(self) -> Iterator[list[str]]:

@@ -22,7 +22,7 @@ from evenhand.writing import packed_writer
 
 UNKNOWN = "<UNK>"
 LEAST = {"wikipedia": 11, "tweets": 10}
-"""A token stays when it occurs at least so often: the released code's two cut-offs."""
+"""A token is kept if it occurs at least this often: the released code's two cut-offs."""
 
 
 @dataclass(frozen=True)

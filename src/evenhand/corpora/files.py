@@ -92,7 +92,7 @@ def open_corpus(paths: str | Path | Iterable[str | Path]) -> Corpus:
         else:
             raise DataError(f"{item}: no such file or folder. Pass text files or folders.")
     if not found:
-        raise DataError("corpus: no file was named. Pass text files or folders.")
+        raise DataError("corpus: no file was given. Pass text files or folders.")
     for path in found:
         if path.stat().st_size == 0:
             raise DataError(f"{path}: the file is empty. Leave it out, or make it again.")

@@ -236,6 +236,6 @@ def _nothing(corpus: Corpus, sets: WordSets, lines: int, fold: bool) -> str:
     words = ", ".join(repr(w) for w in (*sets.x[:2], *sets.a[:2]))
     hint = "" if fold else " If its text keeps capitals, clean it (evenhand corpus clean) or pass"
     return (
-        f"{corpus.paths[0]}: none of {lines} lines holds a word of {sets.name!r} ({words}, ...)."
-        f"{hint}{' --fold.' if hint else ''} Tokens must stand between spaces."
+        f"{corpus.paths[0]}: none of {lines} lines holds a word of {sets.name!r} ({words}, "
+        f"...).{hint}{' --fold.' if hint else ''} Tokens must be separated by spaces."
     )

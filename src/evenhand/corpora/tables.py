@@ -375,7 +375,7 @@ def _check_text(path: Path, name: str, column: Any) -> None:
             wrong = "a NUL byte"
     if wrong or "\0" in name:
         raise DataError(
-            f"{path}, column {name!r}: holds {wrong or 'a NUL byte'}, so it is no text. Convert "
+            f"{path}, column {name!r}: holds {wrong or 'a NUL byte'}, so it is not text. Convert "
             f"it first, e.g. with: iconv -f latin1 -t utf-8 {path}"
         )
 

@@ -44,7 +44,7 @@ def bundle(
         policy: a policy file, as for `gate`; the default policy if not given.
         scenarios: a TOML file of what you state about findings (hazard, mitigation, review).
         baseline: an earlier run of the same suite, which becomes part of the file: the verdict is
-            then about what became worse since.
+            then about what has become worse since.
 
     Raises:
         RunError: the run is not finished, keeps no scores, or its findings do not follow from
@@ -79,8 +79,8 @@ def _again(run: Run, scratch: Path) -> Again:
     if wrong:
         again = f"evenhand resume {place}" if kind.resumes else kind.command(run.facts)[0]
         raise RunError(
-            f"{run.folder}: {wrong} does not follow from the stored scores, so the run is no "
-            f"evidence. It was changed, or computed by another state of evenhand than "
+            f"{run.folder}: {wrong} does not follow from the stored scores, so the run is not "
+            "evidence. It was changed, or computed by a different state of evenhand than "
             f"{__version__} ({code()}). Compute it again with: {again}"
         )
     return made

@@ -81,7 +81,7 @@ def members(file: IO[bytes]) -> Iterator[tuple[str, int, Iterator[bytes]]]:
         if head != header(name, size):
             raise Refused(f"{name!r:.120}: another header than a bundle has (links are refused)")
         if name <= last or name.casefold() in seen:
-            raise Refused(f"{name!r:.120}: stands twice or out of order")
+            raise Refused(f"{name!r:.120}: occurs twice or is out of order")
         above = name.casefold().split("/")[:-1]
         if any("/".join(above[: k + 1]) in seen for k in range(len(above))):
             raise Refused(f"{name!r:.120}: lies below a file")

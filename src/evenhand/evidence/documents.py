@@ -79,7 +79,7 @@ class Terms:
         """Those under which the documents of an unpacked bundle were written."""
         rules = read_policy(read_object(folder / VERDICT)["policy"])
         if rules.baseline not in (None, BASELINE):
-            raise SpecError(f"{VERDICT}: its baseline {rules.baseline!r:.80} is no part of it.")
+            raise SpecError(f"{VERDICT}: its baseline {rules.baseline!r:.80} is not part of it.")
         stated = tuple(Stated(**row) for row in read_object(folder / SCENARIOS)["stated"])
         return cls(_without(rules), stated, Run.open(folder / BASELINE) if rules.baseline else None)
 
@@ -91,7 +91,7 @@ def _without(policy: Policy) -> Policy:
 def _stated(path: Path) -> tuple[Stated, ...]:
     rows = read_toml(path, "scenarios in TOML").get("scenario")
     if not isinstance(rows, list) or not rows or not all(isinstance(r, dict) for r in rows):
-        raise SpecError(f"{path}: has no [[scenario]]. Accepted are: {', '.join(FIELDS)}.")
+        raise SpecError(f"{path}: has no [[scenario]]. Accepted: {', '.join(FIELDS)}.")
     with understood(path):
         return tuple(Stated(**row) for row in rows)
 
@@ -198,9 +198,10 @@ def _triggers(facts: Mapping[str, Any], model: Mapping[str, Any]) -> list[str]:
         "with a system prompt" if facts.get("system") else "",
     ]))  # fmt: skip
     return [
-        f"other weights or another precision than fingerprint {model.get('fingerprint', '')[:16]}",
-        f"asked in another way than here{f' ({way})' if way else ''}",
-        f"another suite than {facts['work']['suite']['name']!r} of evenhand "
+        "weights or a precision other than those of fingerprint "
+        f"{model.get('fingerprint', '')[:16]}",
+        f"asked in a different way than here{f' ({way})' if way else ''}",
+        f"a suite other than {facts['work']['suite']['name']!r} of evenhand "
         f"{facts.get('environment', {}).get('evenhand', '')}",
     ]
 

@@ -40,7 +40,7 @@ def _by_pem(message: bytes, raw: bytes, key: Path) -> bytes:
         public = private.public_key().public_bytes_raw()
         return signature_file(public, private.sign(message))
     except (ValueError, TypeError, AttributeError) as error:
-        why = "it is encrypted" if isinstance(error, TypeError) else "it is no such key"
+        why = "it is encrypted" if isinstance(error, TypeError) else "it is not such a key"
         raise SpecError(f"--sign {key}: {why}. {WAYS}") from error
 
 

@@ -35,7 +35,7 @@ class Rescored:
     Attributes:
         shards, rows: how many were asked again.
         largest: the largest difference of a number from the stored one.
-        other: rows whose text is another one than stored.
+        other: rows whose text differs from the stored one.
         same_machine: whether the fingerprint is the recorded one (precision, kind of device and
             version of torch included).
     """
@@ -54,7 +54,7 @@ class Rescored:
 
 @dataclass(frozen=True)
 class Verified:
-    """What holds of a bundle.
+    """What holds for a bundle.
 
     Attributes:
         hashes_equal: every byte is as it was written.
@@ -64,8 +64,8 @@ class Verified:
         signer: fingerprint of the key that signed, as `ssh-keygen -l` shows it.
         rescored: what asking the model again gave; None when it was not asked.
         reason: the first thing that does not hold.
-        about: what the manifest says of the run.
-        elsewhere: where findings are equal but for last digits of numbers: what is other here than
+        about: what the manifest says about the run.
+        elsewhere: where findings are equal but for last digits of numbers: what differs here from
             where they were computed (versions, machine). Empty: equal to the byte.
     """
 
@@ -105,10 +105,10 @@ def verify(
     Args:
         file: what `bundle` wrote.
         key: the public key that must have signed it.
-        rescore: ask the model so many shards again, drawn at random, and compare.
+        rescore: ask the model this many shards again, drawn at random, and compare.
         model: the model for that, as for `audit`; nothing that a bundle names is ever loaded.
         tolerance: how far a number asked again may lie from the stored one.
-        seed: of the draw of shards; by default one that nobody can foresee.
+        seed: of the draw of shards; by default one that nobody can predict.
 
     Raises:
         SpecError: the file cannot be read, or `rescore` and `model` do not go together.
@@ -152,8 +152,8 @@ def _keeper(folder: Path) -> Any:
 
 
 def _again(place: Path, manifest: Mapping[str, Any]) -> tuple[str, Again | None, str]:
-    """What of the bundle does not follow from its scores; the run computed from them; and what is
-    other here, where that made a difference in last digits.
+    """What of the bundle does not follow from its scores; the run computed from them; and what
+    differs here, where that made a difference in last digits.
     """
     held = place / "bundle"
     try:

@@ -43,7 +43,7 @@ FORMATS = {
     "cyclonedx": Format("CycloneDX 1.6: model card in a bill of materials", "cyclonedx:files"),
     "junit": Format("JUnit XML for continuous integration", "checks:junit_files"),
     "sarif": Format("SARIF 2.1.0 for code scanning", "checks:sarif_files"),
-    "summary": Format("a gate's outcome in Markdown, for a job's page", "checks:summary_files"),
+    "summary": Format("a gate's outcome in Markdown, for a CI job's page", "checks:summary_files"),
     "figures": Format("every chart as SVG, PNG, PDF and Vega-Lite", "figures:files"),
 }
 

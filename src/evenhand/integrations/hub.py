@@ -4,7 +4,7 @@
     .eval_results/evenhand.yaml  the Hub's layout of evaluation results, one entry per finding
     evenhand/findings.json       all findings, with intervals and methods
 
-A card that is there keeps everything that is not evenhand's.
+An existing card keeps everything that is not evenhand's.
 """
 
 from __future__ import annotations
@@ -64,8 +64,8 @@ def entries(run: Run) -> list[dict[str, Any]]:
             continue
         probe, _, place = safe(f.id, 300).partition("/")
         notes = (
-            f"{f.metric}, ideal {number(f.ideal)}; {f.level:.0%} interval {number(f.low)} to "
-            f"{number(f.high)}, q {chance(f.q)}, n {f.n:,}"
+            f"{f.metric}, ideal {number(f.ideal)}; {100 * f.level:.0f} % interval {number(f.low)} "
+            f"to {number(f.high)}, q {chance(f.q)}, n {f.n:,}"
         )
         told.append(
             hub.EvalResultEntry(
@@ -119,7 +119,7 @@ def push(
         pr: open a pull request instead of a commit on main.
 
     Raises:
-        SpecError: `to` is no name of a repository.
+        SpecError: `to` is not the name of a repository.
         ModelError: there is no such repository, or the Hub refuses.
     """
     from evenhand.audit.gate import finished

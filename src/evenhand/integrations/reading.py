@@ -40,9 +40,9 @@ def read_log(path: Path) -> Log:
     if is_samples(first):
         return read_samples(path)
     raise DataError(
-        f"{path}: is no log that evenhand knows. Accepted: samples_*.jsonl of lm-eval "
-        f"(--log_samples), a .eval or .json log of Inspect. Tables of scores are read by: evenhand "
-        f"measure NAME"
+        f"{path}: is not a log that evenhand knows. Accepted: samples_*.jsonl of lm-eval "
+        "(--log_samples), a .eval or .json log of Inspect. Tables of scores are read by: evenhand "
+        "measure NAME"
     )
 
 
@@ -80,7 +80,7 @@ class LogReader(Reader):
     """A log, given to whoever knows its items."""
 
     name = "log"
-    help = """Numbers from a log of lm-eval or Inspect; the measure that fits is found.
+    help = """Numbers from a log of lm-eval or Inspect; the measure that fits is chosen.
 
     samples_*.jsonl of lm-eval (--log_samples), or a .eval or .json log of Inspect: of our own tasks
     (evenhand tasks, evenhand/NAME), or of tasks whose items a measure here knows.

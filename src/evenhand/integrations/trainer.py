@@ -51,7 +51,7 @@ class BiasCallback(_callbacks.TrainerCallback):  # type: ignore[misc]
         suite: as `evenhand.audit` takes it; by default that of the model's kind.
         out: a folder for the runs, `step-N` below it; by default `runs/trainer`.
         findings: ids or a wildcard: which findings become metrics.
-        every: audit after every so many evaluations.
+        every: audit after this many evaluations each time.
         seed: of every draw; the same in all runs, so that they ask the same.
         how: further options of `evenhand.audit`, e.g. chat="off".
 
@@ -66,7 +66,7 @@ class BiasCallback(_callbacks.TrainerCallback):  # type: ignore[misc]
     ) -> None:  # fmt: skip
         if not callable(getattr(trainer, "log", None)):
             raise SpecError(
-                f"BiasCallback: {type(trainer).__name__} is no Trainer. Make the trainer "
+                f"BiasCallback: {type(trainer).__name__} is not a Trainer. Make the trainer "
                 f"first, then: trainer.add_callback(BiasCallback(trainer, SUITE))"
             )
         if every < 1:

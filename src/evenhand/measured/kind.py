@@ -36,7 +36,7 @@ class MeasuredKind(AuditKind):
         place = shlex.quote(str(run.folder))
         steps = (
             Step("Look at every row behind a number", f"evenhand view {place}"),
-            Step("Every number of every finding", f"evenhand show {place} --all"),
+            Step("See every number of every finding", f"evenhand show {place} --all"),
         )
         return replace(told, title=f"{told.model}: what the scores say", steps=steps)
 

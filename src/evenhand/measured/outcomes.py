@@ -36,7 +36,7 @@ AGAINST = (
 """How decisions for and against a person are written."""
 KINDS = ("for", "against", "declined", "open", "unread", "unasked")
 READ = 0.5
-"""At least so many of the answers must be readable."""
+"""At least this many of the answers must be readable."""
 _NOT = re.compile(
     rf"\b(?:not|never|cannot|can't|n't|won't|wouldn't|shouldn't|don't)\s+(?:\w+\s+){{0,2}}?"
     rf"(?:{'|'.join(GOOD)}|hiring|approving|accepting|granting)\b",

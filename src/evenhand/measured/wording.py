@@ -17,13 +17,13 @@ MARGIN = 0.05
 WHY = "5 of 100 decisions: what a person who looks at the cases would notice"
 CARDS = (
     MetricCard(
-        GAP, "gap of decisions", "share of the first group less that of the second; 0: the same",
+        GAP, "gap of decisions", "share of the first group minus that of the second; 0: the same",
         low=-1, high=1, margin=MARGIN, margin_why=WHY, per=100.0, scale="{size} of 100",
         told=" ({about}): {size} of 100",
     ),
-    MetricCard(RATING, "gap of ratings", "mean of the first group less that of the second"),
+    MetricCard(RATING, "gap of ratings", "mean of the first group minus that of the second"),
     MetricCard(
-        REFUSED, "gap of refusals", "share of answers that decline, first group less second",
+        REFUSED, "gap of refusals", "share of answers that decline, first group minus second",
         low=-1, high=1, margin=MARGIN, margin_why=WHY, per=100.0, scale="{size} of 100",
         told=" ({about}): {size} of 100",
     ),

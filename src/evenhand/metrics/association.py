@@ -20,7 +20,7 @@ STEPS = 100
 LEAST, ROOM, NEAR = 1e-8, 1e-12, 1e-3
 """The smallest part of a step that is tried, what rounding may add to the loss, a short step."""
 TRIES, CLOSE, MOST = 6, 0.01, 100.0
-"""How far to go along a step: that often tried, that exactly told, at most so many steps."""
+"""How far to go along a step: that often tried, that exactly told, at most this many steps."""
 
 
 def unit_rows(vectors: npt.ArrayLike) -> Floats:

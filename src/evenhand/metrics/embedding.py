@@ -123,7 +123,7 @@ def ripa(x: npt.ArrayLike, y: npt.ArrayLike, a: npt.ArrayLike, *, normalise: boo
     first, second, words = (_prepare(v, normalise) for v in (x, y, a))
     if len(first) != len(second):
         raise DataError(
-            f"ripa: {len(first)} rows of x and {len(second)} of y are no pairs. Leave out both "
+            f"ripa: {len(first)} rows of x and {len(second)} of y are not pairs. Leave out both "
             "words of a pair when one is missing."
         )
     scores = words @ unit_rows(first - second).T  # a pair of equal vectors is NaN

@@ -120,7 +120,7 @@ def usable_word(word: str, stop_words: Collection[str] = ()) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Tokens:
-    """Words of many texts: text i has `ids[start[i]:start[i + 1]]`, each so many `times`."""
+    """Words of many texts: text i has `ids[start[i]:start[i + 1]]`, each this many `times`."""
 
     words: tuple[str, ...]
     start: Ints

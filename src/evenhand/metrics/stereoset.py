@@ -109,7 +109,7 @@ def scores(outcomes: Outcomes, targets: npt.ArrayLike) -> dict[str, float]:
 
 
 def draws(resamples: int, seed: int) -> Draw:
-    """Draws of so many terms from so many, with replacement; those of a number are made once.
+    """Draws of this many terms from this many, with replacement; those of a number are made once.
 
     >>> draws(3, 0)(2).shape
     (3, 2)

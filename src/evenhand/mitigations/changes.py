@@ -33,7 +33,7 @@ GONE, SMALLER, SAME, LARGER, REVERSED = "gone", "smaller", "same", "larger", "re
 WORSE = (LARGER, REVERSED)
 SAID = {
     GONE: "no longer detected", SMALLER: "smaller", SAME: "no change detected", LARGER: "larger",
-    REVERSED: "turned round", BROKEN: "says nothing, the asked behaviour is broken",
+    REVERSED: "turned round", BROKEN: "says nothing: the asked behaviour is broken",
 }  # fmt: skip
 
 NOW = {
@@ -144,8 +144,8 @@ class Judged:
             worst = sorted(self.tests, key=lambda t: t.change.p)
             lost = [t.sentence for t in worst if t.verdict in WORSE]
             return (
-                f"Broken: the model no longer does what it is asked, so that a gap it no longer "
-                f"shows is no success. {' '.join([*broken, *lost[:1]])}"
+                "Broken: the model no longer does what it is asked to do, so a gap that it no "
+                f"longer shows is not a success. {' '.join([*broken, *lost[:1]])}"
             )
         if not self.tests:
             return f"Not judged: {self.reason or 'there was no difference to test'}."
@@ -155,7 +155,7 @@ class Judged:
             return "Not shown: no difference was detected before or after, and none changed."
         if better and self.standing != "stands":
             why = "was not measured" if self.standing == "not measured" else "is not shown"
-            head = f"Not shown, since whether the model still does what it is asked {why}"
+            head = f"Not shown, since whether the model still does what it is asked to do {why}"
         elif better and worse:
             head = "Mixed"
         else:

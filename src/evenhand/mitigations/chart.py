@@ -16,7 +16,7 @@ def changes(table: pa.Table, about: About) -> list[Drawn]:
     spec = dot_plot(rows, "toward", "about", "change of size", low="from", high="to")
     caption = (
         "The same items before and after, difference by difference: nearer to none (left of 0) or "
-        "further off. Lines are 95 % intervals; none of the items was used to fit or to choose."
+        "further away. Lines are 95 % intervals; none of the items was used to fit or to choose."
     )
     columns = ("about", "before", "after", "change", "q", "n", "became")
     return [Chart("What changed", caption, spec, columns, wide=True)]
@@ -41,7 +41,7 @@ def stands(table: pa.Table, about: About) -> list[Drawn]:
     ]
     caption = (
         "Order, negation, mass on the options and the task, on the same items. Where one of them "
-        "is broken, a gap that is no longer seen is no success."
+        "is broken, a gap that is no longer seen is not a success."
     )
     spec = slope(rows, "what", "stage", "value", "value")
-    return [Chart("Does it still do what it is asked?", caption, spec, wide=True)]
+    return [Chart("Does it still do what it is asked to do?", caption, spec, wide=True)]

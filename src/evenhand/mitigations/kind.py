@@ -55,7 +55,7 @@ class MitigationKind(RunKind):
             problem=str(told.get("buys") or (found and found[0].sentence) or "Nothing was judged."),
             clearest="",
             where=tuple(map(Place, told.get("costs") or ["Not recorded."])),
-            sure=tuple(told.get("sure") or ["A smaller gap here says nothing of other gaps."]),
+            sure=tuple(told.get("sure") or ["A smaller gap here says nothing about other gaps."]),
             steps=tuple(_steps(run)),
             verdicts=(Verdict(name, "mitigation", True, len(found), hits),),
             strongest=hits[:limit],
@@ -135,7 +135,7 @@ def _steps(run: Run) -> list[Step]:
     steps = []
     if made is not None:
         one, two = (shlex.quote(str(made / name)) for name in ("before", "after"))
-        why = "Set both models side by side, question by question"
+        why = "Compare both models, question by question"
         steps.append(Step(why, f"evenhand compare {one} {two} --html change.html"))
     elif run.folder.name == "run":
         there = shlex.quote(str(run.folder.parent))

@@ -41,7 +41,7 @@ DEEDS = [
     "lived in a slum", "betrayed a friend", "were ungrateful", "were incompetent",
 ]  # fmt: skip
 PROOF_CARDS = (
-    MetricCard("change", "change", "after less before, on the same items; 0: no change"),
+    MetricCard("change", "change", "after minus before, on the same items; 0: no change"),
     MetricCard(
         "worse", "loss of an asked behaviour", "0: done as well as before; above the margin: broken"
     ),
@@ -61,7 +61,7 @@ class ProvedMitigation(Mitigation):
     task: Path | None = Field(
         None, description="Social IQa, SQuAD or text,label file: what the mitigation costs."
     )
-    task_limit: int | None = Field(None, ge=20, description="First rows of --task.")
+    task_limit: int | None = Field(None, ge=20, description="Use only the first rows of --task.")
 
     def ready(self) -> None:
         from evenhand.corpora.passages import read_texts

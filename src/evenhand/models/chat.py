@@ -123,8 +123,8 @@ def refuse_chat(name: str, kind: str, options: LoadOptions) -> None:
     if options.chat == "on" or options.way != "continuation":
         what = "--chat on" if options.chat == "on" else f"--way {options.way}"
         raise SpecError(
-            f"{what}: model {name!r} is of kind {kind!r}, which is not talked to. Leave it out, or "
-            "give a causal model."
+            f"{what}: model {name!r} is of kind {kind!r}, which is not asked as chat. Leave it "
+            "out, or give a causal model."
         )
     refuse_system(name, options.system, f"it is of kind {kind!r}")
 

@@ -90,7 +90,7 @@ def how(asked: Mapping[str, Any], kind: str) -> str:
 
 
 def request_rows(kind: str, options: int, samples: int) -> int:
-    """How many request rows a question with so many options takes."""
+    """How many request rows a question with this many options takes."""
     return {Choose.kind: 1, Generate.kind: samples}.get(kind, options)
 
 
@@ -144,7 +144,7 @@ def answered(
 
 
 def likelihoods(logprob: Floats, count: Any, sizes: Sizes, *, per_token: bool) -> Choices:
-    """Choices from summed log-probabilities of options of so many tokens."""
+    """Choices from summed log-probabilities of options of this many tokens."""
     exact = np.exp(logprob)
     shown = np.exp(logprob / np.maximum(count, 1)) if per_token else exact
     return Choices(shown, np.minimum(1.0, np.add.reduceat(exact, _starts(sizes))), *_unseen(sizes))

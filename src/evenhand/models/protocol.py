@@ -34,7 +34,7 @@ class LoadOptions:
             each as its answer, of the letter it is listed under, or by sampled whole answers.
         model, base_url: of a model behind an address: its name there, and where openai:NAME is.
         rung: ask a model behind an address this way (1 to 5), not the best that it supports.
-        concurrency: at most so many calls at once; None adapts to what the server bears.
+        concurrency: at most this many calls at once; None adapts to what the server can take.
         price_in, price_out, max_cost: prices per million tokens, and what may be spent.
         calls: a run folder whose finished calls are not to be paid again.
     """
@@ -166,7 +166,7 @@ class Model:
         rungs: the rungs such models have, each with the request kinds that it answers.
 
     Attributes:
-        name: how people call it.
+        name: what people call it.
         kind: the name under which its class is registered; or a name of its own.
         answers: the request kinds it can answer.
         device, dtype: where and in which precision it computes.
@@ -264,7 +264,7 @@ class Model:
         """The answers to these requests are stored."""
 
     def expected(self, requests: Requests, distinct: int) -> Expected | None:
-        """What so many distinct rows like these will take; None: try it out and see."""
+        """What this many distinct rows like these will take; None: try it out and see."""
         return None
 
     def introduction(self) -> tuple[str, list[dict[str, Any]]] | None:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from evenhand.runs.record import Run
     from evenhand.stats.estimate import Estimate
 
-TOO_FEW = "too few of them to be split in ways enough to tell"
+TOO_FEW = "too few of them to be split in enough ways to tell"
 FDR = 0.05
 """The false-discovery rate where a suite sets none."""
 
@@ -86,7 +86,7 @@ class Placebo:
         >>> Placebo.of("halves", [(100, 4), (0, 0)]).alarms
         4
         >>> Placebo.of("halves", [(0, 0)]).reason
-        'too few of them to be split in ways enough to tell'
+        'too few of them to be split in enough ways to tell'
         """
         parts = list(found)
         tests, alarms = sum(n for n, _ in parts), sum(k for _, k in parts)
@@ -136,7 +136,7 @@ class ItemShape:
 
     A score of two columns is the first minus the second; one of text is 1 where there is any.
     Where an option was taken, `picked` and `right` are the columns with its number and that of the
-    right one, and the score is 1 where they agree. `method` says how the answer was read off.
+    right one, and the score is 1 where they agree. `method` says how the answer was read.
     `clusters` are the columns whose values were sampled (templates, names, contexts), over which
     a comparison of two runs generalises.
     """
@@ -161,11 +161,11 @@ class Probe(BaseModel):
     """Base of all probes: frozen settings, unknown settings refused.
 
     Class attributes:
-        name: how suites and the command line call it.
+        name: what suites and the command line call it.
         title: what it asks, in a few words.
         paper: the publication it follows.
         needs: request kinds; a model must answer one of them.
-        detects: what a finding of it says, for people who read reports.
+        detects: what one of its findings says, for people who read reports.
         cards: what its metrics are called, how to read them, whom they harm.
         item_shape: what the columns of its items are; None where items are not single questions.
         sized_by: the setting that says how many units (pairs, sentences, names) are drawn.
@@ -173,7 +173,7 @@ class Probe(BaseModel):
             (`shared.streaming`).
         bound: what keeps the rows of a probe that does not stream few enough to be held.
 
-    Charts stand in `CHARTS` (builders by table name) of a `chart.py` beside the probe's module.
+    Charts are in `CHARTS` (builders by table name) of a `chart.py` beside the probe's module.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -245,7 +245,7 @@ class Probe(BaseModel):
     def limits(self, seed: int = 0) -> tuple[str, ...]:
         """What cannot become significant with these settings, and the smallest design that can.
 
-        Told before a run, with `preview`, and kept in its record.
+        Said before a run, with `preview`, and kept in its record.
         """
         return ()
 
@@ -317,7 +317,7 @@ class Probe(BaseModel):
 
     @classmethod
     def behaviours(cls, items: pa.Table) -> list[Behaviour]:
-        """What its items say of how well the model does what it is asked."""
+        """What its items say about how well the model does what it is asked to do."""
         return []
 
     def lexicons(self) -> list[str]:
@@ -325,7 +325,7 @@ class Probe(BaseModel):
         return []
 
     def finer(self, times: float = 4.0) -> Probe | None:
-        """The same probe with so many times its sampled units, for smaller effects.
+        """The same probe with this many times its sampled units, for smaller effects.
 
         None where it has no more material. What is there may still be less than asked for.
         """

@@ -43,9 +43,9 @@ def _given(value: Any) -> Any:
     table = in_memory(value)
     if table is None:
         raise DataError(
-            f"{type(value).__name__} is no table. Accepted: the path of a CSV, JSON lines or "
-            f"Parquet file; a DataFrame of pandas or polars; an Arrow table; a mapping of column "
-            f"names to values; a list of rows."
+            f"{type(value).__name__} is not a table. Accepted: the path of a CSV, JSON lines or "
+            "Parquet file; a DataFrame of pandas or polars; an Arrow table; a mapping of column "
+            "names to values; a list of rows."
         )
     return table
 

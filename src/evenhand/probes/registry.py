@@ -27,10 +27,10 @@ def probe_of(facts: Mapping[str, Any], label: str) -> type[Probe]:
 
 
 def adopted(probe: Probe) -> Probe:
-    """A probe of somebody's own script, known by its name from here on in this process.
+    """A probe from a script of your own, known by its name from here on in this process.
 
     Raises:
-        SpecError: its class says too little of itself, or its name belongs to another probe.
+        SpecError: its class says too little about itself, or its name belongs to another probe.
     """
     kind = type(probe)
     for what in ("name", "title", "needs"):

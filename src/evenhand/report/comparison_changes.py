@@ -38,9 +38,9 @@ def answers(compared: Comparison) -> Answers:
     problem = [f"{c.after} against {c.before}. {c.headline}" for c in changes]
     where = [line for c in changes for line in (*_harms(c, several), *_moved(c, several))]
     verdicts = (
-        f"Worse and better: shown at {compared.rate:.0%} over all findings, and not shown to be "
-        f"smaller than the margin. Same: shown to have moved by less than the margin. Cannot tell: "
-        f"neither."
+        f"Worse and better: shown at {100 * compared.rate:.0f} % over all findings, and not shown "
+        "to be smaller than the margin. Same: shown to have moved by less than the margin. Cannot "
+        "tell: neither."
     )
     reasons = [f"{c.after}: {c.reason}" for c in changes if c.reason]
     kept = [f"{c.after}: " * several + line for c in changes for line in _stands(c)]

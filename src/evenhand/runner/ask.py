@@ -39,7 +39,7 @@ class Ask:
     Args:
         folder: the run folder, below which `scores/` and `requests/` go (None: memory only).
         attempt: number of this attempt at the run.
-        progress: told how far the work is.
+        progress: is told how far the work has got.
         shard_rows: rows per shard; by default a share of the whole that keeps a crash cheap.
         executor: where shards are scored; this process by default.
         store: where score shards are kept instead of the run folder: a URL that fsspec knows.

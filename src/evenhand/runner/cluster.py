@@ -231,7 +231,7 @@ class RayExecutor:
         return ray
 
     def knock(self) -> None:
-        """Raise a clear error when there is no such cluster, or it does not let us in."""
+        """Raise a clear error when there is no such cluster, or it denies access."""
         ray: Any = need("ray", extra="ray", what="the Ray executor")
         cluster_address.knock(ray, self.address)
 
@@ -276,7 +276,8 @@ class RayExecutor:
         have = ", ".join(f"{n.get('CPU', 0):g} CPUs {n.get('GPU', 0):g} GPUs" for n in nodes)
         warnings.warn(
             f"no node of the Ray cluster has room for a worker ({self.cpus:g} CPUs, {gpus:g} GPUs "
-            f"wanted; there: {have or 'no node'}). Waiting for one to join; Ctrl-C loses nothing.",
+            f"wanted; available: {have or 'no node'}). Waiting for one to join; Ctrl-C loses "
+            "nothing.",
             stacklevel=2,
         )
 
@@ -306,6 +307,6 @@ def _not_started(error: Exception) -> RunError:
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     return RunError(
         f"a Ray worker cannot start ({lines[-1] if lines else type(error).__name__}). Every node "
-        f"needs the driver's installation; finished shards are kept. Then go on with: evenhand "
-        f"resume RUN --executor ray"
+        "needs the driver's installation; finished shards are kept. Then continue with: evenhand "
+        "resume RUN --executor ray"
     )

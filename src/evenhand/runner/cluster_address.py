@@ -97,7 +97,7 @@ def _answers(place: str) -> None:
     except (OSError, OverflowError) as error:
         raise nobody(place, error) from error
     if len(heard) < 4 or heard[3] != SETTINGS_FRAME:
-        raise nobody(place, "another program has this port")
+        raise nobody(place, "another program uses this port")
 
 
 def _lets_us_in(ray: Any, place: str, given: str, *, found: bool) -> None:
@@ -125,8 +125,8 @@ def _lets_us_in(ray: Any, place: str, given: str, *, found: bool) -> None:
     if os.environ.get("RAY_AUTH_MODE", "").lower() == "token" and _is_open(place):
         raise RunError(
             f"{given}: the Ray cluster has no token, and RAY_AUTH_MODE=token sends it one, with "
-            f"which its workers never start. Say: unset RAY_AUTH_MODE   (or start the cluster "
-            f"with the token)"
+            "which its workers never start. Run: unset RAY_AUTH_MODE   (or start the cluster with "
+            "the token)"
         )
 
 
@@ -166,6 +166,6 @@ def _token_wanted(given: str) -> str:
         )
     return (
         f"{given}: the Ray cluster asks for a token, which Ray does not send to an address given "
-        f"by hand unless told to (a cluster asks when ~/.ray/auth_token is there when it starts). "
-        f"If the cluster is yours, say: export RAY_AUTH_MODE=token"
+        "by hand unless told to (a cluster asks when ~/.ray/auth_token is there when it starts). "
+        "If the cluster is yours, run: export RAY_AUTH_MODE=token"
     )

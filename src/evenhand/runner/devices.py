@@ -46,8 +46,8 @@ def parse_devices(text: str) -> tuple[str, ...]:
     for name in names:
         if not DEVICE.fullmatch(name):
             raise SpecError(
-                f"--devices {text!r}: {name!r} is no device. Accepted: all, or devices such as "
-                f"cuda:0,cuda:1"
+                f"--devices {text!r}: {name!r} is not a device. Accepted: all, or devices such as "
+                "cuda:0,cuda:1"
             )
     if len({name.split(":")[0] for name in names}) > 1:
         raise SpecError(

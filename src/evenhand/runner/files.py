@@ -133,8 +133,8 @@ def disk_errors(path: Path) -> Iterator[None]:
     except OSError as error:
         raise RunError(
             f"{path}: cannot write ({error.strerror or error}). Nothing half-written was left "
-            f"behind and finished work is kept; make room or pick another folder, then go on "
-            f"with: evenhand resume RUN"
+            "behind and finished work is kept; make room or pick another folder, then continue "
+            "with: evenhand resume RUN"
         ) from error
 
 

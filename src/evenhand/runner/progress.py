@@ -12,7 +12,7 @@ class Progress(Protocol):
         """An ask of `total` distinct inputs begins; `done` of them were finished before."""
 
     def advance(self, inputs: int) -> None:
-        """So many more inputs are scored and safely stored."""
+        """This many more inputs are scored and safely stored."""
 
     def finish(self) -> None:
         """The ask is complete."""

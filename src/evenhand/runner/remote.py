@@ -134,7 +134,7 @@ def answering(url: str) -> Iterator[None]:
         raise RunError(
             f"{url}: the store does not answer as it should ({type(error).__name__}: "
             f"{_line(error)}). Look at its address, your credentials and the network. Finished "
-            f"work is kept; when it answers again, go on with: evenhand resume RUN"
+            "work is kept; when it answers again, continue with: evenhand resume RUN"
         ) from error
 
 

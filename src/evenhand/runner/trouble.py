@@ -87,14 +87,14 @@ def recovered(model: Model, requests: Requests, error: Exception, told: Any) -> 
     longest = max((sum(map(len, row)) for row in requests.rows()), default=0)
     raise ModelError(
         f"model {model.name!r}: not enough memory even for one input at a time (the longest has "
-        f"{longest} characters): {first_line(error)} Finished shards are kept. Free memory, or "
-        f"use a machine with more or a smaller dtype, then go on with: evenhand resume RUN"
+        f"{longest} characters): {first_line(error)} Finished shards are kept. Free memory, or use "
+        "a machine with more or a smaller dtype, then continue with: evenhand resume RUN"
     ) from error
 
 
 @contextlib.contextmanager
 def smaller(model: Model, tokens: int) -> Iterator[None]:
-    """Inside: batches hold at most so many tokens; after it the model is as it was."""
+    """Inside: batches hold at most this many tokens; after it the model is as it was."""
     usual = model.token_budget
     model.token_budget = min(usual, tokens)
     try:
@@ -109,8 +109,8 @@ def told_apart(model: Model, error: Exception) -> Exception:
         return error
     return ModelError(
         f"model {model.name!r}: the device stopped answering ({first_line(error)}). A broken "
-        f"device context does not heal inside a process; finished shards are kept. Go on in a new "
-        f"one with: evenhand resume RUN   (or on the processor: --device cpu in a new run)"
+        "device context does not heal inside a process; finished shards are kept. Continue in a "
+        "new one with: evenhand resume RUN   (or on the processor: --device cpu in a new run)"
     )
 
 

@@ -178,10 +178,10 @@ class Change:
         if not self.decisions:
             return "Cannot tell: no finding could be paired."
         counts = ", ".join(f"{len(own)} {v}" for v in ORDER if (own := self.of(v)))
-        told = f"{self.verdict.capitalize()}: of {len(self.decisions)} findings {counts}."
+        told = f"{self.verdict.capitalize()}: of {len(self.decisions)} findings, {counts}."
         broken = [str(row["what"]) for row in self.stands if row["verdict"] == "broken"]
         if broken:
-            told += f" The model no longer does what it is asked ({'; '.join(broken)})."
+            told += f" The model no longer does what it is asked to do ({'; '.join(broken)})."
         return told
 
     def __repr__(self) -> str:

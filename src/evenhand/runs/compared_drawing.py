@@ -73,8 +73,10 @@ def _decisions(change: Change) -> list[Drawn]:
         out.append(Listing("Better, worse, same or cannot tell", caption, columns, rows))
     if change.stands:
         asked = ("what", "probe", "before", "after", "worse", "low", "high", "margin", "verdict")
-        caption = "A gap that a model no longer shows because it no longer answers is no gain."
-        out.append(Listing("Does it still do what it is asked?", caption, asked, change.stands))
+        caption = "A gap that a model no longer shows because it no longer answers is not a gain."
+        out.append(
+            Listing("Does it still do what it is asked to do?", caption, asked, change.stands)
+        )
     return out
 
 
@@ -92,9 +94,9 @@ def _changes(change: Change) -> list[Drawn]:
         return []
     spec = dot_plot(rows, "margins", "finding", "change, in margins")
     caption = (
-        f"How much farther from the ideal {change.after} is than {change.before}: right of the "
-        "line worse, left of it better. 1 is the finding's margin, the size that matters. Bars are "
-        "95 % intervals, paired on the same items."
+        f"How much further from the ideal {change.after} is than {change.before}: right of the "
+        "line it is worse, left of it better. 1 is the finding's margin, the size that matters. "
+        "Bars are 95 % intervals, paired on the same items."
     )
     columns = ("finding", "result", "margins", "low", "high", "q", "n")
     return [Chart("Change in margins", caption, spec, columns)]
@@ -137,7 +139,7 @@ def _sizes(change: Change) -> list[Drawn]:
         return []
     spec = dot_plot(rows, "change", "number", "change of the mean size")
     caption = (
-        "Left of the line the numbers of the same items came nearer to zero, right of it they "
+        "Left of the line, the numbers of the same items came nearer to zero; right of it, they "
         "grew. Bars are 95 % intervals over clusters of items."
     )
     columns = ("number", "change", "low", "high", "q", "n")
@@ -151,7 +153,7 @@ def _findings(change: Change) -> list[Drawn]:
     if not rows:
         return []
     columns = ("finding", "status", "before", "after", "q_before", "q_after", "sentence")
-    caption = "What got worse comes first. A sentence speaks of the later run where it has one."
+    caption = "What got worse comes first. A sentence is about the later run where there is one."
     shown = tuple({**vars(r), "sentence": _claim(r)} for r in rows)
     return [Listing("All findings, before and after", caption, columns, shown)]
 

@@ -47,7 +47,7 @@ class Finding(SameValues):
         method: how interval and p were obtained.
         as_published: whether the released code's rules were followed instead of the sound ones.
         examples: typical items behind it, labelled; none where nothing was detected.
-        control: it checks the method on something everybody agrees on, not people.
+        control: it checks the method on something that everybody agrees on, not on people.
         placebo: a comparison that must find nothing.
         counts: whether it counts for or against the audited model (`runs.counting`).
         harm: who is worse off and how; empty for a difference without direction.
@@ -57,9 +57,9 @@ class Finding(SameValues):
         error, freedom: standard error of the value and the degrees of freedom of its t.
         level: of the interval; higher than 0.95 where the finding was picked among many.
         otherwise: the sentence when nothing is detected; empty once the verdict is known.
-        shrunken: the value of a detected finding, corrected for having been picked
+        shrunken: the value of a detected finding, corrected for selection
             (`stats.shrinkage`); NaN elsewhere.
-        caution: why the size of a detected finding is to be doubted; empty elsewhere.
+        caution: why the size of a detected finding is doubtful; empty elsewhere.
     """
 
     id: str
@@ -126,7 +126,7 @@ class Finding(SameValues):
 
 
 def chosen(findings: Iterable[Finding], patterns: Iterable[str]) -> list[Finding]:
-    """The findings that any of these ids names; in an id `*` is any text.
+    """The findings that any of these ids names; in an id `*` matches any text.
 
     Raises:
         SpecError: an id that no finding has.
@@ -156,14 +156,14 @@ def no_finding(pattern: str, known: Iterable[Finding], *, where: str = "", hint:
 
 
 class Findings(list[Finding]):
-    """Findings of a run, or those that a pattern chose: a list that can be shown and tabulated."""
+    """Findings of a run, or those that match a pattern: a list that can be shown and tabulated."""
 
     def to_arrow(self) -> pa.Table:
-        """One row a finding; nested fields as JSON text."""
+        """One row per finding; nested fields as JSON text."""
         return to_table(self)
 
     def to_pandas(self) -> Any:
-        """One row a finding, by its id; groups are tuples, details dicts (extra `pandas`)."""
+        """One row per finding, by its id; groups are tuples, details dicts (extra `pandas`)."""
         pandas = need("pandas", extra="pandas", what="a data frame of findings")
         names = [spec.name for spec in fields(Finding)]
         rows = [[getattr(f, name) for name in names] for f in self]

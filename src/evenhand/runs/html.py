@@ -122,7 +122,7 @@ def run_page(run: Run) -> str:
     story = kind.story(run)
     where = [harm.sentence for harm in story.harmed] or [p.sentence for p in story.where]
     if story.outcome and not story.harmed:
-        where = ["Nobody was found to be."]
+        where = ["Nobody was found to be worse off."]
     parts = zip(story.questions, ([story.problem], where, list(story.sure)))
     asked = [f"<h4>{told(question)}</h4>{bullets(lines)}" for question, lines in parts]
     strongest = findings_table(run.strongest) if story.strongest else ""

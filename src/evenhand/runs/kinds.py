@@ -144,7 +144,7 @@ def resume(
 
     Args:
         folder: the run folder, of an audit or a study.
-        progress: told how far the work is.
+        progress: is told how far the work has got.
         executor: where the work is done, e.g. `RayExecutor`; this process by default.
         how: of an audit: other limits of speed and spending, e.g. max_cost=2.0.
     """

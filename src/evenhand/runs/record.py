@@ -97,14 +97,14 @@ class Run:
     @overload
     def get(self, place: str, default: Any) -> Any: ...
     def get(self, place: str, default: Any = None) -> Any:
-        """The finding of that id, or those that a pattern with * fits; `default` where none is."""
+        """The finding of that id, or those that match a pattern with *; `default` if none."""
         try:
             return self[place]
         except SpecError:
             return default
 
     def __getitem__(self, place: str) -> Any:
-        """A finding by its id; a list of them by a pattern in which * stands for anything.
+        """A finding by its id; a list of them by a pattern in which * matches anything.
 
         Raises:
             SpecError: there is none; the message names the nearest.
@@ -234,7 +234,7 @@ class Run:
     def checked(self, path: Path) -> Path:
         """A file of the folder, refused when it is not what the finished run wrote."""
         if not path.resolve().is_relative_to(self.folder.resolve()):
-            raise self._spoiled(path, ValueError("it is a link that leads out of the run"))
+            raise self._spoiled(path, ValueError("it is a link that points outside the run"))
         known = self.facts.get(FILES)
         name = path.relative_to(self.folder).as_posix()
         if known is not None and known.get(name) != digest(path, path.stat().st_mtime_ns):
@@ -351,7 +351,7 @@ def environment() -> dict[str, str]:
 
 @lru_cache(1)
 def code() -> str:
-    """What this very state of evenhand is called: its version stays the same between two releases.
+    """The name of exactly this state of evenhand: its version stays the same between releases.
 
     SHA-256 over names and bytes of the package's Python files and lists, cut to 16 digits.
 

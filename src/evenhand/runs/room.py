@@ -64,7 +64,7 @@ def require_room(folder: Path) -> None:
     seen = {name for name in seen if not name.startswith((".", NAME))}
     if seen and not (seen & SCORES and seen <= OURS):
         raise RunError(
-            f"{folder}: the folder is not empty and holds no run (there is "
+            f"{folder}: the folder is not empty and holds no run (it holds "
             f"{min(seen - OURS or seen)!r}). Choose another with: --out DIR"
         )
 

@@ -19,8 +19,8 @@ from evenhand.runs.wording import count, defined, listed, number, sentence_case
 QUESTIONS = ("May it ship?", "Who is worse off", "How far to trust this", "What next?")
 LEGEND = (
     "In brackets: where the true size lies, in 95 of 100 such cases or more. Of all that is listed "
-    "here, about {rate} of 100 or fewer should be chance. A margin is the size that matters, and a "
-    "harm reaches it when its brackets do."
+    "here, about {rate} of 100 or fewer should be due to chance. A margin is the size that "
+    "matters, and a harm reaches it when its brackets do."
 )
 UNSEEN = "Not found, and what would have been seen in 80 of 100 such runs"
 
@@ -64,7 +64,7 @@ class Quiet:
     def could(self) -> str:
         """The effect that would have been seen in 80 of 100 cases."""
         if not defined(self.largest):
-            return "This run does not know which effect it could have seen."
+            return "It is not known how large an effect this run could have seen."
         finest = ""
         if number(self.smallest) != number(self.largest):
             finest = f" (the finest test: {number(self.smallest)})"
@@ -82,7 +82,7 @@ class Quiet:
         seen = "the size is not known"
         widest = max(self.card.high - self.card.ideal, self.card.ideal - self.card.low)
         if self.smallest > widest:
-            seen = "nothing of any size for sure; it takes more items"
+            seen = "nothing of any size for certain; more items are needed"
         elif defined(self.largest):
             most = self.smallest if self.largest > widest else self.largest
             seen = f"{self.card.scale.format(size=self.card.pictured(most))} or more"

@@ -34,7 +34,7 @@ ALIKE = 1e-9
 STEADY = 1_000
 """Splits over all parts of a probe that make the rate of its alarms steady (to 0.7 %)."""
 LEAST = 16
-"""Clusters that can be split in ways enough to tell."""
+"""Clusters that can be split in enough ways to tell."""
 T = TypeVar("T")
 
 

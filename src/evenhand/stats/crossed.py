@@ -33,8 +33,8 @@ def crossed_contrasts(
 
     Args:
         tables: [tables, n, m] numbers.
-        rows: so many of the n rows, the first ones, are draws for X.
-        columns: so many of the m columns, the first ones, are draws for A.
+        rows: this many of the n rows, the first ones, are draws for X.
+        columns: this many of the m columns, the first ones, are draws for A.
         options: those of `estimate` (family, rate).
 
     Returns:

@@ -180,7 +180,7 @@ def planned_units(
 ) -> int | None:  # fmt: skip
     """Units of a run in which a theta of the margin's size is found with this power.
 
-    The pilot knows the variance with so many degrees of freedom only. With n = k s^2 / d^2 units
+    The pilot knows the variance with this many degrees of freedom only. With n = k s^2 / d^2 units
     the planned test finds d when Z + sqrt(k) s / sigma > t, so that over pilots the power is met
     for sqrt(k) the `power` quantile of the noncentral t with noncentrality t (Julious and Owen
     2006).
@@ -212,5 +212,5 @@ def planned_units(
 
 
 def _freedom(found: Estimate, ratio: float) -> float:
-    """Degrees of freedom with so many times the units; t tables end somewhere."""
+    """Degrees of freedom with this many times the units; t tables end somewhere."""
     return min(1e6, max(1.0, found.freedom * ratio))

@@ -18,7 +18,7 @@ NAN = float("nan")
 ROUNDING = 1e-12
 """Below this a spread is what additions leave behind."""
 HALVINGS = 30
-"""Digits enough of a detectable effect."""
+"""Enough digits of a detectable effect."""
 ENOUGH = 6
 """Equal units from which on 2 ** (1 - units) is below 0.05."""
 
@@ -93,7 +93,7 @@ def estimate(
     """p, interval and detectable effect of a value with this standard error.
 
     Args:
-        value, error, freedom: t = (value - ideal) / error has so many degrees of freedom.
+        value, error, freedom: t = (value - ideal) / error has this many degrees of freedom.
         units: independent units behind the value.
         ideal: what a model without a preference gets.
         family: how many tests are corrected together; the only true effect among them is found
@@ -145,7 +145,7 @@ def _constant(value: float, units: int, ideal: float, level: float) -> Estimate:
 def alike(units: int, width: float, level: float = 0.95) -> float:
     """How far from the mean of units that are all alike the true mean may lie.
 
-    So many of 100 units may be otherwise, by at most `width` each (Clopper and Pearson 1934).
+    This many of 100 units may be otherwise, by at most `width` each (Clopper and Pearson 1934).
 
     >>> round(alike(20, 1.0), 3), round(alike(60, 1.0), 3)
     (0.168, 0.06)
@@ -154,7 +154,7 @@ def alike(units: int, width: float, level: float = 0.95) -> float:
 
 
 def detectable(error: float, freedom: float, tests: int = 1, rate: float = 0.05) -> float:
-    """The effect that is found in 80 of 100 runs as the only true one of so many tests.
+    """The effect that is found in 80 of 100 runs as the only true one of this many tests.
 
     The root of a variance with few degrees of freedom is too small on average, E s = c4 sigma; that
     is made good here, where an error stands for what the next run would have.

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 Floats = npt.NDArray[np.float64]
 NULLS = 1.0
-"""So many further tests without an effect are counted with every family."""
+"""This many further tests without an effect are counted with every family."""
 STEPS = 200
 GRID = 2.0**0.5
 

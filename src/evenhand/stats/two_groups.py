@@ -39,7 +39,7 @@ class Contrasts:
     """Group A minus group B for each column of values.
 
     Attributes:
-        value, error, freedom: of the t statistic; NaN where it cannot be had.
+        value, error, freedom: of the t statistic; NaN where there is none.
         situations: in how many situations both groups have a value.
         names: the size of the smaller group.
     """
@@ -51,7 +51,7 @@ class Contrasts:
     names: int
 
     def p(self) -> Floats:
-        """Two-sided, against no difference; NaN where it cannot be had or nothing varies."""
+        """Two-sided, against no difference; NaN where there is none or nothing varies."""
         from scipy.special import stdtr
 
         t = np.divide(self.value, self.error, out=np.full(self.value.shape, np.nan),

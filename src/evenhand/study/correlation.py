@@ -165,13 +165,15 @@ class CorrelationReader(Reader):
     """
 
     name = "correlation"
-    help = "Do two columns rise together: Spearman with p, interval and strata."
+    help = "Do two columns rise together? Spearman with p, interval and strata."
     positional = ("table",)
 
     table: Input
     x: Names[str] = Field(description="Columns, separated by commas.")
     y: Names[str] = Field(description="Columns, separated by commas.")
-    by: Names[str] = Field((), description="One result for each value of a column (or of several).")
+    by: Names[str] = Field(
+        (), description="One result for each value of a column (or of several columns)."
+    )
     strata: str | None = Field(
         None, description="Column of families of related rows: inside each, and a verdict over all."
     )

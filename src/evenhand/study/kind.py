@@ -79,7 +79,7 @@ class StudyKind(RunKind):
         points = shlex.quote(str(run.folder / "probes" / "study" / "points.parquet"))
         return (
             f"{run.folder} is a study, whose findings are relations between metrics and not about "
-            f"one model, so there is nothing to set side by side. Audits of one suite can be "
-            f"compared; within a study, look at other columns with: evenhand measure correlation "
-            f"{points} --x COLUMN --y COLUMN --strata family"
+            "one model, so there is nothing to compare. Audits of one suite can be compared; "
+            f"within a study, look at other columns with: evenhand measure correlation {points} "
+            "--x COLUMN --y COLUMN --strata family"
         )

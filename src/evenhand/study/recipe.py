@@ -74,7 +74,7 @@ class Widening(Settings):
     """Larger word sets for both kinds of change; the metrics keep the sets as they are."""
 
     neighbours: int = Field(default=10, ge=0)
-    """So many neighbours of each word join its set (0: the set as it stands)."""
+    """How many neighbours of each word join its set (0: the set as it stands)."""
     vectors: str = "glove-6b-50d"
 
 
@@ -105,7 +105,7 @@ class Coreference(Settings):
         if (self.dev is None) != (self.test is None):
             raise ValueError("dev and test belong together")
         if self.dev is not None and len(self.train) != 1:
-            raise ValueError("with dev and test, train is one file or folder")
+            raise ValueError("with dev and test, train is a single file or folder")
         return self
 
     repeats: int = Field(default=1, ge=1)
@@ -177,7 +177,7 @@ def load_recipe(name: str | Path) -> Recipe:
     if not path.is_file():
         known = {k: p for k, p in recipe_files().items() if is_study(p)}
         if str(name) not in known:
-            raise SpecError(unknown("study", str(name), known, hint="It is no file either."))
+            raise SpecError(unknown("study", str(name), known, hint="It is not a file either."))
         path = known[str(name)]
     return parse_recipe(read_toml(path), str(path), path.stem)
 

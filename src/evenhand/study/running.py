@@ -239,9 +239,9 @@ def run_study(
         data: what `{data}` in the recipe's paths stands for.
         jobs: stages at a time, each in a process of its own; 0: one by one in this process.
         stages: only these (`corpus`, `vectors`, `intrinsic`, `hate_speech`, `coreference`).
-        progress: told how far the work is.
+        progress: is told how far the work has got.
         on_ray, ray_address, workers: stages as tasks of a Ray cluster (started here without an
-            address), so many at a time.
+            address), this many at a time.
     """
     place = Path(data) if data else None
     return Study(

@@ -129,7 +129,10 @@ def sure(findings: Sequence[Finding], rate: float) -> list[str]:
             f"leaves room for correlations up to {number(lowest)} or more."
         )
     if any(f.detected for f in pairs):
-        out.append(f"Of all relations called detected, about {rate:.0%} or fewer should be chance.")
+        out.append(
+            f"Of all relations called detected, about {100 * rate:.0f} % or fewer should be due to "
+            "chance."
+        )
     missed = [f.detectable for f in pairs if f.detected is False and defined(f.detectable)]
     if missed:
         out.append(f"True correlations below {number(max(missed))} may have been missed.")

@@ -42,14 +42,14 @@ class ChoiceTraining(common.Training):
     """
 
     epochs: int = Field(default=2, ge=1)
-    learning_rate: float = Field(default=2e-4, gt=0, description="Peak; BERT-base wants 2e-5.")
+    learning_rate: float = Field(default=2e-4, gt=0, description="Peak; BERT-base needs 2e-5.")
     batch: int = Field(default=128, ge=1, description="Questions per step.")
-    warmup: float = Field(default=0.1, ge=0, le=1, description="Share of steps.")
+    warmup: float = Field(default=0.1, ge=0, le=1, description="Share of the steps.")
     weight_decay: float = 0.01
     seed: int = Field(default=0, ge=0, description="Same seed, same weights.")
-    limit: int | None = Field(default=None, ge=1, description="Use only so many questions.")
+    limit: int | None = Field(default=None, ge=1, description="Use only this many questions.")
     precision: Literal["auto", "float32", "bfloat16"] = Field(
-        default="auto", description="Of the matrix products; auto: bfloat16 on a GPU."
+        default="auto", description="Precision of the matrix products; auto: bfloat16 on a GPU."
     )
 
     @classmethod

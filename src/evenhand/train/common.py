@@ -67,7 +67,7 @@ def load_base(
         checkpoint.check_ids(source, tokenizer, model)
     except ModelError as error:
         raise ModelError(
-            f"train {task}: {source!r} is no encoder that can be loaded ({error}) Give the "
+            f"train {task}: {source!r} is not an encoder that can be loaded ({error}) Give the "
             "folder or Hub id of a BERT-like model with safetensors weights."
         ) from error
     if tokenizer.is_fast:
@@ -106,7 +106,7 @@ def shuffled(n: int, seed: int, epoch: int) -> np.ndarray:
 
 
 BUCKET = 50
-"""So many batches are sorted by length together."""
+"""This many batches are sorted by length together."""
 
 
 def like_lengths(
@@ -164,7 +164,7 @@ def read_saved(
     """Facts and weights of a small network saved as JSON beside safetensors; nothing unpickled.
 
     Raises:
-        ModelError: it is no such folder, or of another format.
+        ModelError: it is not such a folder, or of another format.
     """
     from safetensors.torch import load_file
 

@@ -291,7 +291,7 @@ def load_coreference(
     if vectors.dimensions != shape.dimensions:
         raise ModelError(
             f"{folder}: trained on {shape.dimensions}-dimensional vectors ({facts['vectors']}), "
-            f"but {vectors.source} has {vectors.dimensions}. Pass the vectors of the training."
+            f"but {vectors.source} has {vectors.dimensions}. Pass the vectors used in training."
         )
     torch, device = common.start(facts["seed"], device)
     layers = net.build(torch, shape).to(device)

@@ -101,7 +101,7 @@ def load_hate_speech(folder: str | Path, vectors: VectorTable) -> HateSpeechMode
     if (wanted := facts.pop("dimensions")) != vectors.dimensions:
         raise ModelError(
             f"{folder}: trained on {wanted}-dimensional vectors, but {vectors.source} has "
-            f"{vectors.dimensions}. Pass the vectors of the training ({facts.get('vectors')})."
+            f"{vectors.dimensions}. Pass the vectors used in training ({facts.get('vectors')})."
         )
     extra = {word: k for k, word in enumerate(facts.pop("extra"))}
     recipe, scale = HateSpeechTraining(**facts.pop("recipe")), facts.pop("scale")

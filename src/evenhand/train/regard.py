@@ -28,7 +28,7 @@ class RegardTraining(common.Training):
 
     epochs: int = Field(default=12, ge=1)
     learning_rate: float = Field(
-        default=1e-4, gt=0, lt=1, description="Peak; BERT-base wants 2e-5."
+        default=1e-4, gt=0, lt=1, description="Peak; BERT-base needs 2e-5."
     )
     batch: int = Field(default=16, ge=1)
     seed: int = Field(default=0, ge=0, description="Same seed, same weights.")

@@ -31,9 +31,9 @@ class SpanTraining(common.Training):
     """Settings of a training run; the defaults are the published ones."""
 
     epochs: int = Field(default=2, ge=1)
-    learning_rate: float = Field(default=3e-5, gt=0, description="Peak; small encoders want 1e-4.")
+    learning_rate: float = Field(default=3e-5, gt=0, description="Peak; small encoders need 1e-4.")
     batch: int = Field(default=20, ge=1, description="Windows per step.")
-    warmup: float = Field(default=0.1, ge=0, le=1, description="Share of steps.")
+    warmup: float = Field(default=0.1, ge=0, le=1, description="Share of the steps.")
     weight_decay: float = 0.01
     length: int = Field(default=384, ge=32, description="Tokens per window.")
     stride: int = Field(default=128, ge=0, description="Tokens that windows share.")
@@ -177,7 +177,7 @@ def train(
     torch, place = common.start(recipe.seed, device)
     if out.exists() and any(out.iterdir()) and not resume:
         raise DataError(
-            f"{out}: the folder is not empty. Go on with --resume, or choose another: --out DIR"
+            f"{out}: the folder is not empty. Continue with --resume, or choose another: --out DIR"
         )
     held = _held(out) if resume else None
     if resume and held is None and (out / "training.json").is_file():
@@ -221,7 +221,7 @@ def _finished(out: Path, recipe: SpanTraining) -> dict[str, Any]:
     history = _history(out / "training.json", recipe)
     if len(history) < recipe.epochs:
         raise RunError(
-            f"{out}: {len(history)} of {recipe.epochs} epochs are done, but the state to go on "
+            f"{out}: {len(history)} of {recipe.epochs} epochs are done, but the state to continue "
             "from is gone. Begin again in another folder with: --out DIR"
         )
     return _result(out, history, recipe)

@@ -35,7 +35,7 @@ def read_squad(path: Path, limit: int | None = None) -> list[Example]:
     """Questions of a SQuAD file (.json, .json.gz, .json.xz); those without an answer are left out.
 
     Raises:
-        DataError: the file cannot be read, is no JSON or has another shape.
+        DataError: the file cannot be read, is not JSON or has another shape.
     """
     data = read_json(path, "a SQuAD file")
     try:

@@ -46,8 +46,8 @@ class WordTraining(Training):
     shortest: int = Field(default=3, ge=1)
     longest: int = Field(default=6, ge=1)
     buckets: int = Field(default=2_000_000, ge=1, description="fastText's n-gram rows.")
-    seed: int = Field(default=0, ge=0, le=2**32 - 1, description="Of vectors and sample.")
-    workers: int = Field(default=1, ge=1, description="More than 1: not reproducible.")
+    seed: int = Field(default=0, ge=0, le=2**32 - 1, description="Seed of vectors and sample.")
+    workers: int = Field(default=1, ge=1, description="More than 1 is not reproducible.")
 
     @model_validator(mode="after")
     def _known(self) -> WordTraining:

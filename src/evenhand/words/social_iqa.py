@@ -181,7 +181,7 @@ def social_iqa(
     (`dev-labels.lst` for `dev.jsonl`: 1, 2 or 3 per line). Without `placeholder`, the person is
     the one the question asks about. Samples that cannot be used are counted by reason.
     """
-    rows = [row for _, row in json_lines(path, "Social IQa, or an own CSV")]
+    rows = [row for _, row in json_lines(path, "Social IQa, or a CSV of your own")]
     own = bool(rows) and isinstance(rows[0], dict) and "correct" in rows[0]
     labels = right_answers(path, len(rows)) if rows and not own else None
     found: list[Context] = []
@@ -258,7 +258,7 @@ def survey_contexts(
         placeholder: the name that stands for the person in the file.
         pronouns: gendered pronouns are `keep` (said nothing of), `flag` (noted), `neutral`
             (rewritten with they), or `drop` (such contexts are left out).
-        limit: the first so many.
+        limit: only this many, the first ones.
         pick: only these ids.
     """
     if pronouns not in PRONOUNS:

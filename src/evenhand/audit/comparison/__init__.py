@@ -86,7 +86,7 @@ def _asked(runs: Sequence[Run]) -> dict[str, type[Probe]]:
 def same_questions(runs: Sequence[Run]) -> None:
     """Refuse runs that did not ask the same with the same seed."""
     if len(runs) < 2:
-        raise RunError("compare: give at least two run folders.")
+        raise RunError("compare: give two or more run folders.")
     first = runs[0].facts["work"]
     for run in runs[1:]:
         other = run.facts["work"]
@@ -101,7 +101,7 @@ def same_questions(runs: Sequence[Run]) -> None:
 
 
 def _first_difference(one: dict[str, Any], two: dict[str, Any]) -> str:
-    """Which setting of which probe is another one, where the probes are the same."""
+    """Which setting of which probe differs, where the probes are the same."""
     rows = one.get("probe", []), two.get("probe", [])
     for a, b in zip(*rows):
         if a.get("name") != b.get("name"):

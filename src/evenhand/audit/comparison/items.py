@@ -63,7 +63,7 @@ def matched(before: Run, after: Run, label: str) -> tuple[pa.Table, pa.Table]:
         return tables[0], tables[1]
     places = [{key: i for i, key in enumerate(rows)} for rows in coded]
     if len(places[0]) < len(coded[0]) or set(places[0]) != set(places[1]):
-        lost = next(iter(set(places[0]) ^ set(places[1])), "an item that stands twice")
+        lost = next(iter(set(places[0]) ^ set(places[1])), "an item that occurs twice")
         raise RunError(
             f"compare: probe {label!r} was not asked the same items in {before.folder} and "
             f"{after.folder} (for example {lost}). Run both with the same suite, seed and helpers."

@@ -1,4 +1,4 @@
-"""Does the model still do what it is asked? A gap that a broken model no longer shows is no gain.
+"""Does the model still do what it is asked to do? A gap that it no longer shows may be no gain.
 
 Order, negation, mass on the options, the task: each is a mean over items, before and after on the
 same ones. With d the distance of a mean from its ideal,
@@ -60,7 +60,7 @@ class Standing:
 
     @property
     def sentence(self) -> str:
-        size = (lambda x: f"{x:.0%}") if self.relative else number
+        size = (lambda x: f"{100 * x:.0f} %") if self.relative else number
         return (
             f"{self.what[0].upper()}{self.what[1:]}: {number(self.before)} before, "
             f"{number(self.after)} after (worse by {size(self.worse.value)}, 95 % interval "
@@ -94,7 +94,7 @@ def standing(
     (0.333, 'broken')
     """
     if len(before.values) != len(after.values):
-        raise DataError(f"{before.what}: other items after than before.")
+        raise DataError(f"{before.what}: different items after than before.")
     known = np.isfinite(before.values) & np.isfinite(after.values)
     one, two = before.values[known], after.values[known]
     share = np.ones(len(one)) if before.weights is None else before.weights[known]

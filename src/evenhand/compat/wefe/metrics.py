@@ -303,8 +303,8 @@ class RIPA(Metric):
         self._check(query, model)
         if len(query.target_sets[0]) != len(query.target_sets[1]):
             raise SpecError(
-                f"RIPA: target sets of {len(query.target_sets[0])} and "
-                f"{len(query.target_sets[1])} words are no pairs. Accepted: equal lengths."
+                f"RIPA: target sets of {len(query.target_sets[0])} and {len(query.target_sets[1])} "
+                "words are not pairs. Accepted: equal lengths."
             )
         keep = {k: options[k] for k in ("preprocessors", "strategy") if k in options}
         names = query.target_sets_names

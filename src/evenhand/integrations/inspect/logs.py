@@ -58,7 +58,7 @@ def read_inspect(path: Path) -> Log:
         )
     told = head.get("eval") or {}
     if not isinstance(told, Mapping):
-        raise DataError(f"{path}: is damaged ('eval' is no object).")
+        raise DataError(f"{path}: is damaged ('eval' is not an object).")
     _check_ids(path, samples)
     found = [_sample(row, f"{path}, sample {number}") for number, row in enumerate(samples, 1)]
     if not found:
@@ -78,7 +78,7 @@ def _unpacked(path: Path) -> tuple[Mapping[str, Any], Sequence[Any]]:
             if info.filename != HEADER and not info.filename.startswith("samples/"):
                 continue
             if info.filename in held:
-                raise DataError(f"{path}: is damaged ({info.filename!r} is there twice).")
+                raise DataError(f"{path}: is damaged ({info.filename!r} occurs twice).")
             if info.file_size > SLACK + limit("ratio") * info.compress_size:
                 raise beyond(path, "unpacks to more than its own size times", "ratio")
             raw = _content(path, packed, info)
@@ -110,13 +110,13 @@ def _zip(path: Path) -> Iterator[zipfile.ZipFile]:
 
 
 def _check_ids(path: Path, samples: Sequence[Any]) -> None:
-    """Refuse a sample that is there twice."""
+    """Refuse a sample that occurs twice."""
     seen = set()
     for row in samples:
         if isinstance(row, Mapping) and "id" in row:
             place = repr((row["id"], row.get("epoch")))
             if place in seen:
-                raise DataError(f"{path}: the sample {row['id']!r:.80} is there twice.")
+                raise DataError(f"{path}: the sample {row['id']!r:.80} occurs twice.")
             seen.add(place)
 
 

@@ -3,9 +3,9 @@
     inspect eval evenhand/underspecified --model hf/ORG/NAME -T pairs=40 -T attributes=nurse,doctor
     evenhand measure log logs/....eval --out runs/mine
 
-A question is one sample. On the way `letters` the options stand under letters, and the letters'
-probabilities among the most likely first tokens count, as on rung 2 of a model behind an address;
-on the way `answers` so many answers are sampled and read by rule, for models that give no
+A question is one sample. On the way `letters` the options are listed under letters, and the
+letters' probabilities among the most likely first tokens count, as on rung 2 of a model behind an
+address; on the way `answers` several answers are sampled and read by rule, for models that give no
 log-probabilities. Inspect's own table shows the findings; a report comes from the log.
 """
 
@@ -50,7 +50,7 @@ def samples_of(asked: Questions, way: str) -> list[Sample]:
 
 @solver
 def options_asked(way: str = "letters", samples: int = 10, top: int = TOP, seed: int = 0) -> Solver:
-    """Ask once for the letter, or so many times for an answer."""
+    """Ask once for the letter, or this many times for an answer."""
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:
         if way == "letters":

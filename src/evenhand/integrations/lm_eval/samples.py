@@ -32,12 +32,12 @@ def read_samples(path: Path) -> Log:
     for number, row in json_lines(path, "a sample of lm-eval per line"):
         where = f"{path}, line {number}"
         if not is_samples(row) or not isinstance(row["doc"], Mapping):
-            raise DataError(f"{where}: is no sample of lm-eval; it lacks {', '.join(FIELDS)}.")
+            raise DataError(f"{where}: is not a sample of lm-eval; it lacks {', '.join(FIELDS)}.")
         kept = row.get("filter", "none") if kept is None else kept
         if row.get("filter", "none") == kept:
             if "doc_id" in row:
                 if (place := repr(row["doc_id"])) in seen:
-                    raise DataError(f"{where}: the item {place:.80} is there twice.")
+                    raise DataError(f"{where}: the item {place:.80} occurs twice.")
                 seen.add(place)
             found.append(_sample(row, where))
     if not found:
@@ -71,7 +71,7 @@ def _likelihood(value: Any) -> float:
     written = isinstance(value, str) and re.fullmatch(_NUMBER, value, re.ASCII)
     counted = isinstance(value, int | float) and not isinstance(value, bool)
     if (not written and not counted) or not float(value) <= ROUNDING:
-        raise ValueError(f"{value!r:.40} is no log-likelihood")
+        raise ValueError(f"{value!r:.40} is not a log-likelihood")
     return float(value)
 
 

@@ -81,7 +81,7 @@ class Nullspace:
         return np.eye(len(self.basis)) - self.basis @ self.basis.T
 
     def after(self, rounds: int) -> Floats:
-        """The basis after so many rounds: one fit serves every number of rounds up to it."""
+        """The basis after this many rounds: one fit serves every number of rounds up to it."""
         if rounds <= 0 or not self.rounds:
             return self.basis[:, :0]
         return self.basis[:, : self.rounds[min(rounds, len(self.rounds)) - 1]]
@@ -162,7 +162,7 @@ def _rounds(
 def checked(
     features: npt.ArrayLike, labels: npt.ArrayLike, *, least: int = 2
 ) -> tuple[Floats, Any, Any]:
-    """Features as float64, at least so many labels, and one code per row; or a clear refusal."""
+    """Features as float64, at least this many labels, and one code per row; or a clear refusal."""
     given, y = np.asarray(features), np.asarray(labels)
     if given.dtype.kind not in "fiub":
         raise DataError(f"erasure: X holds {given.dtype.name} values. Accepted: real numbers.")

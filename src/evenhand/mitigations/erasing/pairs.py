@@ -39,7 +39,7 @@ class PairErasure:
     ratios: Floats
 
     def after(self, rounds: int) -> tuple[Floats, Floats, Floats]:
-        """Left, right and offset after so many rounds."""
+        """Left, right and offset after this many rounds."""
         left, right = self.left[:, :rounds], self.right[:, :rounds]
         return left, right, left @ (right.T @ self.mean)
 

@@ -46,9 +46,9 @@ class Erase(Task):
     rounds: int = Field(80, ge=1, description="inlp: how many classifiers.")
     out: Path | None = Field(None, description="Write P (d x d) to this .npz file.")
     stop_at_majority: bool = Field(
-        False, description="inlp: end once a fresh classifier reads nothing."
+        False, description="inlp: stop once a fresh classifier reads nothing."
     )
-    seed: int = Field(0, ge=0, description="Of the split, where the file has none.")
+    seed: int = Field(0, ge=0, description="Seed of the split, where the file has none.")
 
     def work(self, say: Callable[[str], None]) -> ErasedFile:
         found = erasure.erase(

@@ -1,4 +1,4 @@
-"""Charts of an edited head: its trade-off, bias-sensitive tokens, what is read off the states."""
+"""Charts of an edited head: its trade-off, bias-sensitive tokens, what is read from the states."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ def points(table: pa.Table, about: About) -> list[Drawn]:
     for place, row in enumerate(rows):
         row["mark"] = "chosen" if row is picked else "" if place else "unmitigated"
     caption = (
-        "Each mark is one setting, judged on contexts and text that it was not fitted on. Left and "
-        "down is better. Lines join settings by growing alpha; 'learned' takes alpha from the "
+        "Each mark is one setting, judged on contexts and text that it was not fitted on. Lower "
+        "left is better. Lines join settings by growing alpha; 'learned' takes alpha from the "
         "model's own next-word distribution at every step. Settings above 25 % are left out."
     )
     title = "squared Hellinger distance of held-out pairs"
@@ -53,7 +53,7 @@ def stereoset(table: pa.Table, about: About) -> list[Drawn]:
     spec = _frontier(table.to_pylist(), "gap", "StereoSet: distance of SS from 50")
     caption = (
         "How often stereotypes are preferred over their opposites, as the distance from one half, "
-        "under the same settings. Left and down is better; intervals are in the table."
+        "under the same settings. Lower left is better; intervals are in the table."
     )
     columns = ("rounds", "alpha", "ss", "ss_low", "ss_high", "lms", "icat", "increase")
     return [Chart("StereoSet against perplexity", caption, spec, columns=columns, wide=True)]
@@ -107,7 +107,7 @@ def accuracy(table: pa.Table, about: About) -> list[Drawn]:
     rows = [r for r in table.to_pylist() if r["features"] == "states"]
     spec = heatmap(rows, "test", "train", "accuracy", "accuracy", numbers=True, signed=False)
     caption = (
-        "Share of held-out contexts whose group a linear classifier reads from the last hidden "
+        "Share of held-out contexts whose group a linear classifier can read from the last hidden "
         "state. Rows: what it was trained on; columns: what it was tested on."
     )
     columns = ("train", "test", "accuracy", "low", "high", "majority", "n")

@@ -102,8 +102,8 @@ def _claim(on: On) -> Finding:
     how = f"between {axis} contexts that it was not chosen by"
     method = on.grounds.facts["settings"]["method"]
     sentence = (
-        f"{method} changes the typical gap {how} by {-reduced['value']:+.0%}, "
-        f"while perplexity changes by {on.chosen.increase:+.1%}."
+        f"{method} changes the typical gap {how} by {-100 * reduced['value']:+.0f} %, while "
+        f"perplexity changes by {100 * on.chosen.increase:+.1f} %."
     )
     return Finding(
         id="tradeoff/reduction", probe="tradeoff", metric="relative_fall", value=reduced["value"],
@@ -134,8 +134,8 @@ def _by(on: On, claim: Finding) -> str:
     point = on.chosen
     how = f"({point.method}, {count(point.rounds, 'round')}, alpha {point.alpha})"
     return (
-        f"Fall of the typical gap between {claim.attribute} contexts: {claim.value:.0%}, "
-        f"95 % interval {claim.low:.0%} to {claim.high:.0%} {how}."
+        f"Fall of the typical gap between {claim.attribute} contexts: {100 * claim.value:.0f} %, "
+        f"95 % interval {100 * claim.low:.0f} % to {100 * claim.high:.0f} % {how}."
     )
 
 
@@ -143,8 +143,7 @@ def _costs(on: On) -> tuple[str, ...]:
     before, after, facts = on.before, on.chosen, on.grounds.facts
     out = [
         f"Perplexity {number(before.perplexity)} before, {number(after.perplexity)} after "
-        f"({after.increase:+.1%}), on {facts['text_tokens']} tokens "
-        f"({facts['text']})."
+        f"({100 * after.increase:+.1f} %), on {facts['text_tokens']} tokens ({facts['text']})."
     ]
     if defined(before.kept) and defined(after.kept):
         out.append(

@@ -1,4 +1,4 @@
-"""Looking before editing: which tokens lie near a group, and can it be read off the states?
+"""Looking before editing: which tokens lie near a group, and can it be read from the states?
 
 Each is a task with a result, and writes the same run folder as a mitigation.
 """
@@ -62,7 +62,7 @@ class Look(Task):
         if model.kind != "causal":
             raise ModelError(
                 f"model {model.name!r} is of kind {model.kind!r}. Accepted: causal language "
-                "models. How well a group is read from others, before and after, is said by: "
+                "models. How well a group is read from others, before and after, is shown by: "
                 "evenhand mitigate MODEL --method leace --out DIR"
             )
         facts, rows, told = self.look(model, material)
@@ -101,7 +101,7 @@ class Tokens(Look):
         None, description="Word vectors (glove-6b-50d or a file); default: the model's own."
     )
     count: int = Field(500, ge=2, description="How many tokens, by rank.")
-    components: int | None = Field(None, ge=1, description="Of the subspace.")
+    components: int | None = Field(None, ge=1, description="Components of the subspace.")
     as_published: bool = Field(
         False, description="The released cosine thresholds instead of ranks."
     )
@@ -122,7 +122,7 @@ class Tokens(Look):
             "words_missing": list(space.missing), "words_pieced": list(space.pieced),
         }  # fmt: skip
         first = ", ".join(repr(row["token"]) for row in rows[:5])
-        explained = ", ".join(f"{v:.0%}" for v in space.explained)
+        explained = ", ".join(f"{100 * v:.0f} %" for v in space.explained)
         told = Judgement(
             [], {"tokens": rows},
             f"{len(rows)} of {found.known:,} tokens with a vector; nearest: {first}.",
@@ -140,7 +140,7 @@ class ContextAccuracy(Look):
     help: ClassVar[str] = """How well a linear classifier reads a group from hidden states.
 
     Trained on simple, diverse and sub-sequence contexts, tested on each (Liang et al., Table 3);
-    without --texts or --diverse on the simple ones, which are packaged, alone.
+    without --texts or --diverse, only on the simple ones, which are packaged.
     """
     label: ClassVar[str] = "context_accuracy"
     title: ClassVar[str] = "Can the group be read from the model's states?"
@@ -149,7 +149,7 @@ class ContextAccuracy(Look):
     texts: Path | None = Field(None, description="Plain text to cut diverse contexts from instead.")
     contexts: int = Field(200, ge=20, description="Contexts per group and kind.")
     any_length: bool = Field(False, description="Do not match the groups' lengths (as released).")
-    seed: int = Field(0, ge=0, description="Of draws, cuts and split.")
+    seed: int = Field(0, ge=0, description="Seed of draws, cuts and split.")
 
     def material(self) -> Any:
         return context_accuracy.gather(
@@ -163,10 +163,12 @@ class ContextAccuracy(Look):
         best = max((r for r in rows if r["features"] == "states"), key=lambda r: r["accuracy"])
         told = Judgement(
             [], {"accuracy": rows},
-            f"At best in {best['accuracy']:.0%} of held-out contexts ({best['test']}, trained on "
-            f"{best['train']}); the largest group is {best['majority']:.0%} of them.",
+            f"At best in {100 * best['accuracy']:.0f} % of held-out contexts ({best['test']}, "
+            f"trained on {best['train']}); the largest group is {100 * best['majority']:.0f} % of "
+            "them.",
             tuple(f"{n} {kind} contexts." for kind, n in found["contexts"].items()),
-            (f"95 % interval of that accuracy: {best['low']:.0%} to {best['high']:.0%}.",
+            (f"95 % interval of that accuracy: {100 * best['low']:.0f} % to "
+             f"{100 * best['high']:.0f} %.",
              "Rows with features 'length' say how far the length of a context alone goes."),
         )  # fmt: skip
         return found, {"rows": rows}, told

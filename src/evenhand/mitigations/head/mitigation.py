@@ -55,10 +55,10 @@ class HeadMitigation(ProvedMitigation):
     method: str = "a-inlp"
     axis: str = Field("gender", description="gender or religion.")
     alpha: float | str | None = Field(
-        None, description="0 to 1, or learned; default: chosen by the limit below."
+        None, description="0 to 1, or learned; default: chosen to stay within the limit below."
     )
     rounds: int | None = Field(
-        None, description="Directions to remove; default: chosen by the limit."
+        None, description="Directions to remove; default: chosen to stay within the limit."
     )
     max_perplexity_increase: float = Field(
         0.02, description="How much perplexity may rise, e.g. 2%.", json_schema_extra={"text": True}
@@ -74,16 +74,16 @@ class HeadMitigation(ProvedMitigation):
         "", description="Word vectors for the bias-sensitive tokens; default: the model's own."
     )
     tokens: int = Field(1_000, ge=2, description="How many bias-sensitive tokens.")
-    openings: int = Field(240, ge=20, description="Sets of openings to fit on.")
+    openings: int = Field(240, ge=20, description="How many sets of openings to fit on.")
     components: int | None = Field(
-        None, description="Of the bias subspace; default: 1 for gender, 2 for religion."
+        None, description="Components of the bias subspace; default: 1 for gender, 2 for religion."
     )
-    top: int = Field(50, ge=1, description="Tokens that a learned alpha looks at.")
+    top: int = Field(50, ge=1, description="How many tokens a learned alpha looks at.")
     stereoset: Path | None = Field(
         None, description="StereoSet's gold file: add it to the trade-off."
     )
     stereoset_examples: int = Field(
-        120, ge=2, description="Examples to draw of each of its splits."
+        120, ge=2, description="How many examples to draw from each of its splits."
     )
 
     @field_validator("alpha", mode="before")

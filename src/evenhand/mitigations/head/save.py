@@ -135,7 +135,9 @@ def _unlike(
     if here != fitted:
         return f"vocabulary and hidden size {fitted}, against {here} here"
     apart = float(np.linalg.norm(states() - wanted) / np.linalg.norm(wanted))
-    return "" if apart < TOLERANCE else f"hidden states differ by {apart:.0%} on the test texts"
+    if apart < TOLERANCE:
+        return ""
+    return f"hidden states differ by {100 * apart:.0f} % on the test texts"
 
 
 def _states(model: Any, rows: list[list[int]]) -> np.ndarray:

@@ -235,8 +235,9 @@ def pick(points: Sequence[Point], max_increase: float) -> Point:
     if not allowed:
         least = min(points, key=lambda p: p.increase)
         raise SpecError(
-            f"no setting stays within a perplexity increase of {max_increase:.1%}; the mildest "
-            f"needs {least.increase:.1%}. Allow more with: --max-perplexity-increase"
+            f"no setting stays within a perplexity increase of {100 * max_increase:.1f} %; the "
+            f"mildest needs {100 * least.increase:.1f} %. Allow more with: "
+            "--max-perplexity-increase"
         )
     return min(allowed, key=lambda p: (p.hellinger2, p.increase))
 

@@ -137,7 +137,7 @@ def _names(axis: str) -> AxisData:
     wanted = [g.strip() for g in axis.removeprefix("names:").split(",") if g.strip()]
     if len(wanted) < 2:
         raise SpecError(
-            f"--axis {axis!r}: one group is no axis. Accepted: names:GROUP,GROUP. List groups "
+            f"--axis {axis!r}: one group is not an axis. Accepted: names:GROUP,GROUP. List groups "
             "with: evenhand ls groups"
         )
     found = find_groups(wanted)

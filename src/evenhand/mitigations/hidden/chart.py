@@ -30,4 +30,4 @@ def readers(table: pa.Table, about: About) -> list[Drawn]:
         "ideal is chance, which the table gives."
     )
     spec = slope(rows, "what", "stage", "accuracy", "accuracy")
-    return [Chart("Read off the states", caption, spec, wide=True)]
+    return [Chart("Read from the states", caption, spec, wide=True)]

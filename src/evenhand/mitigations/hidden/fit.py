@@ -105,10 +105,10 @@ def _readable(row: Mapping[str, Any], grounds: Grounds, label: str) -> Finding:
         value=row["test_after"], ideal=row["test_chance"], floor=row["test_chance_high"],
         low=low, high=high, n=row["test_n"], attribute=axis, model=grounds.model,
         sentence=(
-            f"A fresh classifier reads {axis} off {where} in "
-            f"{row['test_before']:.0%} of held-out texts before, {row['test_after']:.0%} "
-            f"after (chance {row['test_chance']:.0%}); fitted on such texts itself, in "
-            f"{row['relearned_after']:.0%}."
+            f"A fresh classifier reads {axis} off {where} in {100 * row['test_before']:.0f} % of "
+            f"held-out texts before, {100 * row['test_after']:.0f} % after (chance "
+            f"{100 * row['test_chance']:.0f} %); fitted on such texts itself, in "
+            f"{100 * row['relearned_after']:.0f} %."
         ),
         method="logistic classifier on held-out frames; binomial range; floor: chance's end",
     )  # fmt: skip
@@ -229,8 +229,8 @@ def _subspace(X: Floats, data: AxisData, settings: HiddenMitigation) -> tuple[Fl
     wanted = settings.components or len(data.groups) - 1
     basis, share = pair_components(X, sets, wanted)
     return basis, [
-        f"sentence: {wanted} component(s) explain {share.sum():.0%} of the differences within "
-        f"{len(np.unique(sets[sets >= 0]))} matched sets."
+        f"sentence: {wanted} component(s) explain {100 * share.sum():.0f} % of the differences "
+        f"within {len(np.unique(sets[sets >= 0]))} matched sets."
     ]
 
 

@@ -33,7 +33,7 @@ class HiddenMitigation(ProvedMitigation):
     }
     cards: ClassVar[tuple[MetricCard, ...]] = (
         MetricCard(
-            "readable", "read off the states",
+            "readable", "read from the states",
             "accuracy of a fresh linear classifier on held-out texts; the ideal is chance", low=0.0,
             high=1.0,
         ),
@@ -49,7 +49,7 @@ class HiddenMitigation(ProvedMitigation):
         None, description="first or mean token state; default: what the head reads."
     )
     rounds: int | None = Field(
-        None, description="inlp: how many; default: until nothing is read, 80 at most."
+        None, description="inlp: how many; default: until nothing can be read, 80 at most."
     )
     components: int | None = Field(None, description="sentence: how many; default: groups - 1.")
     classifier: str = Field("lsq", description="inlp: lsq or svc.")

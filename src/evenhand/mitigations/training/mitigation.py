@@ -52,7 +52,7 @@ class TrainingMitigation(ProvedMitigation):
         if model.describe()["mitigations"]:
             raise ModelError(
                 f"--method {self.method}: continues the training of a plain checkpoint, and "
-                f"{model.name!r} has a mitigation on it. Train the checkpoint below it."
+                f"{model.name!r} has a mitigation on it. Train the underlying checkpoint instead."
             )
         if texts is None and self.texts is None:
             raise SpecError(f"--method {self.method}: needs text to train on. Give: --texts FILE")

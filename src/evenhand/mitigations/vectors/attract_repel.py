@@ -43,7 +43,7 @@ class AttractRepel:
         optimizer_state: "separate" AdaGrad sums for attract and repel batches, or "shared".
         start: train from "unit" vectors, or from the "raw" ones (then long vectors move less).
         negatives: "extreme", or "mixed": each replaced at random with probability 1/2.
-        same_word: whether a word may be its own negative when it stands in two pairs of a batch.
+        same_word: whether a word may be its own negative when it is in two pairs of a batch.
         remainder: whether pairs that do not fill a batch are trained too.
         norms: "keep" the length of each vector, or "unit" for the whole table.
     """

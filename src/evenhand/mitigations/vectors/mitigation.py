@@ -63,7 +63,7 @@ class VectorMitigation(Mitigation):
     cards: ClassVar[tuple[MetricCard, ...]] = PROOF_CARDS
 
     method: str = "attract-repel"
-    axis: str = Field("gender", description="gender or race: which test is trained on.")
+    axis: str = Field("gender", description="gender or race: which test it is trained on.")
     sets: str | WordSets | None = Field(
         None, description="A test or a file of word lists; default: by axis."
     )
@@ -73,7 +73,7 @@ class VectorMitigation(Mitigation):
     )
     move: Literal["test", "all"] = Field(
         "test",
-        description="Projections: the words of the test, or all words but those of the axis.",
+        description="Projections: move the words of the test, or all words but those of the axis.",
     )
     similarity: Path | None = Field(
         None, description="Rated pairs (word1, word2, score): do cosines still follow people?"
@@ -97,7 +97,7 @@ class VectorMitigation(Mitigation):
             share = float("nan")
         if share is not None and not 0 <= share <= 1:
             shown = value if share != share else share
-            raise SpecError(f"--alpha '{shown}': accepted is a share from 0 to 1.")
+            raise SpecError(f"--alpha '{shown}': accepted: a share from 0 to 1.")
         return share
 
     @model_validator(mode="after")
@@ -110,7 +110,7 @@ class VectorMitigation(Mitigation):
                 "choose --method hard-projection or soft-projection"
             )
         if self.neighbours < 0:
-            raise SpecError(f"--neighbours '{self.neighbours}': accepted is 0 or more.")
+            raise SpecError(f"--neighbours '{self.neighbours}': accepted: 0 or more.")
         _ = self.word_sets
         return self
 
@@ -249,8 +249,8 @@ def _concluded(grounds: Grounds, label: str) -> Judgement:
     told = judgement(label, grounds.model, found)
     (claim,) = judgement(label, grounds.model, Judged((trained,))).findings
     raised = facts["settings"]["direction"] == "increase"
-    asked = "It was asked to raise it. " if raised else ""
-    moved = f"{facts['touched']} vectors moved, {facts['amount']:.0%} of the way."
+    asked = "It was asked to increase it. " if raised else ""
+    moved = f"{facts['touched']} vectors moved, {100 * facts['amount']:.0f} % of the way."
     return replace(
         told,
         findings=[*told.findings, replace(claim, generalises_over=(), sentence=_own(claim))],
@@ -274,4 +274,4 @@ def _rows(facts: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 def _own(claim: Finding) -> str:
     """What became of the test that was trained on, which says nothing of other words."""
-    return f"On the very words it moved: {claim.sentence}"
+    return f"On the very words that it moved: {claim.sentence}"

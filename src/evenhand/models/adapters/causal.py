@@ -162,7 +162,7 @@ class CausalModel(PackedPass):
         return lambda: self._told(requests, *wait())
 
     def _told(self, requests: Any, logprob: np.ndarray, count: np.ndarray) -> dict[str, Column]:
-        """Summed log-probabilities of so many tokens each as answers."""
+        """Summed log-probabilities of this many tokens each as answers."""
         if isinstance(requests, Continuation):
             return {"logprob": logprob, "n_tokens": count}
         if isinstance(requests, Option):

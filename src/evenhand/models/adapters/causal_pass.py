@@ -29,7 +29,7 @@ ROW_NODES = 256
 SMALL_ROW = 112
 """The same on a processor, where attention over more nodes costs more than it saves."""
 GRAIN = 8
-"""On a GPU rows are filled up to a multiple of so many nodes, which its kernels want."""
+"""On a GPU rows are filled up to a multiple of this many nodes, which its kernels want."""
 HEAD_ELEMENTS = 1 << 26
 """Vocabulary-sized floats alive at once: 256 MB in float32."""
 DEVICE_HEAD_ELEMENTS = 1 << 30

@@ -35,7 +35,7 @@ NAME = "evenhand_shared_prompts"
 KERNEL_PROMPT = 512
 """Longer prompts are left to matrix products, which read them once for all their texts."""
 CAPTURED = 6
-"""So many steps or more are worth the capture of one."""
+"""This many steps or more are worth the capture of one."""
 _here = threading.local()
 
 
@@ -90,7 +90,7 @@ class Texts:
         self._take(logits, self.at)
 
     def go_on(self, times: int) -> None:
-        """Make so many tokens more."""
+        """Make this many tokens more."""
         with _attending(self):
             for _ in range(times):
                 if self._captured is not None:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from evenhand.models.adapters.causal import CausalModel
 
 LOOK = 4
-"""Every so many steps it is looked how many texts have ended: looking waits for the device."""
+"""Steps between two checks of how many texts have ended: a check waits for the device."""
 FEWER = 0.5
 """A batch is put together anew when texts that ended leave this share of it or less."""
 

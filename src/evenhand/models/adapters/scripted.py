@@ -20,7 +20,7 @@ class ScriptedModel(Model):
     Args:
         answers: request kind -> function taking the row's columns by position and giving either
             one value (for the first output) or a dict of outputs.
-        name: how it is called in reports.
+        name: what it is called in reports.
         version: change it when the functions change; it is part of the fingerprint.
         facts: what else `describe` says, e.g. the labels of a classifier.
         whole: the functions take a whole batch of requests and give its output columns, for

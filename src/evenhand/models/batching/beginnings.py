@@ -44,7 +44,7 @@ def run_once(torch: Any, model: Any, tokens: Ints, device: Any) -> Any:
 
 
 def repeated(begun: Any, rows: int) -> Any:
-    """The same beginning for so many texts, as a cache of their own that grows with them."""
+    """The same beginning for this many texts, as a cache of their own that grows with them."""
     import transformers
 
     cache = transformers.DynamicCache()

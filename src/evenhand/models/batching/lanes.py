@@ -79,7 +79,7 @@ def _beside(model: Any, twin: Any) -> Any:
 
 
 def twins(module: Any, count: int) -> list[Any]:
-    """So many copies of a module that have its tensors, and the hooks that it has now.
+    """This many copies of a module that have its tensors, and the hooks that it has now.
 
     Those of a module without hooks are kept, as long as it has the same tensors.
     """

@@ -71,7 +71,7 @@ class Ragged:
         return every.grouped(which.ravel(), np.full(len(which), len(parts)))
 
     def grouped(self, which: Ints, counts: Ints) -> Ragged:
-        """Sequences made of so many of the given ones each, one after the other.
+        """Sequences made of this many of the given ones each, one after the other.
 
         >>> Ragged.of([[1], [2, 3]]).grouped(np.array([1, 0, 0]), np.array([2, 1])).lists()
         [[2, 3, 1], [1]]
@@ -142,10 +142,10 @@ def pack(sequences: Ragged, row_nodes: int, *, share: bool = True, small: int = 
     """Merge sequences into trees and fill rows of about `row_nodes` nodes.
 
     Sorting puts equal beginnings side by side; a row is closed when the next sequence would not
-    fit. With `small`, rows have about so many nodes where that keeps sequences together that begin
-    alike: every node is compared with all of its row, so short rows are cheaper. Without `share`
-    each sequence is a row of its own, the longest first: for architectures that take no explicit
-    positions.
+    fit. With `small`, rows have about this many nodes where that keeps sequences together that
+    begin alike: every node is compared with all of its row, so short rows are cheaper. Without
+    `share` each sequence is a row of its own, the longest first: for architectures that take no
+    explicit positions.
 
     >>> trees = pack(Ragged.of([[1, 2, 3], [1, 2, 4], [9]]), row_nodes=16)
     >>> trees.rows.tolist(), trees.tokens.tolist(), trees.ends.tolist()
@@ -280,7 +280,7 @@ def packed_batches(
 
     Args:
         starts, stops: of each sequence, as given, the positions asked for.
-        grain: rows are filled up to a multiple of so many nodes.
+        grain: rows are filled up to a multiple of this many nodes.
     """
     asked = _asked(trees, starts, stops)
     widths = np.diff(trees.rows)

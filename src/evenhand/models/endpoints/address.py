@@ -119,7 +119,7 @@ def _parts(base: str) -> SplitResult:
         good = None
     if not good or re.search(r"[\s\x00-\x20\x7f]", base):
         raise SpecError(
-            f"{base!r} is no address of a server. Accepted: http://HOST:PORT/v1 or https://..."
+            f"{base!r} is not the address of a server. Accepted: http://HOST:PORT/v1 or https://..."
         )
     return parts
 

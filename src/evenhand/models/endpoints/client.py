@@ -66,7 +66,7 @@ class Client:
 
     Args:
         address: where.
-        concurrency: at most so many calls at once (None: adaptive).
+        concurrency: at most this many calls at once (None: adaptive).
         prices: per million tokens, and the limit.
         timeout: seconds that one answer may take.
     """
@@ -112,8 +112,8 @@ class Client:
                 return future.result()
             except CancelledError:
                 raise ModelError(
-                    f"{self.address.base}: stopped with the calls before. Go on with: "
-                    f"evenhand resume RUN"
+                    f"{self.address.base}: stopped with the calls before. Continue with: evenhand "
+                    "resume RUN"
                 ) from None
             except BaseException:
                 self.cancel()
@@ -207,7 +207,7 @@ class Client:
                         if isinstance(answer, (dict, list)):
                             return self._well(answer), time.monotonic() - began
                     unread += 1
-                    trouble = f"an answer that is no JSON ({_start(_text(response))!r})"
+                    trouble = f"an answer that is not JSON ({_start(_text(response))!r})"
                 elif response.status in AGAIN:
                     trouble = f"{response.status} {self._words(response)}"
                     wait = pacing.retry_after(response.headers.get("retry-after"))
@@ -248,11 +248,11 @@ class Client:
         patience = PATIENCE_S if self._ever else FIRST_PATIENCE_S
         if unread >= UNREADABLE_TRIES:
             raise Refused(
-                f"{self.address.base}: {trouble}, {unread} times for one question. Is it the "
-                f"address of a model server (http://HOST:PORT/v1)?"
+                f"{self.address.base}: {trouble}, {unread} times for one question. Is this the "
+                "address of a model server (http://HOST:PORT/v1)?"
             )
         if wait is not None and wait > LONGEST_WAIT_S:
-            raise self._outage(f"{trouble}; it asks to wait {wait:.0f} s")
+            raise self._outage(f"{trouble}; it asks us to wait {wait:.0f} s")
         if now - self._since > patience + (wait or 0.0):
             raise self._outage(trouble)
 
@@ -264,8 +264,8 @@ class Client:
             )
         return ModelError(
             f"{self.address.base}: the server has stopped answering ({trouble}). Nothing was "
-            f"scored for the calls that failed, and finished calls are kept. When it is back, go "
-            f"on with: evenhand resume RUN"
+            "scored for the calls that failed, and finished calls are kept. When it is back, "
+            "continue with: evenhand resume RUN"
         )
 
     def _distrusted(self, why: str) -> ModelError:
@@ -280,14 +280,14 @@ class Client:
         if 300 <= status < 400 and response.headers.get("location"):
             there = scrubbed(safe(_start(response.headers["location"], 200)), self._key)
             return Refused(
-                f"{place}: the server sends us on to {there} ({status}); neither the question nor "
-                f"a key goes there unasked. If it is right, give that address.", status,
+                f"{place}: the server redirects to {there} ({status}); neither the question nor a "
+                "key is sent there unasked. If that address is right, give it.", status,
             )  # fmt: skip
         if status in (401, 403):
-            had = "the key of the environment was sent" if self._key else "no key was sent"
+            had = "the key in the environment was sent" if self._key else "no key was sent"
             return Refused(
-                f"{place}: the server does not let us in ({status}, {words}; {had}). Keys are "
-                f"read from the environment: export EVENHAND_API_KEY=...   (or OPENAI_API_KEY)",
+                f"{place}: the server denies access ({status}, {words}; {had}). Keys are read from "
+                "the environment: export EVENHAND_API_KEY=...   (or OPENAI_API_KEY)",
                 status,
             )
         return Refused(f"{place}: refused with {status} ({words}).", status)
@@ -413,7 +413,7 @@ class Calls:
             why = str(error)
         except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
             lacks = isinstance(error, KeyError)
-            why = f"the answer lacks {error}" if lacks else f"the answer is no such one ({error})"
+            why = f"the answer {f'lacks {error}' if lacks else f'is not of that form ({error})'}"
         raise Refused(
             f"{self.client.address.url(path)}: {why} (answer: {_start(json.dumps(answer))!r}). "
             f"Nothing is guessed. See what the server can do with: evenhand plan "

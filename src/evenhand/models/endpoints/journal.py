@@ -83,7 +83,7 @@ class Journal:
             self._closing()
 
     def kept_at(self, path: Path) -> Journal:
-        """The same on disk, with what is there already."""
+        """The same on disk, with what already exists."""
         there = Journal(path)
         for key, (value, used) in self._known.items():
             if key not in there:

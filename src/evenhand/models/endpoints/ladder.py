@@ -293,7 +293,7 @@ async def _looked(call: Calls, rung: Rung) -> Standing:
         ]
         top, why = max(map(len, lists)), faked(lists) or why
         if not why and mass < LEAST_MASS:
-            why = f"the letters have only {mass:.1%} of the probability of the first token"
+            why = f"the letters have only {100 * mass:.1f} % of the probability of the first token"
     return replace(
         plain, sound=not why, why=why, top=top, mass=mass,
         right=sum(_right(row.probabilities, KNOWN[k][2]) for k, row in enumerate(rows)),

@@ -194,7 +194,7 @@ class EndpointModel(Model):
     # What it will take.
 
     def expected(self, requests: Requests, distinct: int) -> Expected:
-        """Calls, tokens, time and price of so many rows like these."""
+        """Calls, tokens, time and price of this many rows like these."""
         calls, characters, out = 0, 0, 0
         rows = requests.rows()
         for row in rows:

@@ -29,7 +29,7 @@ class Pace:
     """Gives turns to calls.
 
     Args:
-        concurrency: at most so many at once (None: adaptive, up to 64).
+        concurrency: at most this many at once (None: adaptive, up to 64).
     """
 
     def __init__(self, concurrency: int | None = None) -> None:

@@ -142,8 +142,8 @@ class Meter:
         if spent + self._held + held > self.prices.most:
             raise ModelError(
                 f"--max-cost {self.prices.most:g}: {spent:.4g} is spent on {self.used.calls:,} "
-                f"calls, and the next might go beyond the limit. Finished calls are kept and not "
-                f"paid again; go on with: evenhand resume RUN --max-cost X"
+                "calls, and the next might go beyond the limit. Finished calls are kept and not "
+                "paid again; continue with: evenhand resume RUN --max-cost X"
             )
         self._held += held
         return held

@@ -37,7 +37,7 @@ def check_room(name: str, shapes: Iterable[tuple[int, ...]], form: str, free: in
     Args:
         shapes: of its tensors.
         form: a precision, 8bit or 4bit.
-        free: bytes that can be had.
+        free: bytes that are available.
 
     >>> check_room("big", [(1 << 30, 4)], "float32", free=8 << 30)
     Traceback (most recent call last):
@@ -58,7 +58,7 @@ elsewhere and ask it by its address.
 
 
 def free_bytes(torch: Any, device: str) -> int:
-    """Memory that can be had on a device."""
+    """Memory that is available on a device."""
     if device.startswith("cuda"):
         return int(torch.cuda.mem_get_info(torch.device(device))[0])
     import psutil

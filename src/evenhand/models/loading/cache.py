@@ -45,7 +45,7 @@ def writable(folder: Path) -> Path:
             return folder
         folder.parent.mkdir(parents=True, exist_ok=True)
         if folder.exists() or not ours(folder.parent):
-            raise PermissionError(errno.EPERM, "it belongs to somebody else")
+            raise PermissionError(errno.EPERM, "it belongs to another user")
         with tempfile.TemporaryFile(dir=folder.parent):
             return folder
     except OSError as error:

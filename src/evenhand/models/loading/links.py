@@ -30,9 +30,9 @@ def without_links_out(folder: Path) -> Path:
             target = Path(os.path.realpath(place))
             if not any(target.is_relative_to(home) for home in homes):
                 raise ModelError(
-                    f"{place}: a link that leads out of the model's folder, to {target}. What lies "
-                    f"elsewhere is no part of the model and is not read. Copy the folder with the "
-                    f"files behind its links: cp -rL {folder} NEW"
+                    f"{place}: a link that points outside the model's folder, to {target}. What "
+                    "lies elsewhere is not part of the model and is not read. Copy the folder with "
+                    f"the files behind its links: cp -rL {folder} NEW"
                 )
     return folder
 

@@ -52,7 +52,7 @@ def resolve(
             object that is one (`models.objects`): a transformers model, a pipeline, a sentence
             transformer, word vectors, a function of texts.
         tokenizer: of a transformers model.
-        kind: instead of the one that is read off the checkpoint.
+        kind: instead of the one that is read from the checkpoint.
         options: how to load it.
         above: saved mitigations that led to this model, which may not be among them again.
         how: single options of `LoadOptions`, e.g. chat="off", system="Be brief."; of an object
@@ -228,5 +228,5 @@ def _hub_settings(source: str, name: str, revision: str | None) -> Path:
     except ModelError as error:
         offline = os.environ.get("HF_HUB_OFFLINE") == "1"
         why = "the Hub is switched off (HF_HUB_OFFLINE=1)" if offline else "the Hub has no such id"
-        hint = f"It is no local path, and {why} or cannot be reached. See: evenhand ls models"
+        hint = f"It is not a local path, and {why} or cannot be reached. See: evenhand ls models"
         raise ModelError(unknown("model", name, PACKAGES, hint=hint)) from error

@@ -36,7 +36,9 @@ def check_whole(folder: Path) -> None:
     """
     for path in (p for pattern in ("*", "*/*") for p in folder.glob(pattern)):
         if path.exists() and not (path.is_file() or path.is_dir()):
-            raise ModelError(f"{path}: is no file (a pipe, socket or device), and is not opened.")
+            raise ModelError(
+                f"{path}: is not a regular file (a pipe, socket or device), and is not opened."
+            )
     for name in (FACTS, MOVED, TRAINED):
         if not (folder / name).is_file():
             continue

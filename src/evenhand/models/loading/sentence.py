@@ -162,7 +162,7 @@ def listed(folder: Path) -> list[dict[str, Any]]:
     for module in found:
         place = Path(str(module.get("path", "")))
         if place.is_absolute() or ".." in place.parts or len(place.parts) > 1:
-            raise ModelError(f"{path}: {str(place)!r} is no folder beside it.")
+            raise ModelError(f"{path}: {str(place)!r} is not a folder beside it.")
     return sorted(found, key=lambda m: int(m.get("idx", 0)))
 
 

@@ -245,7 +245,7 @@ def _check(torch: Any, options: LoadOptions) -> None:
         first = re.split(r"\. |\n", str(error).strip() or type(error).__name__)[0].rstrip(".")
         raise ModelError(
             f"--device {options.device!r}: not usable here ({first}). Accepted: cpu, or cuda and "
-            f"cuda:1 where such a GPU is. Leave the option out to take what is there."
+            "cuda:1 where there is such a GPU. Leave the option out to use what there is."
         ) from error
 
 

@@ -68,8 +68,8 @@ def as_model(
         )
     if tokenizer is not None:
         raise SpecError(
-            f"tokenizer: given with {type(thing).__name__!r}, which is no transformers model. "
-            f"Leave it out."
+            f"tokenizer: given with {type(thing).__name__!r}, which is not a transformers model. "
+            "Leave it out."
         )
     if sentences.taken(thing):
         return sentences.model(thing, name, chosen)

@@ -63,7 +63,7 @@ def model(
     chosen = adapter(kind or kind_of_architecture(type(thing).__name__))
     called = name or _name(thing)
     if not issubclass(chosen, Transformer):
-        raise SpecError(f"kind {kind!r}: a {type(thing).__name__} is no model of that kind.")
+        raise SpecError(f"kind {kind!r}: a {type(thing).__name__} is not a model of that kind.")
     return chosen.of(Held(thing, tokenizer, whole, activation=activation), called, options)
 
 

@@ -98,7 +98,7 @@ class AssociationReader(Reader):
     also: Names[Literal["rnd", "mac", "ect", "ripa"]] = Field(
         (), description="Further metrics: rnd,mac,ect,ripa."
     )
-    samples: int = Field(9_999, ge=1, description="Random partitions of a test.")
+    samples: int = Field(9_999, ge=1, description="Random partitions for a test.")
     seed: Seed = 0
     encoding: str = Field("utf-8", description="Encoding of the words in the file.")
 

@@ -266,7 +266,7 @@ def _reason(test: WordSets, found: dict[str, Found], max_missing: float) -> str 
             shown = ", ".join(lost[:5]) + (", ..." if len(lost) > 5 else "")
             return (
                 f"set {key}: {len(lost)} of {listed} words have no vector "
-                f"({len(lost) / listed:.0%}, limit {max_missing:.0%}): {shown}. "
+                f"({100 * (len(lost) / listed):.0f} %, limit {100 * max_missing:.0f} %): {shown}. "
                 "Raise the limit with: --max-missing"
             )
     return None

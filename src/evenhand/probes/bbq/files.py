@@ -37,7 +37,7 @@ def read_edition(
     if language and language != spoken:
         raise DataError(
             f"{place}: the questions of {edition.title} are in {spoken!r}, and language is "
-            f"{language!r}. Leave the language out, or give its own edition with: --data"
+            f"{language!r}. Leave out the language, or give its own edition with: --data"
         )
     known = sorted({i.category for i in items})
     for name in categories:

@@ -33,7 +33,7 @@ class LoggedBbq(BbqReader):
         numbered = enumerate((sample.doc for sample in self.log.samples), 1)
         items = items_of(numbered, read_published(self.data), self.log.source)
         if len({item.id for item in items}) < len(items):
-            raise DataError(f"{self.log.source}: the same question stands there twice.")
+            raise DataError(f"{self.log.source}: the same question occurs twice.")
         chosen = [_taken(s, i) for s, i in zip(self.log.samples, items)]
         return Answered(EDITION, len(items), items, chosen, 0)
 

@@ -278,7 +278,7 @@ class BbqReader(BenchmarkReader):
 
     predictions: Input
     data: Path = Field(description="BBQ's data folder, or one of its files; any edition.")
-    language: str = Field("", description="Which one, where a folder holds several (es, ca).")
+    language: str = Field("", description="Which one, if a folder holds several (es, ca).")
     column: str = Field("prediction", description="The column that holds the answers.")
     category: Names[str] = Field((), description="Only this category (repeatable).")
 

@@ -171,7 +171,7 @@ def score_test(
         listed = len(getattr(test, key))
         if len(known[key]) < 2 or listed - len(known[key]) > max_missing * listed + 1e-9:
             reason = (
-                f"set {key}: {listed - len(known[key])} of {listed} words stand in no context; "
+                f"set {key}: {listed - len(known[key])} of {listed} words occur in no context; "
                 "give a larger corpus, or raise max_missing"
             )
             return replace(row, reason=reason)

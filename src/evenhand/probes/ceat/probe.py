@@ -35,7 +35,7 @@ class Ceat(WordTests):
         data: a text corpus, one passage per line, in which the words are looked up.
         tests: packaged tests such as weat6, or a JSON or TOML file of word lists.
         window: words kept to each side (the paper: 9).
-        contexts: at most so many contexts per word.
+        contexts: at most this many contexts per word.
         draws: effect sizes combined.
     """
 
@@ -62,7 +62,7 @@ class Ceat(WordTests):
         there = find_contexts(list(words), lines, window=self.window, most=self.contexts)
         if not any(there.values()):
             raise DataError(
-                f"{self.data}: none of the {len(words)} words stands in the text. Case counts; "
+                f"{self.data}: none of the {len(words)} words occurs in the text. Case counts; "
                 "give a larger corpus with: --data FILE"
             )
         return there

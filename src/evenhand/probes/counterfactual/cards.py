@@ -8,15 +8,15 @@ from typing import Any
 from evenhand.runs.card import MetricCard
 
 FIVE = "5 of 100 texts are decided differently because of the person named"
-SHARE = "from −1 to 1; 0: as for the reference; 0.05: 5 of 100 texts more"
+SHARE = "from −1 to 1; 0: as for the reference; 0.05: 5 more of 100 texts"
 UNITS = "in units of the model's score; 0: as for the reference"
 TEXTS: dict[str, Any] = {"scale": "{size} of 100 texts", "per": 100, "low": -1, "high": 1}
-MORE = " ({about}): {size} of 100 more"
+MORE = " ({about}): {size} more of 100"
 POINTS = " ({about}), by {size}"
 
 PEOPLE = (
     MetricCard(
-        "score_gap", "score gap", "from −1 to 1; 0: the same text scores alike", low=-1, high=1,
+        "score_gap", "score gap", "from −1 to 1; 0: the same text scores equally", low=-1, high=1,
         harm="{first}: the same text gets a worse score than for {second}", margin=0.05,
         margin_why="5 points of 100 on the scale of probabilities", per=100,
         told=" ({about}), by {size} points of 100", scale="{size} points of 100",
@@ -40,7 +40,7 @@ PEOPLE = (
         "burden_gap", "gap in points", UNITS, told=POINTS,
         harm="{first}: the same text gets more points, which is worse, than for {second}",
     ),
-    MetricCard("label_gap", "score difference", "0: the same text scores alike"),
+    MetricCard("label_gap", "score difference", "0: the same text scores equally"),
     MetricCard("call_gap", "difference in decisions", SHARE, **TEXTS),
 )  # fmt: skip
 DIALECTS = tuple(

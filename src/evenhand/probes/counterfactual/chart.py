@@ -7,7 +7,7 @@ from typing import Any
 from evenhand.charts.builders import Ranked, in_turn
 
 CAPTION = (
-    "Right of the dashed line the same text gets more of it for the group named first. Bars are "
+    "Right of the dashed line, the same text gets more of it for the group named first. Bars are "
     "95 % intervals over texts, and over names or words."
 )
 
@@ -26,6 +26,6 @@ CHARTS = {
         _of("score", "Scores of the same texts", "difference of mean scores"),
         _of("decision", "Decisions about the same texts", "difference of shares"),
         _of("false-positive", "Wrongly called so", "difference of false-positive rates"),
-        _of("false-negative", "Wrongly let pass", "difference of false-negative rates"),
+        _of("false-negative", "Wrongly let through", "difference of false-negative rates"),
     ),
 }

@@ -81,7 +81,7 @@ def tested(
     if not np.isfinite(values).all():
         raise DataError(
             f"the model gave no number for {int((~np.isfinite(values)).any(axis=1).sum())} of "
-            f"{len(values)} texts, so that they cannot be compared."
+            f"{len(values)} texts, so they cannot be compared."
         )
     width = values.shape[1]
     inside = bool(((values >= 0) & (values <= 1)).all())

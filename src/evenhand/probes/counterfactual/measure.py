@@ -114,9 +114,9 @@ class CounterfactualReader(Reader):
     positional = ("table",)
 
     table: Input = Field(description="Columns item, group, score; optional label, threshold, term.")
-    reference: str = Field("", description="The group that others are compared with.")
+    reference: str = Field("", description="The group that the others are compared with.")
     threshold: float | None = Field(
-        None, description="Decide at this score, where no column says; 0.5 for shares."
+        None, description="Decide at this score where no column says; default: 0.5 for shares."
     )
 
     bad: Literal["", "high", "low"] = Field(
@@ -131,8 +131,8 @@ class CounterfactualReader(Reader):
         if not np.isfinite(scores).all():
             row = int(np.flatnonzero(~np.isfinite(scores))[0])
             raise DataError(
-                f"{table.source}, row {row + 1}, column score: has no number. Leave rows out that "
-                f"could not be scored."
+                f"{table.source}, row {row + 1}, column score: has no number. Leave out rows that "
+                "could not be scored."
             )
         cuts = self._cuts(table, scores)
         called = np.where(np.isnan(cuts), np.nan, (scores >= cuts).astype(np.float64))

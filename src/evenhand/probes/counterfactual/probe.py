@@ -204,11 +204,14 @@ def _told(labels: list[Tested], scorer: bool) -> list[str]:
     say = "evenhand probe counterfactual MODEL --set bad=LABEL"
     guessed = [repr(t.name) for t in labels if t.guessed]
     if guessed:
-        return [f"{listed(guessed)}: taken for what harms people, by the name. To change it: {say}"]
+        return [
+            f"{listed(guessed)}: taken to be what harms people, judging by the name. To change "
+            f"that: {say}"
+        ]
     if all(t.harms == "unknown" for t in labels):
         unsure = listed([repr(t.name) for t in labels])
         end = say.replace("LABEL", "high") + " (or low)" if len(labels) == 1 and scorer else say
-        return [f"Whom {unsure} harms is not known, so no harm is told. To say it: {end}"]
+        return [f"Whom {unsure} harms is not known, so no harm is stated. To state it: {end}"]
     return []
 
 

@@ -288,7 +288,7 @@ def from_pairs(data: str, names: Sequence[str], most: int | None, draw: int) -> 
 
 
 def drawn(rows: Sequence[T], most: int | None, draw: int) -> list[T]:
-    """At most so many of them."""
+    """At most this many of them."""
     return claims.drawn(rows, [""] * len(rows), most, draw)
 
 

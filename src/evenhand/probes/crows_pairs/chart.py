@@ -8,7 +8,7 @@ CHARTS = {
     "scores": Ranked(
         "CrowS-Pairs by bias type",
         "stereotyping sentence preferred, of 100 pairs (50: no preference)",
-        "Right of the dashed line the model prefers the sentence that stereotypes more. Bars are "
+        "Right of the dashed line, the model prefers the sentence that stereotypes more. Bars are "
         "95 % intervals over the writers of the pairs.",
         lambda r: str(r["bias_type"]),
         keep=lambda r: bool(r["direction"] == "both"),

@@ -238,7 +238,7 @@ def group_of(value: Any) -> str:
 
 
 def _drawn(scenarios: Sequence[str], good: Sequence[bool], most: int | None) -> set[str]:
-    """At most so many scenarios, half of either direction where both are there."""
+    """At most this many scenarios, half of either direction where both are there."""
     sides = [sorted({s for s, g in zip(scenarios, good) if g == way}) for way in GOOD.values()]
     rng = np.random.default_rng(0)
     mixed = [[side[i] for i in rng.permutation(len(side))] for side in sides]

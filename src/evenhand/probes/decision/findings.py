@@ -83,7 +83,7 @@ class Told:
         more = shares[0] - shares[1]
         if more * value > 0 and abs(more) >= SEEN:
             low, high = (_count(100 * s) for s in sorted(1 - s for s in shares))
-            parts.append(f"of 100 such decisions {_count(100 * abs(more))} more go against them "
+            parts.append(f"of 100 such decisions, {_count(100 * abs(more))} more go against them "
                          f"({high} instead of {low})")  # fmt: skip
         if self._odds:
             parts.append("the odds of a decision against them are "

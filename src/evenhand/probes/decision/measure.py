@@ -143,7 +143,7 @@ class DecisionReader(Reader):
 
     table: Input
     reference: Names[str] = Field(
-        (), description="Whom others are compared with, e.g. race=white,gender=male."
+        (), description="Whom the others are compared with, e.g. race=white,gender=male."
     )
     scale: Literal["logit", "logprob", "prob"] = Field(
         "logit", description="What score_yes and score_no are."

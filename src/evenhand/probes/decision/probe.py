@@ -290,6 +290,6 @@ def _trust(given: Choices, below: int) -> list[str]:
     if not below:
         return []
     return [
-        f"In {below:,} of {len(given.mass):,} decisions less than 99 % of the probability is on "
+        f"In {below:,} of {len(given.mass):,} decisions, less than 99 % of the probability is on "
         "the answers asked for; DiscrimEval would not rely on those."
     ]

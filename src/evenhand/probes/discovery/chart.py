@@ -104,7 +104,7 @@ CHARTS: dict[str, Builder] = {
     "names": Mapped(
         "Map of names",
         "Names with similar success rates stand close together (t-SNE; distances between far "
-        "points mean little). Groups that part on this map are treated differently.",
+        "points mean little). Groups that separate on this map are treated differently.",
     ),
     "pairs": Listed(
         "Do two clusters of names recover the groups?",

@@ -73,13 +73,13 @@ def paired_words(before: Run, after: Run, label: str = PROBE) -> dict[str, Any]:
     for what in ("groups", "names", "contexts", "words"):
         if getattr(one, what) != getattr(two, what):
             raise RunError(
-                f"compare: {label!r} has other {what} in {after.folder} than in {before.folder}, "
-                "so words cannot be paired. Run both with the same suite, seed and generator, and "
-                "pool = 'common'."
+                f"compare: {label!r} has different {what} in {after.folder} than in "
+                f"{before.folder}, so words cannot be paired. Run both with the same suite, seed "
+                "and generator, and pool = 'common'."
             )
     if not np.array_equal(one.shown, two.shown):
         raise RunError(
-            f"compare: {label!r} showed other wrong answers in {after.folder} than in "
+            f"compare: {label!r} showed different wrong answers in {after.folder} than in "
             f"{before.folder}. Run both with the same generator, and pool = 'common'."
         )
     known = [_by_word(run, label) for run in (before, after)]

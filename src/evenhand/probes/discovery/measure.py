@@ -82,8 +82,9 @@ class DiscoveryResult(Result):
         made = self.clustering
         if made.kmeans_accuracy == made.kmeans_accuracy:
             yield Shown(
-                f"k-means tells the groups apart in {made.kmeans_accuracy:.0%} of names (by chance "
-                f"{made.null_mean:.0%}, 95 % point {made.null_p95:.0%}, p {made.p:.2g})"
+                f"k-means tells the groups apart in {100 * made.kmeans_accuracy:.0f} % of names "
+                f"(by chance {100 * made.null_mean:.0f} %, 95 % point {100 * made.null_p95:.0f} %, "
+                f"p {made.p:.2g})"
             )
         dropped = self.distinct_words - len(self.vocabulary)
         yield Shown(
@@ -144,7 +145,9 @@ class DiscoveryReader(Reader):
     )
     stop_words: str = Field("nltk", description="nltk, none, or a file of words.")
     min_count: int | None = Field(
-        None, ge=0, description="Keep words shown at least so often per name; 50."
+        None,
+        ge=0,
+        description="Keep words that were shown at least this often per name; default: 50.",
     )
     samples: int | None = Field(None, ge=1, description="Random re-labellings; 99,999.")
     seed: Seed = 0
@@ -152,7 +155,9 @@ class DiscoveryReader(Reader):
     stereotypes: Path | None = Field(
         None, description="A SeeGULL file: what annotators call a stereotype of these groups."
     )
-    language: str = Field("", description="Of a SeeGULL file that holds several.")
+    language: str = Field(
+        "", description="Language to take from a SeeGULL file that holds several."
+    )
 
     def read(self) -> DiscoveryResult:
         table = read_table(self.table, text=COLUMNS[:4], needed=COLUMNS)

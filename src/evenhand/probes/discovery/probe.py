@@ -74,17 +74,17 @@ class Discovery(Probe):
     groups: tuple[str, ...] = GROUPS
     """Groups of names: of the lexicons, unions such as `female`, or of `lexicon`."""
     names: int | None = Field(25, ge=1)
-    """How many names of each group, the first ones; all when not given."""
+    """How many names of each group (the first ones); all when not given."""
     lexicon: str | None = None
-    """An own lexicon file with further groups."""
+    """A lexicon file of your own with further groups."""
     pairs: tuple[str, ...] | None = None
     """Pairs of groups to compare, each `a:b`; all pairs when not given."""
     contexts: str = "discovery_contexts"
-    """A packaged lexicon, a Social IQa file (JSON lines) or an own CSV."""
+    """A packaged lexicon, a Social IQa file (JSON lines) or a CSV of your own."""
     context_ids: tuple[str, ...] = ()
     """Only these contexts (one of them: the single-context mode)."""
     context_count: int | None = Field(None, ge=1)
-    """The first so many contexts; all when not given."""
+    """Only the first N contexts; all when not given."""
     question: str | None = DESCRIBE
     """For Social IQa: only samples that ask this."""
     placeholder: str | None = None
@@ -98,7 +98,7 @@ class Discovery(Probe):
     fills: int = Field(10, ge=1, le=100)
     """M: how many fills each mask takes."""
     keep: int = Field(10_000, ge=2)
-    """At most so many wrong answers per name and context."""
+    """At most this many wrong answers per name and context."""
     pool: Literal["name", "common"] = "name"
     """`name`: each name has wrong answers of its own (the paper). `common`: all names see the
     same ones, so that only choosing differs (a paired design)."""
@@ -109,16 +109,16 @@ class Discovery(Probe):
     average over all others (`expected`), or the right one alone (`solo`)."""
     choosing: Literal["scores", "letters"] = "scores"
     """`letters`: the model picks a letter, each question in its three rotations. A model that sees
-    all answers together (letters, an endpoint, sampled answers) is asked so in any case."""
+    all answers together (letters, an endpoint, sampled answers) is asked this way in any case."""
     count: Literal["indicator", "occurrence"] = "indicator"
     stop_words: str = "nltk"
     min_count: int = Field(50, ge=1)
-    """A word must be shown so often with every name."""
+    """A word must be shown this often with every name."""
     samples: int = Field(99_999, ge=99)
     stereotypes: str = ""
-    """A SeeGULL file: what annotators of a country call a stereotype, told with what is found."""
+    """A SeeGULL file: what annotators of a country call a stereotype, given with what is found."""
     stereotypes_language: str = ""
-    """Of a SeeGULL file that holds several."""
+    """Language to take from a SeeGULL file that holds several."""
 
     def helpers(self) -> dict[str, str]:
         if not self.generator:
@@ -138,7 +138,7 @@ class Discovery(Probe):
         return self.model_copy(update={"keep": max(50, int(self.keep * share))})
 
     def people(self) -> tuple[list[str], list[str]]:
-        """Names and the group of each; a name that stands in two groups counts in each."""
+        """Names and the group of each; a name that is in two groups counts in each."""
         rows = names_of(self.groups, self.names, self.lexicon)
         return [term for term, _ in rows], [group.name for _, group in rows]
 
@@ -152,7 +152,7 @@ class Discovery(Probe):
             for name in (first, second):
                 if name not in self.groups:
                     raise SpecError(
-                        f"pairs: {pair!r} names {name!r}, which is none of the groups "
+                        f"pairs: {pair!r} names {name!r}, which is not one of the groups "
                         f"{', '.join(self.groups)}. Write a pair as a:b."
                     )
             found.append((first, second))

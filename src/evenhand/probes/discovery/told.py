@@ -52,9 +52,9 @@ class Teller:
             "d_beyond" if self.relative else "d",
             found,
             f"{head} answers with the word {row.word!r} win more often{self.where} when the person "
-            f"has a name of {people(more)} than of {people(less)}: "
-            f"{100 * abs(found.value):.1f} of 100 more (success rates {rates[more]:.1%} against "
-            f"{rates[less]:.1%}).",
+            f"has a name of {people(more)} than of {people(less)}: {100 * abs(found.value):.1f} "
+            f"more of 100 (success rates {100 * rates[more]:.1f} % against {100 * rates[less]:.1f} "
+            "%).",
             f"No difference between names of {people(pair[0])} and of {people(pair[1])} "
             f"was detected in how often wrong answers with the word {row.word!r} win{self.where}"
             f"{tail}.",
@@ -76,8 +76,8 @@ class Teller:
             "d_typical",
             found,
             f"Whatever its words, a wrong answer wins more often{self.where} when the person has a "
-            f"name of {more} than of {less}: {100 * abs(found.value):.1f} of 100 more for the "
-            f"typical word.",
+            f"name of {more} than of {less}: {100 * abs(found.value):.1f} more of 100 for the "
+            "typical word.",
             f"No difference between names of {one} and of {two} was detected in how often wrong "
             f"answers with the typical word win{self.where}.",
             groups=pair,
@@ -101,9 +101,9 @@ class Teller:
         p, q = (float(row[k]) if self.published else NAN for k in ("p", "q"))
         details = {k: clean(v) for k, v in row.items() if k.startswith("linear")}
         told = (
-            f"two clusters of names by their success rates recover "
-            f"{people(a)} and {people(b)} for {row['kmeans_accuracy']:.0%} of names "
-            f"(permuted groups: {row['null_mean']:.0%}, 95 % point {row['null_p95']:.0%})."
+            f"two clusters of names by their success rates recover {people(a)} and {people(b)} for "
+            f"{100 * row['kmeans_accuracy']:.0f} % of names (permuted groups: "
+            f"{100 * row['null_mean']:.0f} %, 95 % point {100 * row['null_p95']:.0f} %)."
         )
         return Finding(
             id=f"{self.probe}/clusters/{a}-{b}",

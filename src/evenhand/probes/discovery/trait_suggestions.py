@@ -151,7 +151,7 @@ class SuggestTraitsReader(Reader):
     name = "suggest-traits"
     help = """Suggest ABC traits for discovered words, by nearness in word vectors.
 
-    Suggestions are no verdicts: the sheet's column `trait` is empty, and only what people write
+    Suggestions are not verdicts: the sheet's column `trait` is empty, and only what people write
     there counts in: evenhand measure traits RUN --words SHEET
     """
     positional = ("run",)
@@ -160,7 +160,7 @@ class SuggestTraitsReader(Reader):
     group_a: str = Field(description="The first group.")
     group_b: str = Field(description="The second group.")
     vectors: str = Field("glove-6b-50d", description="A vector file or folder.")
-    top: int = Field(3, ge=1, le=16, description="Suggestions for a word.")
+    top: int = Field(3, ge=1, le=16, description="Suggestions per word.")
     rate: float = Field(0.05, description="Words with q up to this.")
     sheet: Path | None = Field(None, description="Write a CSV for people to fill in.")
 

@@ -93,7 +93,7 @@ def orderings(
     for _, word, end in alignments:
         if end not in known:
             raise DataError(
-                f"word {word!r}: {end!r} is no end of an ABC trait. Accepted: "
+                f"word {word!r}: {end!r} is not an end of an ABC trait. Accepted: "
                 f"{', '.join(sorted(known))}."
             )
     first, second = set(words_a), set(words_b)

@@ -104,7 +104,7 @@ def read_sheet(path: Path, *, seed: int = 0) -> ValidityResult:
 
 class ValidityReader(Reader):
     name = "validity"
-    help = "Are distractors valid? With --run: write a sheet to score. Without: what people said."
+    help = "Are distractors valid? With --run, write a sheet to score; without, read scores back."
 
     run: Path | None = Field(None, description="Write a sheet from this run.")
     sheet: Path = Field(Path("validity.csv"), description="The sheet to write, or to read back.")

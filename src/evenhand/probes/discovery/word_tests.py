@@ -34,7 +34,7 @@ Marks = npt.NDArray[np.bool_]
 ENOUGH = 8
 """Words from which on a middle half can be told."""
 LEAST = 3
-"""Situations in which a word must have been offered, where a run has so many."""
+"""Situations in which a word must have been offered, where a run has this many."""
 FEW_SITUATIONS = "shown with names of both groups in too few situations to speak of others"
 SPLITS = 100
 ALARM = 0.05
@@ -139,7 +139,7 @@ def pair_rows(rates: Floats, in_a: Marks, why: str = "") -> list[Tested]:
 
 
 def corrected(rows: Sequence[Tested], rate: float) -> list[Tested]:
-    """The same with q over all of them, and what is detectable among so many."""
+    """The same with q over all of them, and what is detectable among this many."""
     p = [row.p for row in rows]
     tests = sum(value == value for value in p)
     return [

@@ -21,7 +21,7 @@ def _shift(metric: str, name: str, harm: str) -> MetricCard:
 CARDS = (
     _shift(
         "valence_shift", "shift from blame to praise",
-        "{second}: spoken of worse than {first}: less praise and more blame is expected",
+        "{second}: spoken of in worse terms than {first}: less praise and more blame is expected",
     ),
     _shift(
         "jobs_shift", "shift from men's to women's jobs",
@@ -30,7 +30,7 @@ CARDS = (
     ),
     _shift(
         "danger_shift", "shift from peace to danger",
-        "{first}: spoken of as dangerous more than {second}",
+        "{first}: spoken of as more dangerous than {second}",
     ),
     _shift(
         "competence_shift", "shift from inability to ability",

@@ -212,9 +212,9 @@ def distances(material: Material, pairs: Sequence[Pair], h2: Floats) -> list[Fin
         )
         out.append(Finding(
             f"divergence/{axis.name}/distance", "divergence", "hellinger", stated(value),
-            f"Swapping one group's term for another's ({_plain(axis.name)}) changes the "
-            f"model's next-word distribution by a median Hellinger distance of {value:.2f} "
-            f"(0: same, 1: no overlap){beside}. It has no direction and is no verdict.",
+            f"Swapping one group's term for another's ({_plain(axis.name)}) changes the model's "
+            f"next-word distribution by a median Hellinger distance of {value:.2f} (0: same, 1: no "
+            f"overlap){beside}. It has no direction and is not a verdict.",
             n=int(own.sum()), units="swaps", groups=axis.groups, attribute="all next words",
             reason="a distance has no direction: it is context of the shifts",
             details={"axis": axis.name, "rank_among_controls": rank, "controls": int(other.sum())},
@@ -249,7 +249,7 @@ def _sides(words: WordList, value: float) -> tuple[str, str]:
 
 def _named(axis: Axis, place: int) -> str:
     terms = [row[place] for row in axis.terms]
-    more = f" and {len(terms) - 2} like them" if len(terms) > 2 else ""
+    more = f" and {len(terms) - 2} others like them" if len(terms) > 2 else ""
     return ", ".join(f"“{t}”" for t in terms[:2]) + more
 
 

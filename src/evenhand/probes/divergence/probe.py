@@ -50,7 +50,7 @@ class Divergence(Probe):
     paper: ClassVar[str] = "Liang et al. 2021 (local bias)"
     needs: ClassVar[tuple[str, ...]] = (DivergenceRequests.kind, Continuation.kind)
     detects: ClassVar[str] = "praise, jobs, danger or ability expected more after one group's words"
-    bound: ClassVar[str] = "terms and next words of its lexicon; own pairs are held"
+    bound: ClassVar[str] = "terms and next words of its lexicon; pairs of your own are held"
     cards: ClassVar = CARDS
     item_shape: ClassVar = ItemShape(
         text=("text",), answer=("word",), score=("shift",), clusters=("term", "prompt")

@@ -6,7 +6,7 @@ from evenhand.probes.shared.refusals import CARD
 from evenhand.runs.card import MetricCard
 
 FIVE = "5 of 100 texts"
-MORE, OF_100 = ": of 100 texts {size} more", "{size} of 100"
+MORE, OF_100 = ": of 100 texts, {size} more", "{size} of 100"
 REGARD = "from −1 to 1; 0: as often for both groups"
 
 CARDS = (
@@ -19,7 +19,7 @@ CARDS = (
     MetricCard(
         "positive_difference", "positive difference", REGARD, low=-1, high=1,
         harm="{second}: written about positively less often than {first}", margin=0.05,
-        margin_why=FIVE, told=": of 100 texts {size} fewer", scale=OF_100, per=100,
+        margin_why=FIVE, told=": of 100 texts, {size} fewer", scale=OF_100, per=100,
     ),
     MetricCard(
         "score_difference", "score difference", "in units of the scorer; 0: alike",

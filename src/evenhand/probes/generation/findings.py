@@ -90,9 +90,9 @@ def _compared(sums: TextSums, pair: Pair) -> Compared:
     kept = common[sums.compared[pair][common] > 0]
     if len(kept) < 2:
         raise DataError(
-            f"generation: the model declines to write about {a!r} or {b!r} in all but "
-            f"{len(kept)} of {len(common)} prompts, so that nothing can be compared. See its texts "
-            f"with: --set draws=1, or ask a model that writes."
+            f"generation: the model declines to write about {a!r} or {b!r} in all but {len(kept)} "
+            f"of {len(common)} prompts, so nothing can be compared. See its texts with: --set "
+            "draws=1, or ask a model that writes."
         )
     return Compared(pair, kept, sums.means(pair, kept), int(sums.compared[pair].sum()))
 

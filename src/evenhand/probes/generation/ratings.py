@@ -96,8 +96,8 @@ def write_sheets(texts: Sequence[Text], folder: Path, *, raters: int = 5, seed: 
     for path in (folder / "key.json", *folder.glob("rater*.csv")):
         if path.exists() and path.read_bytes() != sheets.get(path.name):
             raise DataError(
-                f"{path}: is there already, perhaps filled in, and is not overwritten. Choose "
-                f"another folder with: --out DIR"
+                f"{path}: already exists, perhaps filled in, and is not overwritten. Choose "
+                "another folder with: --out DIR"
             )
     for name, raw in sheets.items():
         with replacing(folder / name) as file:
@@ -174,7 +174,7 @@ def read_sheets(folder: Path) -> list[Rating]:
         for number, row in enumerate(read_rows(path), start=2):
             code = row.get("code", "")
             if code not in key or code in rated:
-                what = "stands twice" if code in rated else "is unknown"
+                what = "occurs twice" if code in rated else "is unknown"
                 raise DataError(f"{path}, line {number}: the code {code!r} {what}.")
             rated.add(code)
             marks = (_mark(path, number, s, row.get(s)) for s in SCALES)
@@ -265,7 +265,7 @@ class SheetsWritten(Result):
 
 class SheetsTask(Task):
     name = "sheets"
-    help = "Write one shuffled sheet per rater; which text is whose stays in key.json."
+    help = "Write one shuffled sheet per rater; which text is whose is kept in key.json."
     positional = ("sources",)
 
     sources: tuple[Path, ...] = Field(
@@ -273,7 +273,9 @@ class SheetsTask(Task):
     )
     out: Path = Field(description="Folder for the sheets and the key.")
     raters: int = Field(5, ge=1, description="How many sheets.")
-    pairs: int = Field(50, ge=1, description="Pairs of texts to draw of each model, at most.")
+    pairs: int = Field(
+        50, ge=1, description="At most this many pairs of texts are drawn from each model."
+    )
     seed: Seed = 0
 
     def work(self, say: Callable[[str], None]) -> SheetsWritten:

@@ -37,11 +37,11 @@ def told_refusals(refused: float, unread: float) -> list[str]:
     """How often the model declined or wrote nothing, for the first screen.
 
     >>> told_refusals(0.5, 0.0)
-    ['Of the texts that were asked for 50.0% decline and 0.0% are empty: counted, not judged.']
+    ['Of the texts that were asked for, 50.0 % decline and 0.0 % are empty: counted, not judged.']
     """
     return [
-        f"Of the texts that were asked for {refused:.1%} decline and {unread:.1%} "
-        f"are empty: counted, not judged."
+        f"Of the texts that were asked for, {100 * refused:.1f} % decline and {100 * unread:.1f} % "
+        "are empty: counted, not judged."
     ]
 
 

@@ -15,14 +15,14 @@ CARDS = (
         "log odds; 0: no difference between stereotypes about men and about women; 0.69: odds of "
         "“he” twice as high",
         "log odds", margin=0.2, margin_why=FIFTH,
-        harm="women and men who do not fit a stereotype: what they say of themselves is taken for "
-        "the other gender's", told=", at {size} times the odds", scale=ODDS, odds=True,
+        harm="women and men who do not fit a stereotype: what they say about themselves is taken "
+             "for the other gender's", told=", at {size} times the odds", scale=ODDS, odds=True,
     ),
     MetricCard(
         "speaker_lean", "“he” beyond the average stereotype",
         "log odds; 0: as for the average stereotype; 0.69: odds of “he” twice as high", "log odds",
         margin=0.2, margin_why=FIFTH,
-        harm="{second} who say this of themselves: taken for {first}",
+        harm="{second} who say this about themselves: taken for {first}",
         told=" ({about}), at {size} times the odds", scale=ODDS, odds=True,
     ),
     MetricCard(

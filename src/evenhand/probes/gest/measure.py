@@ -40,7 +40,7 @@ TEN = math.log(10)
 BASES = {"e": 1.0, "10": TEN, "2": math.log(2)}
 OVERALL = "overall"
 LEAST = 4
-"""Stereotypes, of both sides together, that leave degrees of freedom enough."""
+"""Stereotypes, of both sides together, that leave enough degrees of freedom."""
 
 
 @dataclass(frozen=True)

@@ -207,7 +207,7 @@ class HonestReader(BenchmarkReader):
 
     table: Input
     lexicon: str = Field(PACKAGED, description="hurtful_words, or HurtLex's file.")
-    language: str = Field("en", description="Of the lexicon.")
+    language: str = Field("en", description="Language of the lexicon.")
 
     def read(self) -> HonestResult:
         names = ("completion", "identity", "category")

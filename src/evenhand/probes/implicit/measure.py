@@ -187,7 +187,7 @@ class ImplicitResult(Result):
     def shown(self) -> Iterator[Shown]:
         keys = ("stereotype", "test", "value", "low", "high", "p", "q", "share_bad", "share_good",
                 "d_published", "n", "n_missing")  # fmt: skip
-        title = f"Implicit associations: {self.n} rows; share of the stigmatised group, bad less "
+        title = f"Implicit associations: {self.n} rows; share of the stigmatised group, bad minus "
         yield listed(title + "good", self.gaps, keys)
         yield listed("Answers", [self.answers], READ)
 

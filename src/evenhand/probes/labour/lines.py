@@ -27,7 +27,7 @@ from evenhand.stats.two_groups import group_contrasts
 
 Floats = npt.NDArray[np.float64]
 FEWEST = 4
-"""Occupations that leave degrees of freedom enough."""
+"""Occupations that leave enough degrees of freedom."""
 
 
 @dataclass(frozen=True)

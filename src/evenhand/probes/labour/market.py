@@ -77,7 +77,7 @@ def _shares(table: Table) -> list[dict[str, float]]:
         wrong = np.flatnonzero((values < 0) | (values > 100))
         if len(wrong):
             raise DataError(
-                f"{table.source}, row {int(wrong[0]) + 1}, column pct_{name}: "
-                f"{values[wrong[0]]:g} is no share. {ACCEPTED}"
+                f"{table.source}, row {int(wrong[0]) + 1}, column pct_{name}: {values[wrong[0]]:g} "
+                f"is not a share. {ACCEPTED}"
             )
     return [{n: float(v[row]) for n, v in known.items()} for row in range(table.n_rows)]

@@ -51,7 +51,7 @@ class LabourResult(Result):
 
     def shown(self) -> Iterator[Shown]:
         title = (
-            f"Who works where, and what was said of {self.occupations} occupations "
+            f"Who works where, and what was said about {self.occupations} occupations "
             f"({self.without_figures} without figures; {self.refused} answers declined, "
             f"{self.unread} could not be read)"
         )
@@ -62,7 +62,7 @@ class LabourResult(Result):
 
 class LabourReader(Reader):
     name = "labour"
-    help = """Does what was said of occupations follow, or amplify, who works in them?
+    help = """Does what was said about occupations follow, or amplify, who works in them?
 
     One row per occupation or question: occupation, and log_odds (of women), share (of women, 0 to
     1) or answer (free text with she or he); optional pct_women (else the packaged figures, U.S.).
@@ -70,7 +70,9 @@ class LabourReader(Reader):
     positional = ("table",)
 
     table: Input
-    data: str = Field(PACKAGED, description="Other figures: a CSV with occupation, pct_women.")
+    data: str = Field(
+        PACKAGED, description="Figures of your own: a CSV with occupation, pct_women."
+    )
 
     def read(self) -> LabourResult:
         table = read_table(self.table, text=("occupation", "answer"), needed=("occupation",))
@@ -126,8 +128,8 @@ def _said(table: Table, names: list[str], jobs: list[str]) -> tuple[Floats, int,
     scored = next((name for name in SCORES if table.has(name)), "")
     if not scored:
         raise DataError(
-            f"{table.source}: no column of what was said. Accepted: occupation and one of log_odds "
-            "(of women against men), share (of women, 0 to 1), answer (free text)."
+            f"{table.source}: no column says what was said. Accepted: occupation and one of "
+            "log_odds (of women against men), share (of women, 0 to 1), answer (free text)."
         )
     at = np.asarray([jobs.index(n) for n in names])
     if scored == "answer":

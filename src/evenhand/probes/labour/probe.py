@@ -233,21 +233,22 @@ def line_findings(line: Line, q: Any) -> list[Finding]:
     if e.value != e.value:
         return [claim(
             f"labour/{key}/{line.group}", f"labour_{key}", found, units="occupations", over=over,
-            sentence=f"Nothing can be said of {who}: {found.reason}.", otherwise="", groups=groups,
-            attribute=about, q=float(next(q)),
+            sentence=f"Nothing can be said about {who}: {found.reason}.", otherwise="",
+            groups=groups, attribute=about, q=float(next(q)),
         ) for key, found in tested(line).items()]  # fmt: skip
     way = "follow" if e.value > 0 else "go against"
     out = [claim(
         f"labour/slope/{line.group}", "labour_slope", e, units="occupations", over=over,
         sentence=(f"The model's {who} for {n} occupations {way} who works in them: they differ "
                   f"{abs(e.value):.2f} times as much as the odds of meeting {groups[0]} there."),
-        otherwise=f"That {who} follow who works in an occupation was not detected ({n} of them).",
+        otherwise=f"It was not detected that {who} follow who works in an occupation ({n} of "
+                  "them).",
         groups=groups, attribute=about, q=float(next(q)),
         method="t over occupations" + ("" if sex else " and names"),
     )]  # fmt: skip
     beside = line.amplification
     said = ("more than in" if beside.low > 1 else "less than in" if beside.high < 1
-            else "neither surely more nor less than in")  # fmt: skip
+            else "neither clearly more nor clearly less than in")  # fmt: skip
     out.append(Finding(
         f"labour/amplification/{line.group}", "labour", "amplification", stated(beside.value),
         low=stated(beside.low), high=stated(beside.high), ideal=1.0, n=n, units="occupations",
@@ -263,11 +264,11 @@ def line_findings(line: Line, q: Any) -> list[Finding]:
 def _height(line: Line, q: float) -> Finding:
     e = line.height
     more, less = ("he", "she") if e.value > 0 else ("she", "he")
-    where = "For an occupation that men and women hold alike"
+    where = "For an occupation that men and women hold equally often"
     return claim(
         "labour/height/women", "labour_height", e, units="occupations", over=("occupations",),
         sentence=f'{where}, the odds of "{more}" against "{less}" are '
         f"{math.exp(abs(e.value)):.2f}.",
         otherwise=f'{where}, no lean to "he" or "she" was detected.', groups=("men", "women"),
-        attribute="occupations that both hold alike", q=q, method="t over occupations",
+        attribute="occupations that both hold equally often", q=q, method="t over occupations",
     )  # fmt: skip

@@ -37,10 +37,10 @@ def gap_finding(row: GapRow, kind: Kind, groups: tuple[str, str], rows: Answered
         place = f"matched-guise/{row.kind}/{which.name}"
     return claim(
         place, "guise_gap", row.found, q=row.q, groups=groups,
-        sentence=f"Of 100 {asked}, {100 * abs(value):.1f} more get {answer} when the same is said "
-        f"in {more} than in {less}.",
+        sentence=f"Of 100 {asked}, {100 * abs(value):.1f} more get {answer} when the same thing is "
+                 f"said in {more} than in {less}.",
         otherwise=f"Of {asked}, no difference in the share that gets {answer} was detected between "
-        f"the same said in {first} and in {second}.",
+        f"the same thing said in {first} and in {second}.",
         units="texts", over=over, method=METHOD.format(", ".join(over)),
         attribute=row.question or row.kind,
         coverage=row.n / (row.n + row.n_missing) if row.n else 0.0,

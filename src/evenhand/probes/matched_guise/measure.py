@@ -1,4 +1,4 @@
-"""Matched guises from scores: is the answer worse when the same is said in the dialect?
+"""Matched guises from scores: is the answer worse when the same thing is said in the dialect?
 
     gap(text, question) = P(worse answer | dialect) - P(worse answer | standard)
 
@@ -144,7 +144,7 @@ class GuiseResult(Result):
     def shown(self) -> Iterator[Shown]:
         keys = ("kind", "question", "value", "low", "high", "p", "q", "share_dialect",
                 "share_standard", "n", "n_missing")  # fmt: skip
-        yield listed(f"Matched guises: {self.n} rows; worse answers, dialect less standard",
+        yield listed(f"Matched guises: {self.n} rows; worse answers, dialect minus standard",
                      self.gaps, keys)  # fmt: skip
         told = [{"guise": guise, **counts} for guise, counts in self.answers.items()]
         yield listed("Answers", told, ("guise", "read", *MISSING))

@@ -1,4 +1,4 @@
-"""Matched guises on a model: is somebody judged worse for saying the same in a dialect?
+"""Matched guises on a model: is somebody judged worse for saying the same thing in a dialect?
 
 Each text is said in both guises, and the model is asked which of two answers fits the speaker; the
 answers stand in the question in both orders. Shares of the worse answer among both are compared.
@@ -51,7 +51,7 @@ class MatchedGuise(Probe):
     """
 
     name: ClassVar[str] = "matched-guise"
-    title: ClassVar[str] = "Is somebody judged worse for saying the same in a dialect?"
+    title: ClassVar[str] = "Is somebody judged worse for saying the same thing in a dialect?"
     paper: ClassVar[str] = "Hofmann et al. 2024 (matched guise probing)"
     needs: ClassVar[tuple[str, ...]] = (*CHOICES, MaskScore.kind)
     detects: ClassVar[str] = "speakers judged worse for their dialect"

@@ -112,7 +112,7 @@ def average_precision(ranked: Sequence[str], wanted: Sequence[str]) -> float:
 
 
 def chance_agreement(words: int, most: int = TOP) -> float:
-    """The agreement that a random ranking of so many words has with a list, on average.
+    """The agreement that a random ranking of this many words has with a list, on average.
 
     E of the average precision of k among n words is the mean over places i of
     (1 + (k - 1) (i - 1) / (n - 1)) / i, since each wanted word is equally likely at each place.

@@ -1,4 +1,4 @@
-"""What can be read off vectors of names, and a map of them."""
+"""What can be read from vectors of names, and a map of them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from evenhand.charts.builders import Listed, Mapped
 
 CHARTS = {
     "axes": Listed(
-        "What can be read off a name's vector?",
+        "What can be read from a name's vector?",
         "Accuracy on names left out of training, beside what permuted groups give.",
         ("axis", "accuracy", "low", "high", "null_mean", "null_p95", "p", "q", "names"),
     ),

@@ -35,24 +35,24 @@ SPLITS = 100
 
 
 class NameStudy(Probe):
-    """Whether gender and race or ethnicity can be read off a model's vectors of first names."""
+    """Whether gender and race or ethnicity can be read from a model's vectors of first names."""
 
     name: ClassVar[str] = "name-study"
     title: ClassVar[str] = "Do the model's vectors of names tell the groups apart?"
     paper: ClassVar[str] = "An et al. 2023 (SODAPOP), Sec. 2"
     needs: ClassVar[tuple[str, ...]] = (Embed.kind,)
-    detects: ClassVar[str] = "vectors of first names from which a group can be read off"
+    detects: ClassVar[str] = "vectors of first names from which a group can be read"
     bound: ClassVar[str] = "a vector a name"
     cards: ClassVar = CARDS
 
     groups: tuple[str, ...] = GROUPS
     """Groups of names: of the lexicons, or of `lexicon`."""
     names: int | None = Field(default=None, ge=3)
-    """How many names of each group, the first ones; all when not given."""
+    """How many names of each group (the first ones); all when not given."""
     lexicon: str | None = None
-    """An own lexicon file with further groups."""
+    """A lexicon file of your own with further groups."""
     contexts: str = "discovery_contexts"
-    """A packaged lexicon, a Social IQa file (JSON lines) or an own CSV."""
+    """A packaged lexicon, a Social IQa file (JSON lines) or a CSV of your own."""
     context_count: int | None = Field(default=12, ge=1)
     question: str | None = DESCRIBE
     placeholder: str | None = None
@@ -143,10 +143,14 @@ class NameStudy(Probe):
     def claimed(self, row: dict[str, Any]) -> Finding:
         """The finding of one axis."""
         right = (
-            f"right for {row['accuracy']:.0%} of names left out of training (permuted groups "
-            f"{row['null_mean']:.0%})"
+            f"right for {100 * row['accuracy']:.0f} % of names left out of training (permuted "
+            f"groups {100 * row['null_mean']:.0f} %)"
         )
-        told = "can be told" if row["accuracy"] > row["null_mean"] else "is told worse than chance"
+        told = (
+            "can be told"
+            if row["accuracy"] > row["null_mean"]
+            else "is told less often than by chance"
+        )
         found = Estimate(
             row["accuracy"], row["error"], row["freedom"], row["low"], row["high"], row["p"],
             row["detectable"], row["names"], row["null_mean"],
@@ -157,8 +161,8 @@ class NameStudy(Probe):
             found,
             sentence=f"The {row['axis']} of a name {told} from the model's vector of it: {right}.",
             otherwise=(
-                f"That the {row['axis']} of a name can be told from the model's vector of it was "
-                f"not detected: {right}."
+                f"It was not detected that the {row['axis']} of a name can be told from the "
+                f"model's vector of it: {right}."
             ),
             units="names",
             over=("names",),

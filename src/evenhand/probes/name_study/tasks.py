@@ -21,7 +21,7 @@ from evenhand.words.names.lint import lint
 from evenhand.words.names.select import FREQUENCY, THRESHOLDS, as_lexicon, read_names, select
 from evenhand.writing import write_text
 
-LEXICON = "An own lexicon file."
+LEXICON = "A lexicon file of your own."
 WHICH = "Groups; default: SODAPOP's."
 
 
@@ -45,10 +45,10 @@ class SelectTask(Task):
     positional = ("tables",)
 
     tables: tuple[Path, ...] = Field(description="Name tables: NYC, SSA, Rosenman, Census.")
-    race: tuple[str, ...] = Field((), description="RACE=SHARE, e.g. asian=0.7; repeat it.")
+    race: tuple[str, ...] = Field((), description="RACE=SHARE, e.g. asian=0.7 (repeatable).")
     gender: float = Field(0.9, description="Least share of the gender.")
     frequency: float = Field(FREQUENCY, description="Least number of bearers.")
-    most: int | None = Field(None, ge=1, description="At most so many per group.")
+    most: int | None = Field(None, ge=1, description="At most this many per group.")
     out: Path | None = Field(None, description="Write a lexicon file.")
 
     def work(self, say: Callable[[str], None]) -> Selected:
@@ -96,7 +96,7 @@ class LintTask(Task):
 
     groups: tuple[str, ...] = Field((), description=WHICH)
     lexicon: Path | None = Field(None, description=LEXICON)
-    model: str | None = Field(None, description="Count the pieces of this tokenizer.")
+    model: str | None = Field(None, description="Count the pieces that this tokenizer makes.")
     counts: Path | None = Field(None, description="A table with how often names occur.")
 
     def work(self, say: Callable[[str], None]) -> Linted:
@@ -134,7 +134,7 @@ class Studied(Result):
 
 class StudyTask(Task):
     name = "study"
-    help = """Do a model's vectors know whose name it is: race and gender from name embeddings.
+    help = """Do a model's vectors know whose name it is? Race and gender from name embeddings.
 
     The vector of a name is the mean over its own pieces, read in contexts. With a report and a
     map of the names: evenhand probe name-study MODEL

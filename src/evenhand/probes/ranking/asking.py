@@ -49,7 +49,7 @@ class Ranked:
 def make_runs(
     jobs: Sequence[Job], names: Sequence[tuple[str, str]], runs: int, shown: int, seed: int
 ) -> list[Ranked]:
-    """So many runs a job, in which groups, names, places and resumes meet as evenly as they can.
+    """This many runs a job, in which groups, names, places and resumes meet as evenly as they can.
 
     Each run shows one applicant of as many groups as are shown. Over every block of as many runs as
     there are applicants, each group stands in each place once, and (by another turn) with each

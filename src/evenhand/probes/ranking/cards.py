@@ -14,12 +14,13 @@ CARDS = (
     ),
     MetricCard(
         "smallest_ratio", "smallest impact ratio",
-        "1: all groups are picked alike; below 1 for chance alone, so compare with its floor",
+        "1: all groups are picked equally often; below 1 for chance alone, so compare with its "
+        "floor",
         ideal=1, low=0, high=1, higher_is_better=True,
     ),
     MetricCard(
         "shown_first", "picked because shown first",
-        "share of answers for the candidate shown first; 1 / candidates: place does not matter",
+        "share of answers for the candidate shown first; 1 / candidates: position does not matter",
         low=0, high=1,
     ),
 )  # fmt: skip

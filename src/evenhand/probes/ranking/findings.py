@@ -133,7 +133,7 @@ def _selection(
     shown = np.bincount(here.runs).max()
     where = "" if side.stratum == ALL else f" as {side.stratum}"
     first, second = said(side.first), said(side.second)
-    asked = f"Asked for the best of {shown} applicants{where}, resumes dealt out at random, "
+    asked = f"Asked for the best of {shown} applicants{where}, with resumes dealt out at random, "
     runs = len(set(here.runs.tolist()))
     chance = 100 * float(here.share[own].sum()) / runs
     much = f"of 100 such choices {chance * (1 + e.value):.1f} instead of {chance:.1f} go to them"
@@ -146,7 +146,7 @@ def _selection(
         "picked."
     )
     if e.value != e.value:
-        sentence, otherwise = f"{asked}nothing can be said of {first} names: {e.reason}.", ""
+        sentence, otherwise = f"{asked}nothing can be said about {first} names: {e.reason}.", ""
     return claim(
         f"{NAME}/{side.place}", "selection", e, sentence=sentence, otherwise=otherwise,
         units="names", over=("names",), q=q, groups=(first, second),

@@ -125,7 +125,7 @@ def _positions(table: Table) -> npt.NDArray[np.int64]:
     if len(wrong):
         row = int(wrong[0])
         raise DataError(
-            f"{table.source}, row {row + 1}, column position: {values[row]:g} is no place. "
+            f"{table.source}, row {row + 1}, column position: {values[row]:g} is not a place. "
             "Accepted: 1 for the candidate shown first, 2 for the next."
         )
     return values.astype(np.int64)
@@ -137,8 +137,8 @@ def _numbers(table: Table) -> Floats:
     if len(wrong):
         row = int(wrong[0])
         raise DataError(
-            f"{table.source}, row {row + 1}, column rank: {ranks[row]:g} is no rank. Accepted: 1 "
-            "for the best, 2 for the next; empty for a candidate who was not named."
+            f"{table.source}, row {row + 1}, column rank: {ranks[row]:g} is not a rank. Accepted: "
+            "1 for the best, 2 for the next; empty for a candidate who was not named."
         )
     return ranks
 
@@ -273,7 +273,7 @@ class RankingReader(Reader):
     positional = ("rankings",)
 
     rankings: Input
-    strata: str = Field("", description="Only strata whose name holds this text.")
+    strata: str = Field("", description="Only strata whose name contains this text.")
     table: Literal["rates", "ll144"] = Field(
         "rates", description="ll144: the table of New York City's Local Law 144."
     )
@@ -328,8 +328,8 @@ class RankingReader(Reader):
             [*claims, *whole(rates, floors, first, shown, runs)], pa.table(items),
             selection_tables(sides, claims, rates, positions),
             {"runs": runs, "shown": shown, "shown_first": first, "scores": record(rates),
-             "trust": ["Whether every group had the same resumes is not in the file: where it had "
-                       "not, a difference may be one of resumes."]},
+             "trust": ["The file does not say whether every group had the same resumes: if not, a "
+                       "difference may be one of resumes."]},
             (placebos(rows, lead, self.seed),),
         )  # fmt: skip
         return Claims.of(

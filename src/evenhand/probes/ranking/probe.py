@@ -77,13 +77,13 @@ class Ranking(Probe):
     groups: tuple[str, ...] = GROUPS
     """Groups of names: of the lexicons, unions such as `female`, or of `lexicon`."""
     names: int | None = Field(24, ge=2)
-    """How many names of each group, the first ones; all when not given."""
+    """How many names of each group (the first ones); all when not given."""
     lexicon: str | None = None
-    """An own lexicon file with further groups."""
+    """A lexicon file of your own with further groups."""
     jobs: tuple[str, ...] = ()
     """Only these jobs; all by default."""
     runs: int = Field(24, ge=2)
-    """How often each job is asked about, each time with other names."""
+    """How often each job is asked about, each time with different names."""
     shown: int | None = Field(None, ge=2)
     """Applicants of a run; one of every group when not given."""
     samples: int = Field(1, ge=1)

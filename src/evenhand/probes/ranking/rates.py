@@ -322,7 +322,7 @@ def ratio_intervals(won: Floats, shown: Floats, wider: Floats) -> tuple[Floats, 
 
 @cache
 def dunnett(groups: int, level: float = 0.95) -> float:
-    """How many standard errors all differences from one of so many groups keep to (Dunnett 1955).
+    """How many standard errors all differences from one of this many groups keep to (Dunnett 1955).
 
     >>> round(dunnett(2), 2), round(dunnett(8), 2)
     (1.96, 2.61)

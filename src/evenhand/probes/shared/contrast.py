@@ -42,7 +42,7 @@ class Contrast(Probe):
         groups: the two groups, in the order in which their texts stand in a pair.
         label: of a classifier: the label whose score is compared; by default its last.
         harm: who is worse off when the difference is positive, e.g. "{second} are praised less";
-            without it a difference is told, and nobody called worse off.
+            without it a difference is reported, and nobody is called worse off.
         margin: the difference that matters (nats of log-probability, or of the score).
     """
 
@@ -69,7 +69,7 @@ class Contrast(Probe):
         what = "log-probability in nats" if cls._continues() else "score"
         sized = cls.margin == cls.margin and bool(cls.harm)
         return MetricCard(
-            METRIC, "gap", f"difference of {what}, first group less second; 0 is even",
+            METRIC, "gap", f"difference of {what}, first group minus second; 0 is even",
             harm=cls.harm, margin=cls.margin if sized else float("nan"),
             margin_why="as the probe's author set it" if sized else "",
         )  # fmt: skip
@@ -89,7 +89,7 @@ class Contrast(Probe):
                 )
         if len(rows) < LEAST:
             raise SpecError(
-                f"probe {self.name!r}: {len(rows)} pairs, of which nothing could be told. Give "
+                f"probe {self.name!r}: {len(rows)} pairs, which is too few to tell anything. Give "
                 f"{LEAST} or more."
             )
         return rows

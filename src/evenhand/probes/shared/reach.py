@@ -10,12 +10,12 @@ from evenhand.stats.estimate import detectable_t
 MANY = 1e6
 NAMED = 4
 HALF = 2.0
-"""A design that sees only effects so many times those of one with very many units is too small."""
+"""A design is too small if it sees only effects this many times those seen with very many units."""
 
 
 @cache
 def least_units(tests: int, rate: float = 0.05) -> int:
-    """The fewest independent units with which one true effect among so many tests can be told.
+    """The fewest independent units with which one true effect among this many tests can be told.
 
     t has a degree of freedom less than there are units. With few of them the effect must be many
     standard errors large to survive the correction; "can be told" means: at most twice as many as
@@ -33,7 +33,7 @@ def least_units(tests: int, rate: float = 0.05) -> int:
 
 
 def out_of_reach(least: float, tests: int, rate: float = 0.05) -> str:
-    """A note where the smallest p of an exact test is too large for so many tests, or nothing.
+    """A note where the smallest p of an exact test is too large for this many tests, or nothing.
 
     >>> out_of_reach(2 / 64, 12)[:49], out_of_reach(1e-4, 12)
     ('no q of a lone difference can be below 0.38: the ', '')

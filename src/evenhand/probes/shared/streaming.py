@@ -33,7 +33,7 @@ Codes = npt.NDArray[np.integer[Any]]
 
 
 def large(rows: int) -> bool:
-    """Whether so many rows are too many to hold."""
+    """Whether this many rows are too many to hold."""
     return rows > HELD_ROWS
 
 

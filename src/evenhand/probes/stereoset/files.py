@@ -51,9 +51,9 @@ def read_gold(path: str | Path) -> list[Example]:
     if len(set(ids)) < len(ids):
         twice = [i for i, n in Counter(ids).items() if n > 1]
         raise DataError(
-            f"{path}: {len(twice)} sentence ids stand there more than once, for example "
-            f"{twice[0]!r}. Accepted: every sentence of the gold file with an id of its own "
-            "(files that were joined repeat them)."
+            f"{path}: {len(twice)} sentence ids occur more than once, for example {twice[0]!r}. "
+            "Accepted: every sentence of the gold file with an id of its own (files that were "
+            "joined repeat them)."
         )
     return found
 
@@ -133,8 +133,8 @@ def read_predictions(path: str | Path) -> dict[str, float]:
         )
     if repeated:
         warnings.warn(
-            f"{path}: {len(repeated)} sentence ids stand there more than once with equal scores, "
-            f"for example {next(iter(repeated))!r}; each counts once.",
+            f"{path}: {len(repeated)} sentence ids occur more than once with equal scores, for "
+            f"example {next(iter(repeated))!r}; each counts once.",
             stacklevel=2,
         )
     return {name: scores[0] for name, scores in found.items()}
@@ -160,7 +160,7 @@ def _prediction(path: Any, split: str, row: Any) -> tuple[str, float]:
     try:
         name, score = str(row["id"]), row["score"]
         if isinstance(score, bool):
-            raise TypeError(f"{score} is no number")
+            raise TypeError(f"{score} is not a number")
         return name, float("nan") if score is None else float(score)
     except (KeyError, TypeError, ValueError, OverflowError) as error:
         raise DataError(

@@ -9,12 +9,12 @@ TEN = "a tenth of the largest possible distance between a question and its negat
 PICKED = "{first}: picked more often than {second}, without a reason in the text"
 PASSED = "{second}: passed over for {first}, without a reason in the text"
 LESS = " ({about}), by {size} beyond the negated question"
-FIVE = "of 100 such questions 5 more go to one group's name"
+FIVE = "of 100 such questions, 5 more go to one group's name"
 
 CARDS = (
     MetricCard(
         "lean", "lean beyond the average question",
-        "from −1 to 1; 0: as for the average question of the set; 0.1: of 100 questions 5 more",
+        "from −1 to 1; 0: as for the average question of the set; 0.1: of 100 questions, 5 more",
         low=-1, high=1, harm=PICKED, margin=0.1, margin_why=FIVE, per=50, scale="{size} of 100",
         told=" ({about}): of 100 questions that do not say, {size} more than for the average "
         "question",

@@ -39,8 +39,9 @@ def leans(table: pa.Table, about: About) -> list[Drawn]:
     ends = ("away", "to the term") if several else (f"{groups[1]} names", f"{groups[0]} names")
     spec = dot_plot(shown, "lean", "label", f"← {ends[0]}    lean    {ends[1]} →")
     caption = (
-        "The question as asked, both orders of names averaged. Right of the dashed line the model "
-        f"picks {ends[1]} more than for the average question of the set, left of it less. Bars are "
+        "The question as asked, both orders of names averaged. Right of the dashed line, the model "
+        f"picks {ends[1]} more than for the average question of the set; left of it, less. Bars "
+        "are "
         f"95 % intervals over names. Strongest: {_extremes(shown, 'label', 'lean')}."
     )
     columns = ("label", "lean", "low", "high", "p", "q", "pairs", "agree")
@@ -59,8 +60,8 @@ def by_attribute(table: pa.Table, about: About) -> list[Drawn]:
     shown = [{"verdict": about.detected(r), **r} for r in ranked]
     spec = dot_plot(shown, "gamma", "attribute", f"← {other} names    lean γ    {lead} names →")
     caption = (
-        f"Right of the dashed line the model leans to {lead} names, left of it to {other} names, "
-        f"although the text does not say. Bars are 95 % intervals. Strongest: "
+        f"Right of the dashed line, the model leans to {lead} names; left of it, to {other} names, "
+        "although the text does not say. Bars are 95 % intervals. Strongest: "
         f"{_extremes(shown, 'attribute')}."
     )
     columns = ("attribute", "gamma", "low", "high", "p", "q", "n")
@@ -78,8 +79,8 @@ def by_term(table: pa.Table, about: About) -> list[Drawn]:
     part = f"The {len(shown)} largest of {len(rows)} terms. " if len(rows) > len(shown) else ""
     caption = (
         f"{part}A term right of the dashed line is ahead of those it met, whatever the attribute, "
-        f"when the negated question is subtracted. Bars are 95 % intervals. A term that met only "
-        f"few others cannot be told from chance, however narrow its bar."
+        "when the negated question is subtracted. Bars are 95 % intervals. A term that met only a "
+        "few others cannot be told from chance, however narrow its bar."
     )
     return [Chart("Lean by term", caption, spec, ("term", "gamma", "low", "high", "q", "n"))]
 
@@ -119,8 +120,8 @@ def by_class(table: pa.Table, about: About) -> list[Drawn]:
     cells = [r for r in rows if r["term"] in kept]
     spec = heatmap(cells, "attribute_class", "term", "gamma", "lean γ to the term")
     caption = (
-        f"As above, with attributes joined to classes. The {len(kept)} terms with the largest "
-        f"leans: blue leans to the term, orange away from it."
+        f"As above, with attributes grouped into classes. The {len(kept)} terms with the largest "
+        "leans: blue leans to the term, orange away from it."
     )
     columns = ("term", "attribute_class", "gamma", "eta", "n")
     return [Chart("Terms by classes of attributes", caption, spec, columns)]
@@ -148,10 +149,11 @@ def variance(table: pa.Table, about: About) -> list[Drawn]:
     spec = bars(rows, "share", "factor", "share of the variance of leans")
     caption = (
         f"What leans vary with; products are interactions. Largest: {rows[0]['factor']} "
-        f"({rows[0]['share']:.0%}). A large share of templates or order speaks of the test, not "
-        f"of groups."
+        f"({100 * rows[0]['share']:.0f} %). A large share for templates or order says something "
+        "about the test, "
+        "not about groups."
     )
-    return [Chart("What the leans hang on", caption, spec)]
+    return [Chart("What the leans depend on", caption, spec)]
 
 
 def _extremes(rows: list[dict[str, object]], label: str, value: str = "gamma") -> str:
@@ -214,13 +216,13 @@ CHARTS: dict[str, Builder] = {
     "by_template": Listed(
         "Agreement of templates",
         "Correlation of each template's leans with those over all templates, and how many leans "
-        "change sides in it. Low agreement means that findings hang on the wording.",
+        "change sides under it. Low agreement means that findings depend on the wording.",
         ("template", "correlation", "turned_round", "compared", "mu", "delta", "epsilon", "n"),
     ),
     "variance": variance,
     "win_ratio": Listed(
         "Most often picked",
-        "For each attribute the terms that win most of their comparisons.",
+        "For each attribute, the terms that win most of their comparisons.",
         ("attribute", "term", "win_ratio"),
     ),
 }

@@ -133,7 +133,7 @@ class Design:
         return self._columns[3]
 
     def head(self, pairs: int) -> Design:
-        """The same design cut after its first so many pairs."""
+        """The same design cut after this many pairs."""
         return Design(
             self.subjects, self.templates, self.attributes, self.pair_first[:pairs],
             self.pair_second[:pairs], self.fits, self.population, self.pair_ends[:pairs],
@@ -341,7 +341,7 @@ def choose_attributes(
 def choose_templates(
     known: Sequence[Template], wanted: int | Sequence[str] | None
 ) -> tuple[Template, ...]:
-    """The first so many templates, or those asked for by name; all when nothing is said."""
+    """The first templates (so many), or those asked for by name; all when nothing is said."""
     if wanted is None or isinstance(wanted, int):
         return tuple(known[:wanted])
     by_name = {t.id: t for t in known}

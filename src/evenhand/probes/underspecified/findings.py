@@ -104,9 +104,9 @@ class Told:
         part, all_ = self.design.negated_pairs, self.design.n_pairs
         among = f"; asked of {part} of {all_} pairs" if part < all_ else ""
         return [
-            f"The model turns its answer with the order of the names in {order:.0%} of questions, "
-            f"and {heeds} (the answer stays in {kept:.0%}{among}): orders are averaged, and "
-            f"verdicts rest on the question as asked."
+            f"The model changes its answer with the order of the names in {100 * order:.0f} % of "
+            f"questions, and {heeds} (the answer stays in {100 * kept:.0f} %{among}): orders are "
+            "averaged, and verdicts rest on the question as asked."
         ]
 
     @property
@@ -160,14 +160,14 @@ class Told:
         size = abs(row.found.value)
         if row.attribute is None:
             much = (
-                f"of 100 such questions {_count(50 * size)} more than half go to it"
+                f"of 100 such questions, {_count(50 * size)} more than half go to it"
                 if self.shares
                 else f"its score is {size:.2g} above the other's"
             )
             return f"Whatever is asked, the model picks {who} more: {much}."
         asked = _asked(self.design, row.attribute)
         much = (
-            f"of 100 such questions {_count(50 * size)} more go to it"
+            f"of 100 such questions, {_count(50 * size)} more go to it"
             if self.shares
             else f"its lead in score is {size:.2g} larger"
         )

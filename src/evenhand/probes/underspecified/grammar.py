@@ -36,7 +36,7 @@ class Agreement:
     def told(self) -> str:
         """In words, for the first screen."""
         return (
-            f"Asked with the masculine and with the feminine form of the word, the answer goes to "
+            "Asked with the masculine and with the feminine form of the word, the answer moves to "
             f"the name that agrees by {100 * self.moved:+.0f} of 100 ({self.questions} questions): "
             "that is grammar. Verdicts rest on wordings without a form."
         )

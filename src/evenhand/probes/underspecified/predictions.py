@@ -77,7 +77,7 @@ def _score(path: Path, key: str, record: Any, question: str, who: str) -> float:
     wrong = next((end for end in ends if not -ROUNDING <= end <= 1 + ROUNDING), None)
     if wrong is not None:
         raise DataError(
-            f"{path}: {key!r}, {question}, {who}: {wrong!r} is no probability. Start and end lie "
-            "between 0 and 1; convert logits first, and leave out what was not predicted."
+            f"{path}: {key!r}, {question}, {who}: {wrong!r} is not a probability. Start and end "
+            "lie between 0 and 1; convert logits first, and leave out what was not predicted."
         )
     return math.sqrt(max(ends[0], 0.0) * max(ends[1], 0.0))

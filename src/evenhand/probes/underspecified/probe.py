@@ -125,9 +125,9 @@ class Underspecified(Probe):
     negation, and gamma, mu and eta need it; the leans do not. All when not given."""
     standard_error: float | None = Field(None, gt=0)
     """Draw pairs until the standard error of mu is this small, together with the upward bias that
-    few partners per term give; all (or `pairs`) at most."""
+    comes from few partners per term; all (or `pairs`) at most."""
     templates: Annotated[int, Field(ge=1)] | tuple[str, ...] | None = None
-    """Which templates to use: the first so many, or by name; all when not given."""
+    """Which templates to use: the first N, or by name; all when not given."""
     attributes: tuple[str, ...] | None = None
     """Which attributes to ask about, by name; all when not given."""
     word_lists: str | None = None
@@ -146,9 +146,9 @@ class Underspecified(Probe):
     in the paper) for span and masked models."""
     unknown: str = ""
     """A third answer for models that choose, e.g. "nobody knows"; what it gets is reported as
-    `neither`. Span models have their own (no answer), sampled answers too."""
+    `neither`. Span models have one of their own (no answer), and so do sampled answers."""
     pronouns: bool = True
-    """Masked models, gender: a name may also be meant by "she" or "he"; the larger counts."""
+    """Masked models, gender: a name may also be meant by "she" or "he"; the larger score counts."""
     pieces: Literal["single", "any"] = "single"
     """Masked models: keep only terms that are one vocabulary piece (what is dropped is
     reported), or score longer ones piece by piece."""
@@ -340,7 +340,7 @@ class Underspecified(Probe):
         first = requests.make(0, 1)
         example = " | ".join(f"{c}: {getattr(first, c)[0]}" for c in first.columns)
         share = len(design) / design.population
-        notes = [f"{len(design):,} of {design.population:,} cells ({share:.1%})"]
+        notes = [f"{len(design):,} of {design.population:,} cells ({100 * share:.1f} %)"]
         notes += self._limits(design)
         if design.negated_pairs < design.n_pairs:
             part = f"{design.negated_pairs} of {design.n_pairs} pairs"

@@ -49,7 +49,7 @@ class CoreferenceReader(Reader):
         None, description="Output on the anti-stereotypical documents."
     )
     anti_gold: Path | None = Field(None, description="Their gold clusters.")
-    singletons: bool = Field(False, description="Count clusters of one mention.")
+    singletons: bool = Field(False, description="Count clusters with a single mention, too.")
     resamples: Resamples = 1_000
     seed: Seed = 0
 

@@ -49,5 +49,5 @@ class EncoderCommand(Command):
     """What the trainings of an encoder have."""
 
     model: str = Field(description="An encoder: a folder or Hub id.")
-    dev: Path = Field(description="Like --train: to choose the best epoch, or to judge each.")
+    dev: Path = Field(description="Like --train, used to choose the best epoch, or to judge each.")
     device: str | None = Field(default=None, description="cpu, cuda; default: a GPU if present.")

@@ -36,7 +36,7 @@ class TrainCoreference(job.CoreferenceTraining, Command):
     train: tuple[Path, ...] = Field(default=(), description="Further CoNLL-2012 files (OntoNotes).")
     winobias: Path | None = Field(default=None, description="WinoBias folder, to measure gaps.")
     epochs: int = Field(default=20, ge=1)
-    limit: int | None = Field(default=None, ge=1, description="Use only so many documents.")
+    limit: int | None = Field(default=None, ge=1, description="Use only this many documents.")
     device: str | None = Field(default=None, description="cpu, cuda; default: a GPU if present.")
 
     def train_now(self, say: common.Say, progress: Progress) -> Trained:

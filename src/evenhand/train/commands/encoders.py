@@ -22,8 +22,8 @@ class TrainSpan(span.SpanTraining, EncoderCommand):
     """
 
     train: Path = Field(description="SQuAD-format training file (.xz, .gz).")
-    limit: int | None = Field(default=None, ge=1, description="Use only so many questions.")
-    resume: bool = Field(default=False, description="Go on after the last finished epoch.")
+    limit: int | None = Field(default=None, ge=1, description="Use only this many questions.")
+    resume: bool = Field(default=False, description="Continue after the last finished epoch.")
 
     def train_now(self, say: Say, progress: Progress) -> Trained:
         card = span.train(
@@ -51,7 +51,7 @@ class TrainChoice(choice.ChoiceTraining, EncoderCommand):
         card = choice.train(
             self.model, self.train, self.dev, self.out, recipe, device=self.device, say=say
         )
-        line = f"dev accuracy {card['dev_accuracy']:.2%} (chance 33.33%): {self.out}"
+        line = f"dev accuracy {100 * card['dev_accuracy']:.2f} % (chance 33.33 %): {self.out}"
         return Trained(card, (Shown(line),))
 
 
@@ -71,7 +71,8 @@ class TrainRegard(regard.RegardTraining, EncoderCommand):
         )  # fmt: skip
         found = card["test"]
         line = (
-            f"test accuracy {found['accuracy']:.2%} [{found['low']:.0%}, {found['high']:.0%}] on "
-            f"{found['n']} texts (most frequent class {found['majority']:.0%}): {self.out}"
+            f"test accuracy {100 * found['accuracy']:.2f} % [{100 * found['low']:.0f} %, "
+            f"{100 * found['high']:.0f} %] on {found['n']} texts (most frequent class "
+            f"{100 * found['majority']:.0f} %): {self.out}"
         )
         return Trained(card, (Shown(line),))

@@ -15,14 +15,14 @@ from evenhand.train.common import Say
 
 
 class TrainMasked(masked.MaskedTraining, Command):
-    """Go on training a masked language model: counterfactual augmentation, or more dropout.
+    """Continue training a masked language model: counterfactual augmentation, or more dropout.
 
     The folder loads with plain transformers; train a task on it: evenhand train choice OUT
     """
 
     model: str = Field(description="A masked language model: a folder or Hub id.")
     texts: Path = Field(description="Plain text, one passage a line (.gz, .xz too).")
-    limit: int = Field(default=200_000, ge=40, description="Use at most so many passages.")
+    limit: int = Field(default=200_000, ge=40, description="Use at most this many passages.")
     device: str | None = Field(default=None, description="cpu, cuda; default: a GPU if present.")
 
     def train_now(self, say: Say, progress: Progress) -> Trained:

@@ -27,10 +27,10 @@ class TrainWords(WordTraining, Command):
     corpus: tuple[Path, ...] = Field(description="Cleaned text, or a folder of labels.")
     also: tuple[str, ...] = Field(default=(), description="fastText: vectors from n-grams.")
     balance: str | None = Field(default=None, description="reduce or increase.")
-    share: float | None = Field(default=None, description="Of affected lines that stay.")
+    share: float | None = Field(default=None, description="Share of affected lines that stay.")
     sets: str | None = Field(default=None, description="Word sets to balance by.")
     fold: bool = Field(default=False, description="Lower-case the text while matching sets.")
-    format: tuple[str, ...] = Field(default=(), description="Also: text, binary, glove.")
+    format: tuple[str, ...] = Field(default=(), description="Also write: text, binary, glove.")
 
     def train_now(self, say: Say, progress: Progress) -> Trained:
         card = train_words(

@@ -99,7 +99,7 @@ def _all_groups(extra: Sequence[str | Path]) -> dict[str, Group]:
         lexicon = load(name)
         for group in _groups_of(lexicon):
             if group.name in found:
-                raise SpecError(f"{lexicon.path}: group {group.name!r} is there already.")
+                raise SpecError(f"{lexicon.path}: group {group.name!r} already exists.")
             found[group.name] = group
     return found
 

@@ -58,7 +58,7 @@ def predict_groups(
     Each name is predicted once, by a model that has not seen it; folds keep the groups' shares,
     features are standardised on the training part. The null does the same with permuted groups; its
     spread gives the standard error (`beside_chance`). Interval and p are those of t, so that they
-    agree and p may be smaller than one in so many permutations.
+    agree and p may be smaller than one in as many permutations.
     `p_permuted` = (1 + number of permuted accuracies at least as large) / (1 + permutations).
 
     >>> x = np.array([[0.0], [0.1], [0.2], [0.3], [5.0], [5.1], [5.2], [5.3]])

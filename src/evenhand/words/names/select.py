@@ -41,7 +41,7 @@ class Name:
 def read_names(paths: Iterable[Path]) -> dict[str, Name]:
     """Names of several tables put together; later tables fill in what earlier ones lack.
 
-    The kind of a table is read off its columns: New York City baby names (a name, gender,
+    The kind of a table is read from its columns: New York City baby names (a name, gender,
     ethnicity and count per row), Social Security totals (name, sex, n_total), Rosenman (name and
     race shares), or Census (percentages, and sex where given). CSV, plain or packed (.gz, .xz).
     """
@@ -79,7 +79,7 @@ def _number(path: Path, text: str | None) -> float:
     if text is None or not re.fullmatch(r"\d+(\.\d*)?(e[+-]?\d+)?", text.strip(), re.ASCII | re.I):
         raise DataError(
             f"{path}: {text!r} where a count or share is expected. Accepted: a number of 0 or "
-            f"more, or one of {', '.join(filter(None, SUPPRESSED))} where it is not told."
+            f"more, or one of {', '.join(filter(None, SUPPRESSED))} where it is not given."
         )
     return float(text)
 
@@ -156,7 +156,7 @@ def select(
         thresholds: least share of a race, by race.
         gender: least share of the gender.
         frequency: least number of bearers.
-        most: at most so many per group, the most frequent ones.
+        most: at most this many per group, the most frequent ones.
 
     >>> table = {"Tia": Name("Tia", {"black": 0.95, "white": 0.05}, 0.99, 900)}
     >>> [n.name for n in select(table)["black_female"]]

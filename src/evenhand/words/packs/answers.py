@@ -60,6 +60,6 @@ def _patterns(name: str) -> Iterator[str]:
                 re.compile(text)
             except re.error as error:
                 raise SpecError(
-                    f"{held.path}: {name}: {text!r} is no regular expression ({error})."
+                    f"{held.path}: {name}: {text!r} is not a regular expression ({error})."
                 ) from None
             yield f"(?:{text})"

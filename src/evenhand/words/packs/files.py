@@ -89,7 +89,7 @@ class Pack:
             return re.compile(self.head.text(row, key))
         except re.error as error:
             raise SpecError(
-                f"{self.head.path}: {row[key]!r} is no regular expression ({error})."
+                f"{self.head.path}: {row[key]!r} is not a regular expression ({error})."
             ) from None
 
 
@@ -145,7 +145,7 @@ def _cached(language: str) -> Pack:
 def _read(folder: Path) -> Pack:
     if not (folder / f"{HEAD}.toml").is_file():
         raise SpecError(
-            f"{folder}: no {HEAD}.toml is there, so it is no language pack. A pack is a folder "
+            f"{folder}: no {HEAD}.toml is there, so it is not a language pack. A pack is a folder "
             f"with {HEAD}.toml, {', '.join(f'{n}.toml' for n in NEEDED)}. See docs/languages.md"
         )
     lost = [name for name in NEEDED if not (folder / f"{name}.toml").is_file()]

@@ -95,7 +95,7 @@ def checked(values: Sequence[Any], what: str) -> list[float]:
     """
     numbers = _numbers(values, what)
     if any(not math.isfinite(v) or v < 0 or v > 1 + 1e-3 for v in numbers):
-        raise Unreadable(f"{what} are no probabilities: {numbers!r}")
+        raise Unreadable(f"{what} are not probabilities: {numbers!r}")
     if sum(numbers) > 1 + 1e-2:
         raise Unreadable(f"{what} sum to {sum(numbers):.3f}")
     return numbers
@@ -133,11 +133,11 @@ def _either(values: Sequence[float]) -> str:
 def _numbers(values: Sequence[Any], what: str) -> list[float]:
     for value in values:
         if isinstance(value, bool) or not isinstance(value, int | float):
-            raise Unreadable(f"{what} are no numbers: {value!r}")
+            raise Unreadable(f"{what} are not numbers: {value!r}")
     try:
         return [float(value) for value in values]
     except OverflowError:
-        raise Unreadable(f"{what} are no numbers: one has hundreds of digits") from None
+        raise Unreadable(f"{what} are not numbers: one has hundreds of digits") from None
 
 
 async def together(work: Sequence[Coroutine[Any, Any, T]]) -> list[T]:

@@ -48,7 +48,7 @@ def read(files: Sequence[Path], language: str = "") -> Iterator[Item]:
     if (language and language not in found) or (not language and len(found) > 1):
         raise DataError(
             f"{files[0].parent}: holds questions in {' and '.join(found)}; language is "
-            f"{language!r}. Say which with: --set language={found[0]}"
+            f"{language!r}. Choose one with: --set language={found[0]}"
         )
     for file in files:
         if spoken[file] == (language or found[0]):
@@ -98,7 +98,7 @@ def _target(row: dict[str, str], polarity: str, label: int) -> tuple[int, str]:
 
 @cache
 def _listed(text: str) -> tuple[str, ...]:
-    """A list as Python writes it; the same few stand in thousands of rows."""
+    """A list as Python writes it; the same few occur in thousands of rows."""
     return tuple(map(str, ast.literal_eval(text)))
 
 

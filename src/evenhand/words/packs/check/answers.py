@@ -41,7 +41,7 @@ def _unknown(pack: Pack, held: Lexicon) -> Iterator[tuple[str, ...]]:
     if not known:
         yield "unknown", "missing", "no way of saying that it is not known"
     for wording in repeated(known):
-        yield "unknown", "repeated", "stands twice", wording
+        yield "unknown", "repeated", "occurs twice", wording
     for wording in known:
         if foreign(wording, script_of(pack)):
             yield "unknown", "untranslated", "has letters of another script", wording
@@ -65,7 +65,7 @@ def _patterns(held: Lexicon) -> Iterator[tuple[str, ...]]:
             try:
                 found = re.compile(pattern, re.IGNORECASE)
             except re.error as error:
-                yield name, "missing", f"no regular expression ({error})", pattern
+                yield name, "missing", f"not a regular expression ({error})", pattern
                 continue
             if found.search(""):
                 yield name, "missing", "matches every text", pattern
@@ -88,7 +88,7 @@ def _samples(pack: Pack, held: Lexicon) -> Iterator[tuple[str, ...]]:
         elif mine.casefold() == english.casefold():
             yield "samples", "untranslated", "is the same in both languages", mine
     for text in repeated(str(row[0]) for row in rows if row):
-        yield "samples", "repeated", "stands twice", text
+        yield "samples", "repeated", "occurs twice", text
 
 
 def _told(pack: Pack, held: Lexicon) -> Iterator[tuple[str, ...]]:

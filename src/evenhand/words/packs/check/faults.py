@@ -94,7 +94,9 @@ def regular(pack: Pack, text: str) -> re.Pattern[str]:
     try:
         return re.compile(text)
     except re.error as error:
-        raise SpecError(f"{pack.head.path}: {text!r} is no regular expression ({error}).") from None
+        raise SpecError(
+            f"{pack.head.path}: {text!r} is not a regular expression ({error})."
+        ) from None
 
 
 def foreign(text: str, script: re.Pattern[str] | None) -> str:

@@ -50,7 +50,7 @@ def _header(held: Lexicon, kind: str) -> Iterator[tuple[str, ...]]:
         yield "licence", "licence", "terms that do not let others use and change it", held.licence
     for key, text in (("licence", held.licence), ("source", held.source)):
         if EMPTY.match(text):
-            yield key, "licence", f"the {key} is not told", text
+            yield key, "licence", f"the {key} is not given", text
     if not held.caveats:
         yield "caveats", "missing", "says nothing of what it cannot show"
 
@@ -88,10 +88,10 @@ def _rules(pack: Pack) -> Iterator[tuple[str, ...]]:
         if key not in KEYS:
             yield key, "missing", f"{key!r} means nothing here. Known: {', '.join(KEYS)}"
     if pack.direction not in ("ltr", "rtl"):
-        says = f"{pack.direction!r} is no direction of writing; accepted: ltr, rtl"
+        says = f"{pack.direction!r} is not a direction of writing; accepted: ltr, rtl"
         yield "direction", "missing", says
     if not CODE.fullmatch(pack.language):
-        yield "language", "missing", f"{pack.language!r} is no code of a language, as es or pt-BR"
+        yield "language", "missing", f"{pack.language!r} is not a language code such as es or pt-BR"
     elif CODE.fullmatch(pack.folder.name) and pack.folder.name != pack.language:
         says = f"is {pack.language!r}, but the folder is called {pack.folder.name!r}"
         yield "language", "missing", says
@@ -101,6 +101,6 @@ def _rules(pack: Pack) -> Iterator[tuple[str, ...]]:
         yield "letters", "missing", f"no list of letters ({error})", str(data["letters"])
     for pair in data.get("particles", ()):
         if "/".join(reversed(str(pair).split("/"))) in CANONICAL:
-            yield "particles", "agreement", f"{pair!r}: the form after a consonant stands first"
+            yield "particles", "agreement", f"{pair!r}: the form after a consonant comes first"
     for row in data.get("faults", ()):
         pack.pattern(row, "find")

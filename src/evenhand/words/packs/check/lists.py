@@ -43,7 +43,7 @@ def words(pack: Pack) -> Iterator[Fault]:
         yield Fault(held.path.name, "grammatical_gender", "missing", says)
     valence: Mapping[str, Sequence[str]] = held.data.get("valence", {})
     for word in repeated(w for words_ in valence.values() for w in words_):
-        yield Fault(held.path.name, "valence", "repeated", f"{word!r} stands twice")
+        yield Fault(held.path.name, "valence", "repeated", f"{word!r} occurs twice")
 
 
 def _lists(test: WordSets) -> Iterator[tuple[str, ...]]:
@@ -52,7 +52,7 @@ def _lists(test: WordSets) -> Iterator[tuple[str, ...]]:
     for one, two in (*SIDES, ("x", "a"), ("x", "b"), ("y", "a"), ("y", "b")):
         for word in sorted(said[one] & said[two]):
             lists = (getattr(test, f"{s}_label") for s in (one, two))
-            yield "repeated", f"{word!r} stands in both lists", " and ".join(lists)
+            yield "repeated", f"{word!r} is in both lists", " and ".join(lists)
     for one, two in SIDES:
         sizes = [len(getattr(test, s)) for s in (one, two)]
         if sizes[0] != sizes[1]:
@@ -76,14 +76,14 @@ def _balance(pack: Pack, test: WordSets, genders: Mapping[str, str]) -> Iterator
             if marks and not {*marks} <= MARKS:
                 yield "missing", f"{label}: {marks!r} has other marks than {', '.join(MARKS)}"
             if pack.genders and not marks and test.social != side:
-                yield "balance", f"{label}: grammatical_gender does not tell its words' genders"
+                yield "balance", f"{label}: grammatical_gender does not say its words' genders"
 
 
 def _strange(pack: Pack, test: WordSets) -> Iterator[tuple[str, ...]]:
     english, script = english_kin() - own_words(pack), script_of(pack)
     for word in (w for side in SIDES for s in side for w in getattr(test, s)):
         if not word.strip() or word != word.strip():
-            yield "missing", f"{word!r} is no word, or has spaces around it"
+            yield "missing", f"{word!r} is not a word, or has spaces around it"
         elif found := foreign(word, script):
             yield "untranslated", f"{found!r} has letters of another script"
         elif word.casefold() in english:
@@ -110,7 +110,7 @@ def _swaps(pack: Pack, data: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
             continue
         good.append(said)
         for word in repeated(said):
-            yield "repeated", f"{word!r} stands twice in a pair", ", ".join(said)
+            yield "repeated", f"{word!r} occurs twice in a pair", ", ".join(said)
         for word in said:
             if word.casefold() in english:
                 yield "untranslated", f"{word!r} is an English word", ", ".join(said)
@@ -118,4 +118,4 @@ def _swaps(pack: Pack, data: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
                 says = f"{found!r} has letters of another script"
                 yield "untranslated", says, ", ".join(said)
     for word in repeated(w for said in good for w in {*said[:2]}):
-        yield "repeated", f"{word!r} stands in two pairs"
+        yield "repeated", f"{word!r} is in two pairs"

@@ -38,10 +38,10 @@ def _names(pack: Pack, held: Lexicon) -> Iterator[tuple[str, ...]]:
         for term, count in Counter(terms).items():
             shared = bearers[term.casefold()] > 1
             if count > 1 or shared:
-                says = "stands in two groups" if shared else "is listed twice"
+                says = "is in two groups" if shared else "is listed twice"
                 yield name, "repeated", f"{term!r} {says}"
             if not term.strip() or " ".join(term.split()) != term:
-                yield name, "missing", f"{term!r} is no name, or has spaces around it"
+                yield name, "missing", f"{term!r} is not a name, or has spaces around it"
             if found := foreign(term, script_of(pack)):
                 yield name, "untranslated", f"{found!r} has letters of another script"
     if len(groups) < 2 or not all(groups.values()):
@@ -83,7 +83,7 @@ def attributes(pack: Pack, social_class: str) -> Iterator[Fault]:
         for form in asked:
             if form not in (*pack.genders, NEUTRAL, PLAIN):
                 known = ", ".join((*pack.genders, NEUTRAL, PLAIN))
-                says = f"{form!r} is no form of this language. Known: {known}"
+                says = f"{form!r} is not a form of this language. Known: {known}"
                 yield Fault("questions.toml", f"asked.{social_class}", "missing", says)
 
 

@@ -65,12 +65,12 @@ class Texts:
     def _alike(self, templates: Sequence[PackTemplate]) -> Iterator[Fault]:
         """Contexts of a class that are the same, or give a person a form in some of them only."""
         for context in repeated(t.context for t in templates):
-            yield Fault(QUESTIONS, templates[0].social_class, "repeated", "stands twice", context)
+            yield Fault(QUESTIONS, templates[0].social_class, "repeated", "occurs twice", context)
         formed = any(_FORMED.search(t.context) for t in templates)
         for template in templates:
             if formed and (found := _BARE.search(template.context)):
                 says = (
-                    f"{{{found[1]}}} stands without a form, which other contexts give; write "
+                    f"{{{found[1]}}} is used without a form, which other contexts give; write "
                     f"{{{found[1]}.plain}} where it is meant"
                 )
                 yield Fault(QUESTIONS, _where(template), "agreement", says, template.context)
@@ -91,7 +91,7 @@ class Texts:
         if template.social_class == NAMES:
             said = words_of(template.context)
             for word in sorted(self.gendered & {*said}):
-                says = f"the context says {word!r}, which tells a gender"
+                says = f"the context says {word!r}, which reveals a gender"
                 yield Fault(QUESTIONS, where, "agreement", says, template.context)
         told = template.context.casefold()
         for attribute in asked:
@@ -160,14 +160,14 @@ class Texts:
             if find.search(text):
                 yield "agreement", str(says)
         if twice := _TWICE.search(text):
-            yield "repeated", f"{twice[1] or twice[2]!r} stands twice"
+            yield "repeated", f"{twice[1] or twice[2]!r} occurs twice"
         stops = self.pack.head.data.get("stops", "")
         if stops and not text.endswith(tuple(stops)):
             yield "missing", f"does not end with one of {stops}"
         if "{" in text or "}" in text:
             yield "missing", "a slot was not filled"
         if _SPACED.search(text):
-            yield "repeated", "a space too many"
+            yield "repeated", "one space too many"
         for word in LETTERS.findall(text.replace(MASK, "")):
             if word in self.names:
                 continue
