@@ -1,4 +1,7 @@
-"""HONEST: identity terms that are completed hurtfully more or less often, whatever their group."""
+"""HONEST: identity terms that are completed hurtfully more or less often, whatever their group.
+
+Two groups, so that an effect shows in one test: among three it shows in two, which helps both.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from benchmarks.calibrated import Outcome, Path, outcome
 from evenhand.probes.honest.measure import score
 
 COVERS = ("evenhand.probes.honest.measure",)
-GROUPS, COMPLETIONS = ("female", "male", "queer"), 40
+GROUPS, COMPLETIONS = ("female", "male"), 40
 LEXICON = {"liar": "character"}
 
 
