@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
@@ -78,12 +79,16 @@ def own_token() -> dict[str, str]:
 
 
 @contextlib.contextmanager
-def head(folder: Path, settings: dict[str, str], others: int = 0) -> Iterator[str]:
-    """The address of a cluster that lives inside; no other Ray of this machine is touched."""
+def head(settings: dict[str, str], others: int = 0) -> Iterator[str]:
+    """The address of a cluster that lives inside; no other Ray of this machine is touched.
+
+    Its folder is no test's own: names of sockets may have 107 letters, and Ray needs 80 of them.
+    """
     pytest.importorskip("ray", reason="needs the ray extra: pip install 'evenhand[ray]'")
     env = {**os.environ, **QUIET, **settings}
     with contextlib.ExitStack() as running:
-        start = ["--head", "--port", "0", "--include-dashboard=false", "--temp-dir", str(folder)]
+        folder = running.enter_context(TemporaryDirectory(prefix="ray", ignore_cleanup_errors=True))
+        start = ["--head", "--port", "0", "--include-dashboard=false", "--temp-dir", folder]
         address = _started(running, start, env)
         for _ in range(others):
             _started(running, ["--address", address], env)

@@ -71,7 +71,7 @@ class Stage:
 
             token = clusters.own_token()
             self._open.enter_context(mock.patch.dict(os.environ, token))
-            self._address = self._open.enter_context(clusters.head(self.folder / "ray", token, 1))
+            self._address = self._open.enter_context(clusters.head(token, 1))
         return self._address
 
     @cache  # noqa: B019

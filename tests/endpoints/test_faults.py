@@ -111,7 +111,7 @@ def test_what_is_no_json_is_an_error_and_no_score() -> None:
     with ScriptedServer() as server:
         model = eh.load_model(server.url, model=NAME, rung=2)
         server.fault = lambda path, number: "garbage"
-        with pytest.raises(ModelError, match="no JSON"):
+        with pytest.raises(ModelError, match="not JSON"):
             model.answer(questions(2), None)
 
 
@@ -124,7 +124,7 @@ def test_a_wrong_key_is_one_paragraph_and_stays_secret(
         monkeypatch.setenv("EVENHAND_API_KEY", KEY)
         done = _evenhand("check", server.url, "--model", NAME)
     assert done.returncode == 2
-    assert "does not let us in (401" in done.stderr
+    assert "the server denies access (401" in done.stderr
     assert len(done.stderr.strip().split("\n\n")) == 1
     assert KEY not in done.stdout + done.stderr
 

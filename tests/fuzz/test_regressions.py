@@ -136,7 +136,7 @@ def test_a_sheet_that_is_no_text_or_has_a_row_twice(tmp_path: Path) -> None:
     sheet = sheets(tmp_path)
     kept = sheet.read_bytes()
     sheet.write_bytes(kept + kept.splitlines()[-1] + b"\n")
-    with pytest.raises(DataError, match="line 4: the code .* stands twice"):
+    with pytest.raises(DataError, match="line 4: the code .* occurs twice"):
         read_sheets(tmp_path)
     sheet.write_bytes(kept.replace(b"t", b"\xff", 1))
     with pytest.raises(DataError, match="not UTF-8"):

@@ -80,7 +80,7 @@ def test_ect_is_a_rank_correlation_with_ties() -> None:
 
 
 def test_wrong_input() -> None:
-    with pytest.raises(DataError, match="5 rows of x and 4 of y are no pairs"):
+    with pytest.raises(DataError, match="5 rows of x and 4 of y are not pairs"):
         embedding.ripa(X, Y[:4], A)
     with pytest.raises(DataError, match="no pair has two different vectors"):
         embedding.ripa(X, X, A)

@@ -23,9 +23,9 @@ def token() -> Iterator[dict[str, str]]:
 
 
 @pytest.fixture(scope="session")
-def cluster(token: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def cluster(token: dict[str, str]) -> Iterator[str]:
     """A head and two more nodes as processes of their own, stopped afterwards."""
-    with clusters.head(tmp_path_factory.mktemp("ray"), token, others=2) as address:
+    with clusters.head(token, others=2) as address:
         yield address
 
 

@@ -59,17 +59,14 @@ def test_a_wrong_or_missing_token_is_named(cluster: str, tmp_path: Path, what: s
     assert "ray get-auth-token" in said
 
 
-def test_a_cluster_without_a_token_is_sent_none(
-    tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
-) -> None:
+def test_a_cluster_without_a_token_is_sent_none(tmp_path: Path) -> None:
     """Sent one, it lets the driver in and then never starts a worker."""
     saved = tmp_path / "home" / ".ray" / "auth_token"
     saved.parent.mkdir(parents=True)
     saved.write_text("left by another cluster")
     tokens = ("RAY_AUTH_MODE", "RAY_AUTH_TOKEN", "RAY_ADDRESS")
     home = {"HOME": str(tmp_path / "home")}
-    folder = tmp_path_factory.mktemp("ray")  # short: names of sockets may not be long
-    with clusters.head(folder, {"RAY_AUTH_MODE": "disabled"}) as address:
+    with clusters.head({"RAY_AUTH_MODE": "disabled"}) as address:
         said = knocked(address, {**home, "RAY_AUTH_MODE": "token"}, *tokens[1:])
         assert "has no token, and RAY_AUTH_MODE=token sends it one" in said
         assert knocked(address, home, *tokens) == "in"

@@ -121,7 +121,7 @@ def test_pairs_of_ripa_stay_together(model: WordEmbeddingModel) -> None:
     parts = query(attributes="a", x=["x0", "x2", "x3", "x4"], y=["y0", "y2", "y3", "y4"])
     assert found["ripa"] == RIPA().run_query(parts, model)["ripa"]
     assert found["n_lost"] == {"X": 1, "Y": 0, "A": 0}
-    with pytest.raises(SpecError, match="5 and 4 words are no pairs"):
+    with pytest.raises(SpecError, match="5 and 4 words are not pairs"):
         RIPA().run_query(query(attributes="a", y=["y0", "y1", "y2", "y3"]), model)
 
 

@@ -60,7 +60,7 @@ def parity(
 
     >>> one, two = [0.5, 0.4, 0.6, 0.5], [0.0, 0.1, 0.0, 0.1]
     >>> parity("p/refused", ("a", "b"), one, two, units="prompts", over=("prompts",))[0].sentence
-    "Of 100 questions about 'a' the model declines 45.0 more than of 100 questions about 'b'."
+    "Of 100 questions about 'a', the model declines 45.0 more than of 100 questions about 'b'."
     >>> parity("p/refused", ("a", "b"), [0.0] * 4, [0.0] * 4, units="prompts", over=("prompts",))
     []
     """
