@@ -15,7 +15,11 @@ from evenhand.errors import DataError, ModelError, SpecError
 from evenhand.models.adapters.scripted import ScriptedModel
 from evenhand.models.loading.resolver import resolve
 from evenhand.probes.base import Measured
+from evenhand.probes.counterfactual import labels
+from evenhand.probes.counterfactual.findings import Scored
+from evenhand.probes.counterfactual.gaps import gap, panels
 from evenhand.probes.counterfactual.probe import Counterfactual
+from evenhand.probes.counterfactual.texts import Filled, View
 from evenhand.requests import Classify
 from evenhand.runner.ask import Ask
 from evenhand.words.lexicons import groups
@@ -255,3 +259,43 @@ def test_numbers_are_those_of_the_head(
     ways = {"softmax": logits.softmax(-1), "sigmoid": logits.sigmoid(), "none": logits}
     assert model.describe()["activation"] == activation
     assert np.allclose(given, ways[activation].numpy(), atol=1e-5)
+
+
+def test_a_name_that_stands_in_two_tables_is_one_draw() -> None:
+    rng, alarms = np.random.default_rng(0), []
+    view = View("race", "names", {"b": ("b", ""), "w": ("w", "")}, "w", "")
+    filled = [
+        Filled("names", f"t{t}", cell, f"{cell}{n}", "")
+        for t in range(20) for cell in ("b", "w") for n in range(6)
+    ]  # fmt: skip
+    # Texts of the second half agree with a gender: they also lack a third cell of names.
+    filled += [Filled("names", f"t{t}", "x", f"x{n}", "") for t in range(10) for n in range(6)]
+    names = sorted({f.term for f in filled})
+    at = np.asarray([names.index(f.term) for f in filled])
+    for _ in range(200):
+        values = rng.normal(size=len(names))[at] + 0.3 * rng.normal(size=len(filled))
+        tables = panels(filled, values[:, None])
+        assert len(tables) == 2
+        found = gap(tables, view, "b", "w")
+        assert found is not None
+        assert found.terms == 6
+        alarms.append(found.estimates()[0].p <= 0.05)
+    assert np.mean(alarms) <= 0.09  # it was 0.17 when each table counted as names of its own
+
+
+def test_halves_of_few_names_are_no_rate_and_those_of_many_are_steady() -> None:
+    rng, rates = np.random.default_rng(0), []
+    for size in (6, *[12] * 8):
+        filled = [
+            Filled("names", f"t{t}", cell, f"{cell}{n}", "")
+            for t in range(10) for cell in "bw" for n in range(size)
+        ]  # fmt: skip
+        views = (View("race", "names", {"b": ("b", ""), "w": ("w", "")}, "w", ""),)
+        label = labels.Tested("bad", 1, "high", cut=0.5)
+        names = rng.normal(size=2 * size)[None, :].repeat(10, axis=0)
+        score = (names + 0.3 * rng.normal(size=names.shape)).ravel()
+        scored = Scored(filled, views, [label], np.stack([score, score > 0])[None])
+        (placebo,) = scored.placebos(0)
+        assert (placebo.tests > 900) == (size > 6)
+        rates += [placebo.alarms / placebo.tests] if placebo.tests else []
+    assert max(rates) <= 0.07  # with 100 splits one in eight was above

@@ -13,6 +13,7 @@ import evenhand as eh
 from evenhand.errors import DataError, SpecError
 from evenhand.models.adapters.scripted import ScriptedModel
 from evenhand.probes.matched_guise.material import read_pairs
+from evenhand.probes.matched_guise.measure import Answered
 from evenhand.probes.matched_guise.probe import MatchedGuise
 from evenhand.probes.matched_guise.ratios import Human, chance_agreement
 from evenhand.runner.ask import Ask
@@ -173,3 +174,15 @@ def test_changes_are_estimated_item_by_item(tmp_path: Path) -> None:
     told = {f.id.partition("/")[2]: f for f in done.findings}
     assert set(found) == set(told)
     assert all(found[k].value == pytest.approx(f.value) for k, f in told.items())
+
+
+def test_two_questions_of_a_kind_are_few_whatever_the_texts() -> None:
+    rng, p = np.random.default_rng(0), []
+    texts, questions = np.indices((40, 2)).reshape(2, -1)
+    units, asked = [f"t{t}" for t in texts], [f"q{q}" for q in questions]
+    for _ in range(300):
+        gap = rng.normal(0, 0.1, 2)[questions] + rng.normal(0, 0.05, 40)[texts]
+        gap += rng.normal(0, 0.08, 80)
+        shares = np.stack([0.5 + gap, np.full(80, 0.5)], axis=1)
+        p.append(Answered(shares, units, [""] * 80, ["k"] * 80, asked).over_all().p)
+    assert np.mean(np.asarray(p) <= 0.01) <= 0.01  # it was 0.025

@@ -46,17 +46,18 @@ class Factor:
 
     `weight` is 1 for an ordinary effect, +1 and -1 (or shares) where a level's effect enters rows
     with different signs: the situations of two groups' names, the attributes of two target sets.
+    Two factors with weights 1 and 0 let the levels of two sides differ in their variance.
     """
 
     codes: Codes
     weight: Floats | None = None
 
     def columns(self) -> Floats:
-        """The design matrix, one column per level that occurs."""
+        """The design matrix, one column per level that occurs and has a weight."""
         levels, codes = np.unique(self.codes, return_inverse=True)
         table = np.zeros((len(codes), len(levels)))
         table[np.arange(len(codes)), codes] = 1.0 if self.weight is None else self.weight
-        return table
+        return table[:, table.any(axis=0)]
 
 
 class Design:

@@ -17,14 +17,16 @@ from evenhand.probes.counterfactual.texts import CONTROL, NAMES, PAIRS, WORDS, F
 from evenhand.probes.shared.estimates import claim, stated
 from evenhand.runs.finding import Finding
 from evenhand.runs.wording import people
-from evenhand.stats.clustered_means import halves
+from evenhand.stats.clustered_means import STEADY, halves
 from evenhand.stats.estimate import ENOUGH, Estimate, within
 from evenhand.stats.multiple import benjamini_hochberg
 
 NAME = "counterfactual"
 SCORE, DECISION, POSITIVE, NEGATIVE = "score", "decision", "false-positive", "false-negative"
 KINDS = (SCORE, DECISION, POSITIVE, NEGATIVE)
-SPLITS, ALARM = 100, 0.05
+ALARM = 0.05
+FEW = 8
+"""Terms of a group from which on halves of them are many enough to tell a rate."""
 SMALL = 0.2
 """A small effect in standard deviations (Cohen 1988): the margin of a score without a scale."""
 MARGIN = 0.05
@@ -187,15 +189,16 @@ class Scored:
                 found = [_pair_halves(tables, views[0], seed)]
                 out.append(Placebo.of("random halves of the pairs of texts", found))
             elif source == WORDS:
-                found = [_control_swaps(t, seed) for t in tables]
-                out.append(Placebo.of("control words in the place of words for people", found))
+                found = [_control_halves(t, seed, STEADY // len(tables) + 1) for t in tables]
+                out.append(Placebo.of("control words, one half of them against the other", found))
             else:
-                found = [_name_halves(t, v, seed) for v in views for t in tables]
+                splits = STEADY // (len(views) * len(tables)) + 1
+                found = [_name_halves(t, v, seed, splits) for v in views for t in tables]
                 out.append(Placebo.of("random halves of one group's names", found))
         return tuple(out)
 
 
-def _name_halves(panel: Panel, view: View, seed: int) -> tuple[int, int]:
+def _name_halves(panel: Panel, view: View, seed: int, splits: int) -> tuple[int, int]:
     """Halves of the names of every group, cell by cell, against each other."""
     p: list[float] = []
     rng = np.random.default_rng([seed, 3])
@@ -203,10 +206,14 @@ def _name_halves(panel: Panel, view: View, seed: int) -> tuple[int, int]:
     for cell, (group, _) in view.sides.items():
         if len(panel.rows(cell)) > 3:
             members.setdefault(group, []).append(cell)
+    members = {
+        group: cells for group, cells in members.items()
+        if sum(len(panel.rows(cell)) for cell in cells) >= FEW
+    }  # fmt: skip
     if len(panel.items) < 2:
         return 0, 0
     for cells in members.values():
-        for _ in range(SPLITS // max(1, len(members)) + 1):
+        for _ in range(splits // max(1, len(members)) + 1):
             halved, weighed = list(panel.cells), {}
             for cell in cells:
                 order = rng.permutation(panel.rows(cell))
@@ -222,16 +229,21 @@ def _name_halves(panel: Panel, view: View, seed: int) -> tuple[int, int]:
     return _alarms(p)
 
 
-def _control_swaps(panel: Panel, seed: int) -> tuple[int, int]:
-    """One control word against another; the rest of them show how words spread."""
+def _control_halves(panel: Panel, seed: int, splits: int) -> tuple[int, int]:
+    """Halves of the control words against each other.
+
+    Of single words against each other one that is unlike the rest would decide a tenth of all.
+    """
     rows, p = panel.rows(CONTROL), []
-    if len(rows) < 5 or len(panel.items) < 2:
+    if len(rows) < FEW or len(panel.items) < 2:
         return 0, 0
     rng = np.random.default_rng([seed, 5])
-    for _ in range(SPLITS):
-        one, two = rng.choice(rows, 2, replace=False)
-        cells = list(panel.cells)
-        cells[one], cells[two] = "first", "second"
+    for _ in range(splits):
+        order, cells = rng.permutation(rows), list(panel.cells)
+        for k in order[: len(rows) // 2]:
+            cells[k] = "first"
+        for k in order[len(rows) // 2 :]:
+            cells[k] = "second"
         made = replace(panel, cells=tuple(cells))
         p += [e.p for e in gaps.gap_of(made, {"first": 1.0, "second": -1.0}).estimates()]
     return _alarms(p)
@@ -241,7 +253,9 @@ def _pair_halves(tables: Sequence[Panel], view: View, seed: int) -> tuple[int, i
     found = gaps.gap(tables, view, *view.contrasts[0])
     if found is None:
         return 0, 0
-    parts = [halves(column, range(len(column)), seed=seed) for column in found.by_text]
+    parts = [
+        halves(column, range(len(column)), seed=seed, splits=STEADY) for column in found.by_text
+    ]
     return sum(n for n, _ in parts), sum(k for _, k in parts)
 
 

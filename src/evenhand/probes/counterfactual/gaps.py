@@ -11,6 +11,9 @@ group and stratum) with weights w that add up to 0,
 as in `stats.crossed`, with Satterthwaite's degrees of freedom. A group that has one word only
 (Muslim) takes the spread of words from control words, which name no group: the gap is then held
 against what changing an ordinary word does. Without terms the texts alone are the sample.
+
+Texts that agree with a gender take names of that gender only, and are a table of their own beside
+the others; a name that stands in both is one draw, not two (`together`).
 """
 
 from __future__ import annotations
@@ -37,15 +40,20 @@ class Panel:
         items: the texts, by what they were made from.
         truths: their right labels, or nothing.
         values: [columns, terms, items].
+        terms: what they are called, so that a term is known in another table; none: by place.
     """
 
     cells: tuple[str, ...]
     items: tuple[str, ...]
     truths: tuple[str, ...]
     values: Floats
+    terms: tuple[str, ...] = ()
 
     def rows(self, cell: str) -> list[int]:
         return [k for k, c in enumerate(self.cells) if c == cell]
+
+    def term(self, row: int) -> str:
+        return self.terms[row] if self.terms else str(row)
 
     def of_items(self, kept: Bools) -> Panel:
         def some(of: tuple[str, ...]) -> tuple[str, ...]:
@@ -80,6 +88,7 @@ def panels(filled: Sequence[Filled], values: Floats) -> list[Panel]:
             tuple(cell for (cell, _), k in zip(terms, pattern) if k),
             tuple(item for item, _ in chosen), tuple(truth for _, truth in chosen),
             table[:, pattern][:, :, kept],
+            tuple(term for (_, term), k in zip(terms, pattern) if k),
         ))  # fmt: skip
     return out
 
@@ -124,78 +133,121 @@ def weights(panel: Panel, view: View, group: str, reference: str) -> dict[str, f
 
 def gap_of(panel: Panel, weighed: Mapping[str, float]) -> Gap:
     """The gap in one table."""
-    blocks = [(w, panel.values[:, panel.rows(cell)]) for cell, w in weighed.items()]
-    controls = panel.values[:, panel.rows(CONTROL)]
-    if controls.shape[1] > 1:
-        spread = [(w, block.shape[1], controls) for w, block in blocks]
-    else:
-        spread = [(w, block.shape[1], block) for w, block in blocks if block.shape[1] > 1]
-    return _gap(blocks, spread if controls.shape[1] > 1 or len(spread) == len(blocks) else [])
+    return together([(panel, weighed)])
 
 
-def _gap(
-    blocks: Sequence[tuple[float, Floats]], spread: Sequence[tuple[float, int, Floats]]
-) -> Gap:
-    """Blocks [columns, terms, texts] with weights; `spread` says where each block's spread of
-    terms comes from: weight, terms in the block, and terms that show it."""
-    by_text = np.asarray(sum(w * block.mean(axis=1) for w, block in blocks))
-    texts = by_text.shape[1]
-    none = np.zeros(len(by_text))
-    names, names_noise, rest, rest_noise = (none.copy() for _ in range(4))
-    shared = _one_source(spread)
-    for w, n, shown in shared:
-        k = shown.shape[1]
-        means = w * shown.mean(axis=2).var(axis=1, ddof=1) / n
-        names += means
-        names_noise += means**2 / (k - 1)
-        if texts > 1:
-            alone = shown - shown.mean(axis=1, keepdims=True) - shown.mean(axis=2, keepdims=True)
-            alone = alone + shown.mean(axis=(1, 2), keepdims=True)
-            free = (k - 1) * (texts - 1)
-            part = w * (alone**2).sum(axis=(1, 2)) / free / (n * texts)
-            rest += part
-            rest_noise += part**2 / free
-    within = by_text.var(axis=1, ddof=1) / texts if texts > 1 else np.full(len(by_text), np.nan)
-    within_noise = within**2 / max(1, texts - 1)
+@dataclass(frozen=True)
+class _Moves:
+    """What terms of one block do to the gap: their own deviations as they enter it.
+
+    `source` is the cell that shows how terms spread (the block's own, or the control words).
+    """
+
+    cell: str
+    source: str
+    terms: tuple[str, ...]
+    moves: Floats
+    """[columns, terms]; the sum of squares is w^2 s^2 / n."""
+    rest: Floats
+    """w^2 MS_e / (n T) [columns]."""
+
+
+def _moves(panel: Panel, weighed: Mapping[str, float]) -> list[_Moves]:
+    """How terms spread; nothing where a block's one term has no control words beside it."""
+    controls = len(panel.rows(CONTROL)) > 1
+    source = {cell: panel.rows(CONTROL if controls else cell) for cell in weighed}
+    if min(map(len, source.values())) < 2:
+        return []
+    shown = {CONTROL: _spread(panel, source[next(iter(source))])} if controls else {}
+    out = []
+    for cell, weight in weighed.items():
+        name = CONTROL if controls else cell
+        away, square = shown[name] if controls else _spread(panel, source[cell])
+        share = weight**2 / len(panel.rows(cell))
+        moves, left = np.sqrt(share) * np.sign(weight) * away, share * square / len(panel.items)
+        out.append(_Moves(cell, name, tuple(map(panel.term, source[cell])), moves, left))
+    return out
+
+
+def _spread(panel: Panel, rows: Sequence[int]) -> tuple[Floats, Floats]:
+    """Deviations of terms from their mean over sqrt(k - 1), and the mean square of what is left."""
+    shown = panel.values[:, rows]
+    k, texts = shown.shape[1:]
+    means = shown.mean(axis=2)
+    away = (means - means.mean(axis=1, keepdims=True)) / np.sqrt(k - 1)
+    if texts < 2:
+        return away, np.zeros(len(shown))
+    alone = shown - means[..., None] - shown.mean(axis=1, keepdims=True)
+    alone = alone + shown.mean(axis=(1, 2), keepdims=True)
+    return away, (alone**2).sum(axis=(1, 2)) / ((k - 1) * (texts - 1))
+
+
+def _added(
+    old: tuple[tuple[str, ...], Floats] | None, new: tuple[tuple[str, ...], Floats]
+) -> tuple[tuple[str, ...], Floats]:
+    """Moves [columns, terms] of two tables, term by term."""
+    if old is None:
+        return new
+    every = tuple(dict.fromkeys(old[0] + new[0]))
+    both = np.zeros((len(new[1]), len(every)))
+    for terms, moves in (old, new):
+        both[:, [every.index(t) for t in terms]] += moves
+    return every, both
+
+
+def together(parts: Sequence[tuple[Panel, Mapping[str, float]]]) -> Gap:
+    """Tables of different texts as one: each counts by its number of texts.
+
+    A term that stands in several tables is one draw: what it does is added up before it is squared,
+    V_names = sum_n (sum over tables of its share of the gap)^2.
+    """
+    texts = sum(len(panel.items) for panel, _ in parts)
+    width = len(parts[0][0].values)
+    within, within_noise, rest, rest_noise = (np.zeros(width) for _ in range(4))
+    moved: dict[str, dict[str, tuple[tuple[str, ...], Floats]]] = {}
+    by_texts, value = [], np.zeros(width)
+    sampled: tuple[set[tuple[str, str]], ...] = set(), set()
+    means = [np.zeros(width), np.zeros(width)]
+    for panel, weighed in parts:
+        size = len(panel.items)
+        share = size / texts
+        blocks = [(w, panel.values[:, panel.rows(cell)]) for cell, w in weighed.items()]
+        by_text = np.asarray(sum(w * block.mean(axis=1) for w, block in blocks))
+        by_texts.append(by_text)
+        value += share * by_text.mean(axis=1)
+        spread = np.full(width, np.nan)
+        if size > 1:
+            spread = share**2 * by_text.var(axis=1, ddof=1) / size
+        within += spread
+        within_noise += spread**2 / max(1, size - 1)
+        left: dict[str, tuple[Floats, int]] = {}
+        for m in _moves(panel, weighed):
+            block = moved.setdefault(m.source, {})
+            block[m.cell] = _added(block.get(m.cell), (m.terms, share * m.moves))
+            free = max(1, (len(m.terms) - 1) * (size - 1))
+            left[m.source] = left.get(m.source, (np.zeros(width), free))[0] + m.rest, free
+        for square, free in left.values():
+            rest += share**2 * square
+            rest_noise += share**4 * square**2 / free
+        sides = [[(abs(w), b) for w, b in blocks if (w > 0) == first] for first in (True, False)]
+        for k, side in enumerate(sides):
+            means[k] += share * np.asarray(sum(w * b.mean(axis=(1, 2)) for w, b in side))
+        for cell, weight in weighed.items():
+            sampled[weight < 0].update((cell, panel.term(k)) for k in panel.rows(cell))
+    names, names_noise = np.zeros(width), np.zeros(width)
+    for cells in moved.values():  # blocks that take their spread from the same terms are one source
+        part = np.asarray(sum((u**2).sum(axis=1) for _, u in cells.values()))
+        names += part
+        names_noise += part**2 / (max(len(of) for of, _ in cells.values()) - 1)
     # A component cannot be negative: one that seems to be is none, and adds no uncertainty.
     vary, differ = names > rest, within > rest
     variance = np.maximum(names, rest) + np.maximum(within, rest) - rest
     noise = names_noise * vary + within_noise * differ + rest_noise * (vary == differ)
     with np.errstate(invalid="ignore", divide="ignore"):
         freedom = np.where(noise > 0, np.maximum(1.0, variance**2 / noise), 1.0)
-    sides = [[(abs(w), b) for w, b in blocks if (w > 0) == first] for first in (True, False)]
-    means_of = [np.asarray(sum(w * b.mean(axis=(1, 2)) for w, b in side)) for side in sides]
-    terms = min(sum(b.shape[1] for _, b in side) for side in sides)
     return Gap(
-        by_text.mean(axis=1), variance, freedom, texts, terms, by_text, (means_of[0], means_of[1])
-    )
-
-
-def _one_source(
-    spread: Sequence[tuple[float, int, Floats]],
-) -> list[tuple[float, int, Floats]]:
-    """Squared weights; blocks that take their spread from the same terms are one source of it."""
-    if len({id(shown) for _, _, shown in spread}) == 1 and len(spread) > 1:
-        return [(sum(w * w / n for w, n, _ in spread), 1, spread[0][2])]
-    return [(w * w, n, shown) for w, n, shown in spread]
-
-
-def together(parts: Sequence[Gap]) -> Gap:
-    """Tables of different texts and terms as one: each counts by its number of texts."""
-    if len(parts) == 1:
-        return parts[0]
-    share = np.asarray([p.texts for p in parts], np.float64)
-    share /= share.sum()
-    pieces = np.stack([s**2 * p.variance for s, p in zip(share, parts)])
-    variance = pieces.sum(axis=0)
-    noise = (pieces**2 / np.stack([p.freedom for p in parts])).sum(axis=0)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        freedom = np.where(noise > 0, np.maximum(1.0, variance**2 / noise), 1.0)
-    means = [np.asarray(sum(s * p.means[k] for s, p in zip(share, parts))) for k in (0, 1)]
-    return Gap(
-        np.asarray(sum(s * p.value for s, p in zip(share, parts))), variance, freedom,
-        sum(p.texts for p in parts), sum(p.terms for p in parts),
-        np.concatenate([p.by_text for p in parts], axis=1), (means[0], means[1]),
+        value, variance, freedom, texts, min(map(len, sampled)), np.concatenate(by_texts, axis=1),
+        (means[0], means[1]),
     )  # fmt: skip
 
 
@@ -205,7 +257,7 @@ def gap(tables: Sequence[Panel], view: View, group: str, reference: str) -> Gap 
     for panel in tables:
         weighed = weights(panel, view, group, reference)
         if weighed and len(panel.items) > 1:
-            parts.append(gap_of(panel, weighed))
+            parts.append((panel, weighed))
     return together(parts) if parts else None
 
 

@@ -27,7 +27,7 @@ from evenhand.probes.implicit.answers import AnswersReader, published_d
 from evenhand.probes.implicit.link import LinkReader
 from evenhand.probes.implicit.material import SIDES, TESTS, Stereotype, read_material
 from evenhand.probes.reading import Claims, Input, Reader, Result, Shown, listed
-from evenhand.stats.clustered_means import STEADY, halves, with_q
+from evenhand.stats.clustered_means import STEADY, Cells, halves, with_q
 from evenhand.stats.estimate import NAN, Estimate, within
 from evenhand.stats.mixed import Design, Factor
 from evenhand.strict import INLINE, record
@@ -125,9 +125,16 @@ class Given:
         signs = np.where(bad, 0.5, -0.5)
         topic = _codes(_of(self.topic, at))
         pair = _codes(_of(self.pair, at))
-        factors = [Factor(topic)]
         if set(topics[0]) & set(topics[1]):  # both kinds in a topic: it has a lean of its own
-            factors.append(Factor(topic, signs))
+            factors = [Factor(topic), Factor(topic, signs)]
+        elif topic.max() == len(at) - 1:  # every word once: Welch's t, of two samples of words
+            found = Cells.of(self.share[at], topic, bad).estimate(np.array([-1.0, 1.0]), **how)
+            return replace(found, units=units, detectable=within(found.detectable, 1.0))
+        else:  # words of one kind may differ more among themselves than those of the other
+            factors = [
+                Factor(topic, bad.astype(np.float64)),
+                Factor(topic, (~bad).astype(np.float64)),
+            ]
         if pair.max() > 0:
             factors.append(Factor(pair))
         if self.over_terms(self.stereotype[int(at[0])]):

@@ -6,10 +6,11 @@ y_o is the model's log odds (of "she" against "he"; of names of one group agains
 b = 0: occupations are alike to the model; 1: they differ as in the labour market; above 1 the model
 makes them differ more. a is what it says of an occupation that both hold alike.
 
-Occupations are the sample, t has their number less 2 degrees of freedom. Names are a sample too:
-with w_o = (x_o - mean) / S_xx and residuals e_no of name n, b_n + J w_o e_no / sqrt(1 - h_o) has
-the name's slope as its mean over the J occupations (h_o: leverage, as in HC2), and groups of names
-are compared over names and occupations (`stats.two_groups`).
+Occupations are the sample, and those at the ends may spread more than others (`stats.points`).
+Names are a sample too: with w_o = (x_o - mean) / S_xx and residuals e_no of name n, the values
+b_n + J w_o e_no / sqrt(1 - h_o) have the name's slope as their mean over the J occupations (h_o:
+leverage, as in HC2), and groups of names, which may differ in spread, are compared over names and
+occupations (`crossed.paired_contrasts`).
 """
 
 from __future__ import annotations
@@ -21,9 +22,9 @@ import numpy as np
 import numpy.typing as npt
 
 from evenhand.stats.clustered_means import STEADY, halves
+from evenhand.stats.crossed import paired_contrasts
 from evenhand.stats.estimate import NAN, Estimate, estimate
-from evenhand.stats.mixed import Design, Factor
-from evenhand.stats.two_groups import group_contrasts
+from evenhand.stats.points import ALONE, Points
 
 Floats = npt.NDArray[np.float64]
 FEWEST = 4
@@ -65,10 +66,8 @@ def pronoun_line(x: Floats, y: Floats, group: str, beside: str, **how: Any) -> L
         return Line(group, beside, empty, empty, len(x))
     fixed = np.stack([np.ones(len(x)), x], axis=1)
     height, slope = (
-        replace(_rounded(Design([Factor(np.arange(len(x)))], fixed, c).estimate(y, **how)),
-                units=len(x))
-        for c in ([-1.0, 0.0], [0.0, 1.0])
-    )  # fmt: skip
+        _rounded(Points(fixed, c).estimate(y, **how)) for c in ([-1.0, 0.0], [0.0, 1.0])
+    )
     return Line(group, beside, slope, height, len(x))
 
 
@@ -93,10 +92,15 @@ def name_line(x: Floats, y: Floats, first: npt.NDArray[np.bool_], group: str, be
     slopes = y @ away / square
     rest = y - y.mean(axis=1, keepdims=True) - slopes[:, None] * away
     leverage = 1 / len(x) + away**2 / square
+    if (leverage > 1 - ALONE).any():
+        why = "one occupation alone decides the slope"
+        return Line(group, beside, Estimate(NAN, units=len(x), reason=why), none, len(x))
     values = slopes[:, None] + len(x) * away / square * rest / np.sqrt(1 - leverage)
     values += slopes[:, None] - values.mean(axis=1, keepdims=True)
-    return Line(group, beside, group_contrasts(values[..., None], first).estimates(**how)[0], none,
-                len(x))  # fmt: skip
+    line = Points(np.stack([np.ones(len(x)), x], axis=1), [0.0, 1.0])
+    ordered = np.concatenate([values[first], values[~first]])[None]
+    found = paired_contrasts(ordered, int(first.sum()), line.freedom, **how)[0]
+    return Line(group, beside, found, none, len(x))
 
 
 def _too_little(x: Floats) -> str:

@@ -102,9 +102,10 @@ class Answered:
             return Estimate(value, units=texts, reason=why)
         factors = [self.unit, *([self.feature] if self.over_features else []), self.question]
         coded = [np.unique([f[i] for i in at], return_inverse=True)[1] for f in factors]
-        # A factor with a level for every row is what is left over anyway.
+        # A factor with a level for every row is what is left over anyway. Two or three questions
+        # beside many texts often seem to differ less than they do, which `held` allows for.
         sampled = [Factor(codes) for codes in coded if 0 < codes.max() < len(at) - 1]
-        found = Design(sampled or [Factor(coded[0])]).estimate(self.gap[at], **how)
+        found = Design(sampled or [Factor(coded[0])], held=True).estimate(self.gap[at], **how)
         return replace(found, units=texts, detectable=within(found.detectable, 1.0))
 
     def over_all(self, **how: Any) -> Estimate:
