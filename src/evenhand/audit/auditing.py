@@ -232,7 +232,7 @@ class Audit:
             if why := entry.probe.lacks(model.answers):
                 facts["probes"][entry.label] = {
                     "probe": entry.probe.name, "model": model.name,
-                    "skipped": f"a {model.kind} model {why}",
+                    "skipped": f"{article(model.kind)} {model.kind} model {why}",
                 }  # fmt: skip
                 continue
             ask = self._ask(model, entry, facts)
