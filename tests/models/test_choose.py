@@ -10,7 +10,7 @@ import pytest
 
 import evenhand as eh
 from evenhand.errors import EvenhandError, ModelError, SpecError
-from evenhand.requests import Choose, Continuation
+from evenhand.requests import Choose, Continuation, LazyRequests
 
 BATCH = Choose(["Ann met Bo.\nWho sang?", "Bo met Ann.\nWho sang?"], ["Ann\tBo", "Ann\tBo\tnobody"])
 
@@ -99,7 +99,7 @@ def test_answers_come_back_from_the_shards(tmp_path: Path, lazy: bool) -> None:
 def test_nan_is_refused_by_name() -> None:
     model = eh.ScriptedModel({"choose": lambda *row: [float("nan"), 0.5]})
     with pytest.raises(ModelError, match="gave NaN for .* in 2 of 2"):
-        eh.Ask(model)(BATCH)
+        eh.Ask(model)(Choose(BATCH.prompt, ["Ann\tBo", "Bo\tAnn"]))
 
 
 def test_what_holds_for_the_batch_is_in_the_digest() -> None:

@@ -37,6 +37,7 @@ from evenhand.runs.room import (
     require_room,
     require_writable,
 )
+from evenhand.words.lexicons import article
 
 
 @dataclass

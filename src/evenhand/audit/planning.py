@@ -21,6 +21,7 @@ from evenhand.probes.base import Preview
 from evenhand.requests import LazyRequests, Requests
 from evenhand.runner.plan import distinct_rows
 from evenhand.systems import peak_mib
+from evenhand.words.lexicons import article
 
 COUNTED_ROWS = 200_000
 UNITS = {"s": 1, "m": 60, "h": 3600}
