@@ -83,7 +83,7 @@ def adapter(kind: str) -> type[Model]:
     >>> adapter("span").answers
     frozenset({'span'})
     """
-    found: type[Model] = plugins.load(plugins.MODELS, kind, what="model kind", where="--as")
+    found: type[Model] = plugins.load(plugins.MODELS, kind, what="model kind", where="--as (kind)")
     return found
 
 
