@@ -91,3 +91,12 @@ def test_patterns_that_are_none_are_refused_when_the_pack_is_loaded(
     with pytest.raises(SpecError, match=r"declined: '\(' is not a regular expression"):
         load_pack(place)
     assert not own.adopted()
+
+
+def test_a_folder_that_is_named_as_a_language_is_told_how_to_be_given(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "mine").mkdir()
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SpecError, match=r"unknown language 'mine'.*A folder is given as: \./mine"):
+        load_pack("mine")

@@ -109,7 +109,8 @@ List them with: evenhand ls languages
         return pack
     places = pack_places()
     if text not in places:
-        raise SpecError(unknown("language", text, places, hint=LIST_PACKS))
+        folder = f"A folder is given as: ./{text}" if text and Path(text).is_dir() else ""
+        raise SpecError(unknown("language", text, places, hint=folder or LIST_PACKS))
     return _cached(text)
 
 
