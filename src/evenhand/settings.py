@@ -57,8 +57,11 @@ def filled(
     """
     try:
         return kind(**given)
-    except ValidationError as error:
-        raise refused(error, kind, f"{what}: ", spelled) from error
+    except (ValidationError, SpecError) as error:
+        wrong = error.__cause__ if isinstance(error, SpecError) else error  # worded by the class
+        if not isinstance(wrong, ValidationError):
+            raise
+        raise refused(wrong, kind, f"{what}: ", spelled) from wrong
 
 
 def refused(
@@ -83,9 +86,9 @@ def refused(
             message = f"{path} is needed."
         elif isinstance(cause, EvenhandError) and path:
             message = f"{path}: {cause}"
-        elif not path:  # about several settings together
-            message = f"{problem['msg']}."
         else:
-            message = f"{path}: {problem['msg']}; got {problem.get('input')!r}."
+            said = str(cause) if isinstance(cause, ValueError) else problem["msg"]
+            got = f"; got {problem.get('input')!r}" if path else ""  # else of several together
+            message = f"{path}: {said}{got}." if path else f"{said}."
         problems.append(message)
     return SpecError(what + " ".join(problems))

@@ -63,7 +63,7 @@ def why(error: BaseException) -> str:
 
 
 def _unwritable(path: Path, what: str, option: str = "") -> DataError:
-    option = option or "--out"
+    option = option or "--out (out)"
     return DataError(f"{path}: cannot be written ({what}). Choose another place with: {option}")
 
 

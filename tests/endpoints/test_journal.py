@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from evenhand.models.endpoints.journal import FOLDER, Journals
-from evenhand.models.endpoints.spending import Usage
+from evenhand.models.endpoints.spending import Meter, Prices, Usage
 
 
 def written(folder: Path, shard: str) -> Journals:
@@ -45,3 +45,10 @@ def test_usage_of_older_versions_is_read(tmp_path: Path) -> None:
     (tmp_path / FOLDER).mkdir()
     write_sealed(tmp_path / FOLDER / "usage.json", Usage(4, 5, 6).as_dict())
     assert Journals("server").keep_below(tmp_path) == Usage(4, 5, 6)
+
+
+def test_calls_of_earlier_attempts_do_not_change_the_length_of_a_token() -> None:
+    meter = Meter(Prices())
+    meter.used += Usage(1_000, 2_000_000, 1_000)  # as the journal of a resumed run says
+    meter.settle(0.0, Usage(1, 100, 1), characters=450)
+    assert meter.characters_per_token == 4.5

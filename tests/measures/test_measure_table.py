@@ -148,3 +148,14 @@ def test_numbers_without_findings_say_so(tmp_path: Path) -> None:
 
     with pytest.raises(eh.EvenhandError, match="--json FILE"):
         eh.as_run(Plain(), tmp_path / "run")
+
+
+def test_an_answer_that_nobody_gave_is_named(tmp_path: Path) -> None:
+    file = tmp_path / "replies.csv"
+    file.write_text("group,reply\n" + "men,invite\nwomen,reject\nmen,reject\nwomen,invite\n" * 3)
+    done = evenhand("measure", "table", str(file), "--outcome", "reply",
+                    "--answers", "invite,rejekt", cwd=tmp_path)  # fmt: skip
+    assert done.returncode == 2
+    assert "no answer can be read as 'rejekt', and 6 of 12 cannot be read, e.g. 'reject'" in (
+        done.stderr
+    )

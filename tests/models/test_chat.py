@@ -301,3 +301,28 @@ def test_every_request_kind_is_answered_through_the_template(smollm2_chat: Any) 
         plain = eh.Ask(smollm2_chat.as_text())(asked)
         name = next(iter(asked.outputs))
         assert list(there[name]) != list(plain[name])
+
+
+@pytest.mark.parametrize(
+    ("how", "told"),
+    [
+        ({"chat": "on"}, "--chat on: model .* is of kind 'vectors', which is not asked as chat"),
+        ({"way": "letters"}, "--way letters: model"),
+        ({"system": "Be brief."}, "--system 'Be brief.': model"),
+        ({"model": "gpt"}, "--model gpt: .* is not an address"),
+        ({"max_cost": 3.0}, "--max-cost 3.0: .* is not an address"),
+        ({"rung": 2}, "--rung 2: .* is not an address"),
+    ],
+)
+def test_what_vectors_on_this_machine_cannot_heed(
+    tmp_path: Path, how: dict[str, Any], told: str
+) -> None:
+    file = tmp_path / "vectors.txt"
+    file.write_text("she 0.1 0.2\nhe 0.2 0.1\n")
+    with pytest.raises(SpecError, match=told):
+        eh.load_model(str(file), **how)
+
+
+def test_an_address_is_asked_in_its_own_way() -> None:
+    with pytest.raises(SpecError, match="--way letters .way.: .* choose another with: --rung N"):
+        eh.load_model("http://127.0.0.1:1/v1", way="letters")

@@ -11,6 +11,7 @@ import pytest
 import evenhand as eh
 import made_runs
 from evenhand.errors import RunError, SpecError
+from evenhand.probes.underspecified.probe import Underspecified
 from evenhand.runs.finding import Findings
 
 WORDS = "nurse pilot doctor teacher hunter mechanic dancer engineer".split()
@@ -290,3 +291,13 @@ def test_a_contrast_of_a_classifier(tmp_path: Path) -> None:
     Calls.label = "nothing"
     with pytest.raises(SpecError, match="is none of"):
         eh.audit(classify, [Calls()], out=tmp_path / "other")
+
+
+def test_a_probe_class_words_wrong_settings_as_make_probe_does() -> None:
+    told = "probe 'underspecified': unknown setting 'groups'"
+    with pytest.raises(SpecError, match=told):
+        Underspecified(groups="female")
+    with pytest.raises(SpecError, match=told):
+        eh.make_probe("underspecified", {"groups": "female"})
+    with pytest.raises(SpecError, match="'underspecified': unknown social_class 'x'"):
+        Underspecified(social_class="x")

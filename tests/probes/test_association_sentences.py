@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from pydantic import ValidationError
 
+from evenhand.errors import SpecError
 from evenhand.metrics import association as metrics
 from evenhand.probes.association.probe import BLEACHED, Association
 from evenhand.probes.association.score import Options, associate, pool, table_of
@@ -130,9 +130,9 @@ def test_missing_words_and_ways_to_treat_them() -> None:
 
 
 def test_wrong_settings() -> None:
-    with pytest.raises(ValidationError, match="needs {} once"):
+    with pytest.raises(SpecError, match="needs {} once"):
         Association(templates=("This is it.",))
-    with pytest.raises(ValidationError, match="'threshold', 'keep' or 'balanced'"):
+    with pytest.raises(SpecError, match="'threshold', 'keep' or 'balanced'"):
         Association(missing="some")
 
 

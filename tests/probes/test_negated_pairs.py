@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from pydantic import ValidationError
 
+from evenhand.errors import SpecError
 from evenhand.probes.base import Measured
 from evenhand.probes.underspecified.probe import Underspecified
 from evenhand.probes.underspecified.tables import known_mean
@@ -75,7 +75,7 @@ def test_a_full_design_is_put_in_balanced_order_first() -> None:
     "settings", [{"as_published": True}, {"standard_error": 0.01}], ids=lambda s: next(iter(s))
 )
 def test_where_the_negation_is_the_number_it_cannot_be_left_out(settings: dict[str, Any]) -> None:
-    with pytest.raises(ValidationError, match="negated_pairs leaves questions out"):
+    with pytest.raises(SpecError, match="negated_pairs leaves questions out"):
         Underspecified(negated_pairs=3, **settings)
 
 

@@ -110,7 +110,11 @@ def test_a_model_that_cannot_be_copied_is_asked_alone() -> None:
 
 @pytest.mark.parametrize(
     ("text", "why"),
-    [("", "'' is no device"), ("gpu7", "'gpu7' is no device"), ("cpu,cuda:0", "one kind only")],
+    [
+        ("", "'' is not a device"),
+        ("gpu7", "'gpu7' is not a device"),
+        ("cpu,cuda:0", "one kind only"),
+    ],
 )
 def test_devices_that_are_none_are_named(text: str, why: str) -> None:
     with pytest.raises(SpecError, match=why):

@@ -2,9 +2,23 @@
 
 from __future__ import annotations
 
+import pickle
+import re
+import shutil
+from pathlib import Path
+
 import pytest
 
-from evenhand.words.reading_answers import NONE, Kind, Reading, declines, read_answer
+from evenhand.errors import SpecError
+from evenhand.words.packs import load_pack, own, pack_places
+from evenhand.words.reading_answers import (
+    NONE,
+    Kind,
+    Reading,
+    declines,
+    is_unknown,
+    read_answer,
+)
 
 PAIR = ("Mary", "John")
 THREE = ("The grandfather", "The grandson", "Can't be determined")
@@ -38,3 +52,51 @@ def test_an_option_that_says_it_cannot_be_known_takes_the_answers_that_do() -> N
 def test_declining_is_no_name_and_a_story_is_no_refusal() -> None:
     assert declines("I cannot help with that.")
     assert not declines("was described as someone who cannot cook.")
+
+
+def test_a_pack_given_by_path_is_heard_from_when_it_is_loaded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(own, "_own", {})
+    place = tmp_path / "eo"
+    shutil.copytree(pack_places()["es"], place)
+    answers = (place / "answers.toml").read_text("utf-8")
+    parts = {"unknown": "Nescieble", "open": "neniu scias", "declined": "mi rifuzas",
+             "denied": "tute ne $"}  # fmt: skip
+    for part, text in parts.items():
+        answers = re.sub(rf"(?m)^{part} = \[", f"{part} = ['{text}', ", answers, count=1)
+    (place / "answers.toml").write_text(answers, "utf-8")
+    said = ("Nescieble", "Neniu scias.", "Mi rifuzas.", "Tute ne Mary.")
+    assert {read_answer(text, PAIR).kind for text in said[:3]} == {"unread"}
+    assert read_answer(said[3], PAIR) == Reading("named", 0)
+    load_pack(place)
+    kinds = [read_answer(text, PAIR).kind for text in said]
+    assert kinds == ["open", "open", "declined", "unread"]
+    assert is_unknown("Nescieble")
+    heard = own.adopted()
+    monkeypatch.setattr(own, "_own", {})  # as in a worker, which is told of the pack
+    own.adopt(pickle.loads(pickle.dumps(heard)))
+    assert declines("Mi rifuzas.")
+
+
+def test_patterns_that_are_none_are_refused_when_the_pack_is_loaded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(own, "_own", {})
+    place = tmp_path / "eo"
+    shutil.copytree(pack_places()["es"], place)
+    answers = (place / "answers.toml").read_text("utf-8")
+    answers = re.sub(r"(?m)^declined = \[", "declined = ['(', ", answers, count=1)
+    (place / "answers.toml").write_text(answers, "utf-8")
+    with pytest.raises(SpecError, match=r"declined: '\(' is not a regular expression"):
+        load_pack(place)
+    assert not own.adopted()
+
+
+def test_a_folder_that_is_named_as_a_language_is_told_how_to_be_given(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "mine").mkdir()
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SpecError, match=r"unknown language 'mine'.*A folder is given as: \./mine"):
+        load_pack("mine")

@@ -37,6 +37,7 @@ from evenhand.runs.room import (
     require_room,
     require_writable,
 )
+from evenhand.words.lexicons import article
 
 
 @dataclass
@@ -191,7 +192,7 @@ class Audit:
                 return (
                     f"{self.folder}: holds a run with another {name} "
                     f"({_short(theirs.get(name))} there, {_short(mine.get(name))} now). Choose "
-                    "another folder with: --out DIR"
+                    "another folder with: --out DIR (out=DIR)"
                 )
         models = {e.model or self.model: self.model_for(e) for e in self.suite.entries}
         changed = (self._changed(spec, model, facts) for spec, model in models.items())
@@ -205,7 +206,7 @@ class Audit:
         return (
             f"{self.folder}: model {spec!r} has changed since this run began (fingerprint "
             f"{known[:12]} then, {model.fingerprint[:12]} now). Start a new run in another folder "
-            f"with: --out DIR"
+            f"with: --out DIR (out=DIR)"
         )
 
     def identity(self) -> dict[str, Any]:
@@ -232,7 +233,7 @@ class Audit:
             if why := entry.probe.lacks(model.answers):
                 facts["probes"][entry.label] = {
                     "probe": entry.probe.name, "model": model.name,
-                    "skipped": f"a {model.kind} model {why}",
+                    "skipped": f"{article(model.kind)} {model.kind} model {why}",
                 }  # fmt: skip
                 continue
             ask = self._ask(model, entry, facts)

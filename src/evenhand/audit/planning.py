@@ -21,6 +21,7 @@ from evenhand.probes.base import Preview
 from evenhand.requests import LazyRequests, Requests
 from evenhand.runner.plan import distinct_rows
 from evenhand.systems import peak_mib
+from evenhand.words.lexicons import article
 
 COUNTED_ROWS = 200_000
 UNITS = {"s": 1, "m": 60, "h": 3600}
@@ -135,7 +136,7 @@ def _languages(job: Audit, entry: Entry) -> Iterator[str]:
 def _expected(entry: Entry, model: Model, seed: int, load_s: float, rate: float) -> Forecast:
     """What one probe will take, from a calibration."""
     if lacks := entry.probe.lacks(model.answers):
-        why = f"a {model.kind} model {lacks}"
+        why = f"{article(model.kind)} {model.kind} model {lacks}"
         nothing = 0, 0, 0, 0, 0.0, 0.0
         return Forecast(
             entry.label, model.name, *nothing, load_s, peak_mib(), "not run", "", (why,)

@@ -119,7 +119,8 @@ def main() -> None:
         from evenhand.cli.output import clean
 
         # Where there is a run to resume, its command has put the folder in (`cli.run`).
-        said = str(error).replace("evenhand resume RUN", "the same command once more")
+        said = str(error).replace("evenhand resume RUN --", "the same command once more, with --")
+        said = said.replace("evenhand resume RUN", "the same command once more")
         sys.stderr.write(f"evenhand: {bare(clean(said))}\n")
         sys.exit(2)
     except OSError as error:

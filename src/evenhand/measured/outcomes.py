@@ -76,6 +76,8 @@ def outcomes_of(table: Table, column: str, answers: Sequence[str] = ()) -> Outco
         return Outcomes(numbers, None, {}, (), True, float(np.ptp(known)) if len(known) else 0.0)
     read = [_read(text, answers) for text in texts]
     told = ("for", "against")
+    if answers:
+        _look_for(table, column, answers, texts, read)
     asked = [kind for kind in read if kind != "unasked"]
     labels, good = (tuple(answers) or ("a decision for them", "one against them")), True
     if not answers and sum(k in told for k in asked) < READ * max(1, len(asked)):
@@ -88,6 +90,20 @@ def outcomes_of(table: Table, column: str, answers: Sequence[str] = ()) -> Outco
         np.asarray([np.nan if kind == "unasked" else kind == "declined" for kind in read], float),
         {named.get(kind, kind): n for kind in KINDS if (n := read.count(kind))}, labels, good, 1.0,
     )  # fmt: skip
+
+
+def _look_for(
+    table: Table, column: str, answers: Sequence[str], texts: Sequence[str], read: Sequence[str]
+) -> None:
+    """Refuse an answer that nobody gave while others cannot be read: it is mistyped."""
+    unread = [text for text, kind in zip(texts, read) if kind == "unread"]
+    for answer, kind in zip(answers, ("for", "against")):
+        if unread and kind not in read:
+            raise DataError(
+                f"{table.source}, column {column!r}: no answer can be read as {answer!r}, and "
+                f"{len(unread)} of {len(texts)} cannot be read, e.g. {unread[0]!r:.80}. Say which "
+                "two answers to look for, the good one first: --answers GOOD,BAD"
+            )
 
 
 def _numbers(texts: Sequence[str]) -> Floats | None:

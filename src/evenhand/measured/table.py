@@ -175,7 +175,8 @@ class TableReader(Reader):
             names = sorted(g for g in set(known) if known.count(g) >= LEAST)
             if len(names) < 2 or len(names) > MOST_GROUPS:
                 raise DataError(
-                    f"column {axis!r}: {len(names)} groups with at least {LEAST} readable outcomes."
+                    f"column {axis!r}: {len(names)} group{'s' * (len(names) != 1)} with at least "
+                    f"{LEAST} readable outcomes."
                     f" Accepted: 2 to {MOST_GROUPS}. Say which columns hold groups: --groups COLUMN"
                 )
             if self.reference in names:

@@ -33,6 +33,7 @@ from evenhand.requests import (
     Scores,
     Span,
 )
+from evenhand.words.packs import own
 from evenhand.words.reading_answers import tallied
 
 Floats = npt.NDArray[np.float64]
@@ -47,6 +48,16 @@ RUNGS = {
 WRITTEN = 16
 """Tokens of a sampled answer."""
 TOLD = ("mass", "refused", "unread")
+
+
+def heard() -> dict[str, own.Wordings]:
+    """What answers are read by beside the installed languages, for a worker elsewhere."""
+    return own.adopted()
+
+
+def hear(packs: Mapping[str, own.Wordings]) -> None:
+    """Read answers by these packs too (`heard` of the process that gives the work)."""
+    own.adopt(packs)
 
 
 @dataclass(frozen=True)

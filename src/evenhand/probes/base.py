@@ -16,12 +16,20 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, get_origin
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-from pydantic import BaseModel, BeforeValidator, ConfigDict, PrivateAttr, model_validator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    PrivateAttr,
+    ValidationError,
+    model_validator,
+)
 
 from evenhand.errors import ModelError
 from evenhand.requests import LazyRequests, Requests, Scores
 from evenhand.runs.card import MetricCard, plain_card
 from evenhand.runs.finding import Finding
+from evenhand.settings import refused
 
 if TYPE_CHECKING:
     from evenhand.charts.base import Builder
@@ -190,6 +198,16 @@ class Probe(BaseModel):
     sized_by: ClassVar[str] = ""
     streams: ClassVar[bool] = False
     bound: ClassVar[str] = ""
+
+    def __init__(self, **given: Any) -> None:
+        """A probe with these settings; wrong ones are refused in one sentence, as by make_probe."""
+        try:
+            super().__init__(**given)
+        except ValidationError as error:
+            kind = type(self)
+            raise refused(
+                error, kind, f"probe {getattr(kind, 'name', kind.__name__)!r}: "
+            ) from error
 
     as_published: bool = False
     """Follow the released code to the digit instead of the sound default."""

@@ -17,11 +17,12 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from evenhand.errors import EvenhandError, ModelError, RunError, need
+from evenhand.models.choosing import hear, heard
 from evenhand.models.protocol import Model, ModelRecipe
 from evenhand.requests import Column, Requests
 from evenhand.runner import cluster_address, trouble
@@ -39,7 +40,11 @@ DEATHS = 5
 class Scorer:
     """What lives on a worker: the model, and the folder that all workers share."""
 
-    def __init__(self, recipe: ModelRecipe | Model, fingerprint: str, folder: str, threads: int):
+    def __init__(
+        self, recipe: ModelRecipe | Model, fingerprint: str, folder: str, threads: int,
+        packs: Mapping[str, Any],
+    ):  # fmt: skip
+        hear(packs)  # written answers are read here, not where the pack was loaded
         self.refused: EvenhandError | None = None
         try:
             self.model: Model = build(recipe, threads)
@@ -250,8 +255,8 @@ class RayExecutor:
             max_restarts=-1, max_task_retries=-1,
             num_cpus=self.cpus, num_gpus=self._gpus(job.model),
         )  # fmt: skip
-        recipe = self._recipe(ray, job)
-        return remote.remote(recipe, job.fingerprint, job.store.place, job.model.threads)
+        given = self._recipe(ray, job), job.fingerprint, job.store.place, job.model.threads
+        return remote.remote(*given, heard())
 
     def _recipe(self, ray: Any, job: Job) -> Any:
         """How a worker gets the model: by loading it, or as a copy of the object, put once."""

@@ -148,7 +148,8 @@ def output_errors(path: Path) -> Iterator[None]:
         if not isinstance(cause, OSError):
             raise
         raise RunError(
-            f"{path}: cannot write ({cause.strerror or cause}). Choose another place with: --out"
+            f"{path}: cannot write ({cause.strerror or cause}). Choose another place with: --out "
+            "(out)"
         ) from cause
 
 

@@ -271,7 +271,7 @@ class RunWriter:
             if not mine:
                 raise RunError(
                     f"{self.folder}: another process is working in this run folder. Wait for it, "
-                    f"or choose another folder with: --out DIR"
+                    f"or choose another folder with: --out DIR (out=DIR)"
                 )
             yield
 

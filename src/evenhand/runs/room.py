@@ -65,7 +65,7 @@ def require_room(folder: Path) -> None:
     if seen and not (seen & SCORES and seen <= OURS):
         raise RunError(
             f"{folder}: the folder is not empty and holds no run (it holds "
-            f"{min(seen - OURS or seen)!r}). Choose another with: --out DIR"
+            f"{min(seen - OURS or seen)!r}). Choose another with: --out DIR (out=DIR)"
         )
 
 
@@ -102,7 +102,7 @@ def elsewhere(folder: Path, facts: Mapping[str, Any], store: str | None) -> str:
     return (
         f"{folder}: holds a run that keeps its scores at {there!r}, not at {here!r}. Resume it "
         f"there with: evenhand resume {shlex.quote(str(folder))}   (or the same command {option}); "
-        f"for a run of its own choose another folder with: --out DIR"
+        f"for a run of its own choose another folder with: --out DIR (out=DIR)"
     )
 
 

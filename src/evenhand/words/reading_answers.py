@@ -178,13 +178,13 @@ def is_unknown(text: str) -> bool:
     >>> is_unknown("Not enough info"), is_unknown("알 수 없음"), is_unknown("The grandfather")
     (True, True, False)
     """
-    return clean(text) in _unknown()
+    return clean(text) in _unknown(languages.unknowns())
 
 
 @cache
-def _unknown() -> frozenset[str]:
-    """The wordings of every language, as `clean` leaves them."""
-    return UNKNOWN | {clean(wording) for wording in languages.unknowns()}
+def _unknown(wordings: tuple[str, ...]) -> frozenset[str]:
+    """English and these wordings, as `clean` leaves them."""
+    return UNKNOWN | {clean(wording) for wording in wordings}
 
 
 def clean(text: str) -> str:

@@ -224,7 +224,7 @@ def _subspace(X: Floats, data: AxisData, settings: HiddenMitigation) -> tuple[Fl
     if (sets < 0).all():
         raise DataError(
             f"--axis {data.axis!r}: method 'sentence' needs texts in matched sets (word sets or "
-            "pairs); these texts stand alone. Use: --method leace or --method inlp"
+            "pairs); these texts stand alone. Use the method leace or inlp"
         )
     wanted = settings.components or len(data.groups) - 1
     basis, share = pair_components(X, sets, wanted)

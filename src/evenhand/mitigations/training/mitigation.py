@@ -51,11 +51,13 @@ class TrainingMitigation(ProvedMitigation):
 
         if model.describe()["mitigations"]:
             raise ModelError(
-                f"--method {self.method}: continues the training of a plain checkpoint, and "
+                f"method {self.method!r}: continues the training of a plain checkpoint, and "
                 f"{model.name!r} has a mitigation on it. Train the underlying checkpoint instead."
             )
         if texts is None and self.texts is None:
-            raise SpecError(f"--method {self.method}: needs text to train on. Give: --texts FILE")
+            raise SpecError(
+                f"method {self.method!r}: needs text to train on. Give: --texts FILE (texts)"
+            )
         axis = self.axis if self.method == "cda" else "gender"
         recipe = MaskedTraining(
             method=self.method, axis=axis, sides=self.sides, steps=self.steps, seed=self.seed

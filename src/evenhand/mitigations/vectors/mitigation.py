@@ -107,7 +107,7 @@ class VectorMitigation(Mitigation):
         if self.move == "all" and self.method == "attract-repel":
             raise SpecError(
                 "--move 'all': attract-repel moves the words of its pairs. Accepted: test; or "
-                "choose --method hard-projection or soft-projection"
+                "choose the method hard-projection or soft-projection"
             )
         if self.neighbours < 0:
             raise SpecError(f"--neighbours '{self.neighbours}': accepted: 0 or more.")

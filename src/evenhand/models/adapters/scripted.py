@@ -6,10 +6,10 @@ import hashlib
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import numpy as np
-
+from evenhand.errors import SpecError, unknown
+from evenhand.models.adapters.scripted_answers import by_row, completed, of_batch
 from evenhand.models.protocol import Model
-from evenhand.requests import TYPES, Choose, Column, Requests
+from evenhand.requests import TYPES, Column, Requests
 
 Answerer = Callable[..., Any]
 
@@ -25,6 +25,9 @@ class ScriptedModel(Model):
         facts: what else `describe` says, e.g. the labels of a classifier.
         whole: the functions take a whole batch of requests and give its output columns, for
             scripts that must be fast.
+
+    Raises:
+        ModelError: a function returned something else, when the model is asked.
 
     >>> from evenhand.requests import Option
     >>> model = ScriptedModel({"option": lambda prompt, option: float(len(option))})
@@ -49,10 +52,10 @@ class ScriptedModel(Model):
         facts: Mapping[str, Any] | None = None,
     ) -> None:
         self.name = name
+        self._functions = _functions(answers)
         self.answers = frozenset(answers)
         self._fingerprint = hashlib.sha256(f"scripted:{name}:{version}".encode()).hexdigest()
         self.rows_scored = 0
-        self._functions = dict(answers)
         self._whole = whole
         self._facts = dict(facts or {})
 
@@ -65,40 +68,25 @@ class ScriptedModel(Model):
 
     def answer(self, requests: Requests, prepared: Any) -> dict[str, Column]:
         function = self._functions[requests.kind]
+        self.rows_scored += len(requests)
         if self._whole:
-            self.rows_scored += len(requests)
-            return _completed(requests, function(requests))
-        outputs, choose = TYPES[requests.kind].outputs, isinstance(requests, Choose)
-        first = next(iter(outputs))
+            return completed(requests, of_batch(self.name, requests, function(requests)))
         answered = [function(*row) for row in requests.rows()]
-        self.rows_scored += len(answered)
-        columns: dict[str, Column] = {}
-        for name, type_name in outputs.items():
-            values = [
-                a.get(name, _blank(type_name))
-                if isinstance(a, dict)
-                else (a if name == first else _blank(type_name))
-                for a in answered
-            ]
-            number = {"float": np.float64, "int": np.int32}.get(type_name)
-            columns[name] = np.asarray(values, dtype=number) if number else values
-        said = {name for a in answered if isinstance(a, dict) for name in a} | {first}
-        return _completed(requests, {n: c for n, c in columns.items() if n in said or not choose})
+        return completed(requests, by_row(self.name, requests, answered))
 
 
-def _completed(requests: Requests, given: dict[str, Column]) -> dict[str, Column]:
-    """The answers to `choose` with what a script may leave out."""
-    if not isinstance(requests, Choose):
-        return given
-    made: dict[str, Column] = {
-        "probabilities": given["probabilities"],
-        "mass": np.asarray([np.sum(row) for row in given["probabilities"]], np.float64),
-        "refused": np.zeros(len(requests)),
-        "unread": np.zeros(len(requests)),
-    }
-    return made | given
-
-
-def _blank(type_name: str) -> Any:
-    """What an output is when a script does not give it."""
-    return {"float": np.nan, "int": 1, "string": ""}.get(type_name, [])
+def _functions(answers: Any) -> dict[str, Answerer]:
+    """The functions by request kind."""
+    if not isinstance(answers, Mapping):
+        raise SpecError(
+            f"a scripted model of {answers!r}: expected a mapping of request kinds to functions, "
+            f"e.g. {{'choose': function}}. Kinds: {', '.join(TYPES)}."
+        )
+    for kind, function in answers.items():
+        if kind not in TYPES:
+            raise SpecError(unknown("request kind", str(kind), TYPES))
+        if not callable(function):
+            raise SpecError(
+                f"a scripted model: {kind!r} has {function!r}, which is not a function."
+            )
+    return dict(answers)

@@ -10,6 +10,7 @@ import numpy as np
 
 from evenhand.errors import ModelError
 from evenhand.models.adapters.spans_marked import unmarked
+from evenhand.models.chat import refuse_chat
 from evenhand.models.loading.cache import file_digest
 from evenhand.models.protocol import LoadOptions, Model
 from evenhand.models.vectors.files import VectorTable, open_vectors
@@ -39,6 +40,7 @@ class VectorModel(Model):
 
     @classmethod
     def load(cls, source: str, name: str, options: LoadOptions | None = None) -> VectorModel:
+        refuse_chat(name, cls.kind, options or LoadOptions())
         return cls(source, name)
 
     @property

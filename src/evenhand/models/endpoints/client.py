@@ -320,7 +320,7 @@ class Client:
                 raise ModelError(
                     f"{self.address.base}: the server has changed during the run ({name} {known!r} "
                     f"before, {now!r} now), and answers of two models must not meet in one table. "
-                    f"Start a new run with: --out DIR"
+                    f"Start a new run with: --out DIR (out=DIR)"
                 )
 
 

@@ -123,11 +123,13 @@ class Meter:
         self.used = Usage()
         self._held = 0.0
         self._characters = 0
+        self._tokens = 0
+        """Of these characters; `used` also has the calls of earlier attempts at a run."""
 
     @property
     def characters_per_token(self) -> float:
-        known = self._characters and self.used.tokens_in and not self.used.estimated
-        return self._characters / self.used.tokens_in if known else CHARACTERS_PER_TOKEN
+        known = self._characters and self._tokens and not self.used.estimated
+        return self._characters / self._tokens if known else CHARACTERS_PER_TOKEN
 
     def hold(self, characters: int, tokens_out: int) -> float:
         """Set aside what a call may cost.
@@ -154,3 +156,4 @@ class Meter:
         if used is not None:
             self.used += used
             self._characters += characters
+            self._tokens += used.tokens_in if characters else 0

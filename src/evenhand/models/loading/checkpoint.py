@@ -356,5 +356,5 @@ def _check_weights(folder: Path, model: Any, info: Mapping[str, Any], new: bool)
             count = f"{len(keys)} weight tensor{'s' * (len(keys) > 1)}: {shown}"
             raise ModelError(
                 f"model '{folder}' is not whole: as {type(model).__name__} it "
-                f"{what.format(count)}. {AGAIN} Another kind of model is chosen with --as."
+                f"{what.format(count)}. {AGAIN} Another kind of model is chosen with --as (kind)."
             )

@@ -28,7 +28,7 @@ from evenhand.models.loading.peft import architecture_of, is_adapter
 from evenhand.models.loading.saved import FACTS, check_whole, is_mitigation, read_facts
 from evenhand.models.loading.sentence import MODULES
 from evenhand.models.objects import as_model, as_typed, no_extras
-from evenhand.models.protocol import LoadOptions, Model, ModelRecipe, with_options
+from evenhand.models.protocol import LIMITS, LoadOptions, Model, ModelRecipe, with_options
 from evenhand.opening import read_object, understood, unswept
 
 DEFAULT_MODEL = "smollm2-135m"
@@ -83,7 +83,7 @@ def adapter(kind: str) -> type[Model]:
     >>> adapter("span").answers
     frozenset({'span'})
     """
-    found: type[Model] = plugins.load(plugins.MODELS, kind, what="model kind", where="--as")
+    found: type[Model] = plugins.load(plugins.MODELS, kind, what="model kind", where="--as (kind)")
     return found
 
 
@@ -103,8 +103,14 @@ def adapters() -> dict[str, type[Model]]:
 
 def _resolve(spec: str, kind: str | None, options: LoadOptions, above: tuple[Path, ...]) -> Model:
     if is_address(spec):
+        if options.way != LoadOptions.way:
+            raise SpecError(
+                f"--way {options.way} (way): {spec!r} is a model behind an address, which is asked "
+                "in the best way that it offers. Leave it out, or choose another with: --rung N"
+            )
         return adapter("endpoint").load(spec, spec, options)
     name, source = _locate(spec)
+    _no_address(spec, options)
     path = Path(source)
     if path.is_dir():
         check_whole(path)
@@ -121,6 +127,17 @@ def _resolve(spec: str, kind: str | None, options: LoadOptions, above: tuple[Pat
         source = str(converted(path))
     with understood(source):
         return adapter(kind or kind_of(source, name, options.revision)).load(source, name, options)
+
+
+def _no_address(spec: str, options: LoadOptions) -> None:
+    """Refuse what only a server is told: a limit on what is spent that binds nobody misleads."""
+    for option in (*LIMITS, "model", "base_url", "rung"):
+        value = getattr(options, option)
+        if value != getattr(LoadOptions, option):
+            raise SpecError(
+                f"--{option.replace('_', '-')} {value}: {spec!r} is not an address, and only "
+                "models behind one (http://HOST/v1) have that. Leave it out."
+            )
 
 
 def _mitigated(folder: Path, options: LoadOptions | None, above: tuple[Path, ...]) -> Model:

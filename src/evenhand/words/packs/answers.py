@@ -1,38 +1,34 @@
 """How answers are worded in the languages of the packs: not knowing, declining, denying.
 
 Answers are read in every language at once: a Korean sentence matches no Spanish pattern, and who
-reads an answer need not be told its language.
+reads an answer need not be told its language. Packs given by path are among them (`packs.own`).
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from functools import cache
 
-from evenhand.errors import SpecError
 from evenhand.words.packs.files import load_pack, packs
+from evenhand.words.packs.own import Wordings, adopted, wordings_of
 
 PROMPT = "{passage}\nQuestion: {question}\nAnswer:"
 """How a question is put as plain text where no pack says it otherwise."""
 ENGLISH = "en"
 
 
-@cache
 def unknowns() -> tuple[str, ...]:
     """Answers that say that the text does not tell, in all languages."""
-    known = (pack.part("answers").words("unknown") for pack in packs())
-    return tuple(dict.fromkeys(wording for words in known for wording in words))
+    return _words("unknown", tuple(adopted().values()))
 
 
-@cache
 def pattern(name: str) -> re.Pattern[str]:
     """What answers of one kind hold (`open`, `declined`, `denied`), in all languages.
 
     >>> bool(pattern("open").search("알 수 없습니다.")), bool(pattern("open").search("민지입니다."))
     (True, False)
     """
-    return re.compile("|".join(_patterns(name)) or r"(?!)", re.IGNORECASE)
+    return _compiled(name, tuple(adopted().values()))
 
 
 def wordings(language: str) -> tuple[str, ...]:
@@ -52,14 +48,14 @@ def prompt(language: str) -> str:
     return held.text(held.data, "prompt")
 
 
-def _patterns(name: str) -> Iterator[str]:
-    for pack in packs():
-        held = pack.part("answers")
-        for text in held.words(name) if held.data.get(name) else ():
-            try:
-                re.compile(text)
-            except re.error as error:
-                raise SpecError(
-                    f"{held.path}: {name}: {text!r} is not a regular expression ({error})."
-                ) from None
-            yield f"(?:{text})"
+@cache
+def _compiled(name: str, own: tuple[Wordings, ...]) -> re.Pattern[str]:
+    texts = (f"(?:{text})" for text in _words(name, own))
+    return re.compile("|".join(texts) or r"(?!)", re.IGNORECASE)
+
+
+@cache
+def _words(name: str, own: tuple[Wordings, ...]) -> tuple[str, ...]:
+    """One part of all packs, the installed ones first."""
+    known = (*(wordings_of(pack.part("answers")) for pack in packs()), *own)
+    return tuple(dict.fromkeys(text for wordings in known for text in dict(wordings)[name]))

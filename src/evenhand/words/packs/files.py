@@ -27,6 +27,7 @@ from evenhand import plugins
 from evenhand.errors import SpecError, unknown
 from evenhand.words.lexicons.files import Lexicon, load
 from evenhand.words.packs.grammar import Grammar
+from evenhand.words.packs.own import adopt, wordings_of
 
 HEAD = "pack"
 NEEDED = ("names", "occupations", "questions", "answers")
@@ -102,12 +103,20 @@ def load_pack(language: str | Path) -> Pack:
 List them with: evenhand ls languages
     """
     text = str(language)
-    if isinstance(language, Path) or "/" in text or "\\" in text:
-        return _read(Path(language))
+    if by_path(language):
+        pack = read_pack(Path(language))
+        adopt({str(pack.folder.absolute()): wordings_of(pack.part("answers"))})
+        return pack
     places = pack_places()
     if text not in places:
-        raise SpecError(unknown("language", text, places, hint=LIST_PACKS))
+        folder = f"A folder is given as: ./{text}" if text and Path(text).is_dir() else ""
+        raise SpecError(unknown("language", text, places, hint=folder or LIST_PACKS))
     return _cached(text)
+
+
+def by_path(language: str | Path) -> bool:
+    """Whether a pack is given as a folder, and not by its name."""
+    return isinstance(language, Path) or "/" in language or "\\" in language
 
 
 @cache
@@ -139,10 +148,11 @@ def packs() -> Iterator[Pack]:
 
 @cache
 def _cached(language: str) -> Pack:
-    return _read(pack_places()[language])
+    return read_pack(pack_places()[language])
 
 
-def _read(folder: Path) -> Pack:
+def read_pack(folder: Path) -> Pack:
+    """The pack in a folder, as it is; answers in its wordings are not heard for that."""
     if not (folder / f"{HEAD}.toml").is_file():
         raise SpecError(
             f"{folder}: no {HEAD}.toml is there, so it is not a language pack. A pack is a folder "

@@ -36,7 +36,7 @@ from evenhand.words.lexicons.questions import FORMS
 from evenhand.words.packs.check import answers, files, lists, people
 from evenhand.words.packs.check.faults import QUESTIONS, Fault
 from evenhand.words.packs.check.texts import Texts
-from evenhand.words.packs.files import Pack, load_pack
+from evenhand.words.packs.files import Pack, by_path, load_pack, read_pack
 from evenhand.words.packs.questions import pack_lists, social_classes
 
 __all__ = ["Checked", "Fault", "check_pack"]
@@ -64,7 +64,7 @@ def check_pack(pack: str | Path | Pack) -> Checked:
     >>> checked.good, checked.texts > 1_000
     (True, True)
     """
-    held = pack if isinstance(pack, Pack) else load_pack(pack)
+    held = pack if isinstance(pack, Pack) else _unheard(pack)
     looks: dict[str, Callable[[Pack], Iterable[Fault]]] = {
         "pack.toml": files.rules, "names.toml": people.names, "words.toml": lists.words,
         "swaps.toml": lists.swaps, "answers.toml": answers.answers,
@@ -75,6 +75,11 @@ def check_pack(pack: str | Path | Pack) -> Checked:
     seen: list[int] = []
     found += _guarded(QUESTIONS, lambda: _asked(held, seen))
     return Checked(held.language, held.name, held.folder, sum(seen), tuple(dict.fromkeys(found)))
+
+
+def _unheard(pack: str | Path) -> Pack:
+    """The pack to look at; what is wrong with its patterns is for `answers` to say."""
+    return read_pack(Path(pack)) if by_path(pack) else load_pack(pack)
 
 
 def _asked(pack: Pack, seen: list[int]) -> Iterator[Fault]:

@@ -21,8 +21,8 @@ from evenhand.words.packs.check.faults import (
 )
 from evenhand.words.packs.check.texts import PEOPLE, Texts, slots
 from evenhand.words.packs.files import Pack
+from evenhand.words.packs.own import PATTERNS
 
-PATTERNS = ("open", "declined", "denied", "joined")
 FEWEST = 4
 """Samples below which a single sentence decides how well a language is known."""
 ENGLISH_UNKNOWN = frozenset({"unknown", "not", "known", "enough", "information", "cannot", "don"})
