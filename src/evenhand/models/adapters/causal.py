@@ -82,8 +82,8 @@ class CausalModel(PackedPass):
         if masked and not getattr(config, "is_decoder", False):
             raise ModelError(
                 f"model {self.name!r} is a {masked[0]}, which fills masks and sees the words after "
-                f"them, so it cannot say what comes next. Leave --as causal (kind='causal') out (it is "
-                f"asked as the masked model that it is), or give a causal model."
+                "them, so it cannot say what comes next. Leave --as causal (kind='causal') out (it "
+                "is asked as the masked model that it is), or give a causal model."
             )
 
     def with_head(self, edit: HeadEdit, name: str = "") -> CausalModel:
