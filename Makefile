@@ -75,7 +75,7 @@ $(HOSTS)/lm-eval/.made: pyproject.toml
 
 $(HOSTS)/inspect/.made: pyproject.toml
 	$(PYTHON) -m venv $(HOSTS)/inspect
-	$(HOSTS)/inspect/bin/pip install --quiet --disable-pip-version-check torch==2.13.0 'inspect-ai>=0.3.285' accelerate -e '.[hf]'
+	$(HOSTS)/inspect/bin/pip install --quiet --disable-pip-version-check torch==2.13.0 'inspect-ai>=0.3.285' accelerate openai -e '.[hf]'
 	@touch $@
 
 test-hosts: $(VENV)/.dev $(HOSTS)/lm-eval/.made $(HOSTS)/inspect/.made

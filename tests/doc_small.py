@@ -90,6 +90,8 @@ MORE = {
     "evenhand ratings score sheets": Small(before=rated),
     "evenhand measure traits RUN --words MAP.csv": Small(before=mapped),
     "evenhand audit MODEL --suite liang": Small("--budget 5s"),
+    # A tiny model of random weights knows Korean about as well as English.
+    "evenhand probe bbq MODEL --data": Small("--force"),
     "evenhand probe underspecified MODEL --word-lists": Small(
         "--set pairs=4 --set templates=2 --set resamples=50"
     ),
