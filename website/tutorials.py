@@ -33,6 +33,9 @@ def execute(path: Path, target: Path) -> None:
 
     held = nbformat.read(path, as_version=4)
     os.environ["PYTHONWARNINGS"] = "ignore:IProgress"  # tqdm misses widgets that no page can show
+    ours = str(Path(sys.executable).parent)  # where the command of this environment is
+    if ours not in os.environ["PATH"].split(os.pathsep):
+        os.environ["PATH"] = os.pathsep.join((ours, os.environ["PATH"]))
     with tempfile.TemporaryDirectory() as folder:
         client = NotebookClient(
             held, timeout=LIMIT, kernel_name="python3", resources={"metadata": {"path": folder}}
