@@ -51,7 +51,7 @@ test: $(VENV)/.dev
 # As on a machine without fcntl, resource, os.uname and /proc, whose console is no UTF-8.
 test-portable: $(VENV)/.dev
 	PYTHONPATH=tests/portable PYTHONIOENCODING=cp1252 PYTHONUTF8=0 \
-	  $(BIN)/python -m pytest -n 2 --dist loadfile -m "not ray and not gpu"
+	  $(BIN)/python -m pytest -n 2 --dist loadfile -m "not ray and not gpu and not hosts"
 
 # Needs the network; another Python: make test-wheel TRY=python3.13
 test-wheel: $(VENV)/.python
