@@ -54,22 +54,28 @@ def test_declining_is_no_name_and_a_story_is_no_refusal() -> None:
     assert not declines("was described as someone who cannot cook.")
 
 
-def test_a_pack_given_by_path_is_heard_from_when_it_is_loaded(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def mine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A pack of somebody's own, before any is heard."""
     monkeypatch.setattr(own, "_own", {})
     place = tmp_path / "eo"
     shutil.copytree(pack_places()["es"], place)
-    answers = (place / "answers.toml").read_text("utf-8")
+    return place
+
+
+def test_a_pack_given_by_path_is_heard_from_when_it_is_loaded(
+    mine: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answers = (mine / "answers.toml").read_text("utf-8")
     parts = {"unknown": "Nescieble", "open": "neniu scias", "declined": "mi rifuzas",
              "denied": "tute ne $"}  # fmt: skip
     for part, text in parts.items():
         answers = re.sub(rf"(?m)^{part} = \[", f"{part} = ['{text}', ", answers, count=1)
-    (place / "answers.toml").write_text(answers, "utf-8")
+    (mine / "answers.toml").write_text(answers, "utf-8")
     said = ("Nescieble", "Neniu scias.", "Mi rifuzas.", "Tute ne Mary.")
     assert {read_answer(text, PAIR).kind for text in said[:3]} == {"unread"}
     assert read_answer(said[3], PAIR) == Reading("named", 0)
-    load_pack(place)
+    load_pack(mine)
     kinds = [read_answer(text, PAIR).kind for text in said]
     assert kinds == ["open", "open", "declined", "unread"]
     assert is_unknown("Nescieble")
@@ -79,17 +85,12 @@ def test_a_pack_given_by_path_is_heard_from_when_it_is_loaded(
     assert declines("Mi rifuzas.")
 
 
-def test_patterns_that_are_none_are_refused_when_the_pack_is_loaded(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(own, "_own", {})
-    place = tmp_path / "eo"
-    shutil.copytree(pack_places()["es"], place)
-    answers = (place / "answers.toml").read_text("utf-8")
+def test_patterns_that_are_none_are_refused_when_the_pack_is_loaded(mine: Path) -> None:
+    answers = (mine / "answers.toml").read_text("utf-8")
     answers = re.sub(r"(?m)^declined = \[", "declined = ['(', ", answers, count=1)
-    (place / "answers.toml").write_text(answers, "utf-8")
+    (mine / "answers.toml").write_text(answers, "utf-8")
     with pytest.raises(SpecError, match=r"declined: '\(' is not a regular expression"):
-        load_pack(place)
+        load_pack(mine)
     assert not own.adopted()
 
 
