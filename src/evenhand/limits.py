@@ -26,10 +26,14 @@ from evenhand.errors import DataError, SpecError
 
 VARIABLE = "EVENHAND_LIMITS"
 DEFAULTS = {
-    "text": 256 << 20, "line": 64 << 20, "ratio": 50, "array": 16 << 30,
-    "answer": 16 << 20, "depth": 200,
+    "text": 256 << 20,
+    "line": 64 << 20,
+    "ratio": 50,
+    "array": 16 << 30,
+    "answer": 16 << 20,
+    "depth": 200,
     "seconds": 3600,
-}  # fmt: skip
+}
 SIZES = ("text", "line", "array", "answer")
 INSIDE = frozenset((dict, list))
 """What values stand in."""

@@ -171,8 +171,9 @@ def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
         names = [name for name, _ in pairs]
-        raise ValueError(f"{next(n for n in names if names.count(n) > 1)!r} occurs twice in one "
-                         "object")  # fmt: skip
+        raise ValueError(
+            f"{next(n for n in names if names.count(n) > 1)!r} occurs twice in one object"
+        )
     return found
 
 

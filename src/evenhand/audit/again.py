@@ -45,9 +45,13 @@ def again(run: Run, scratch: Path, models: Mapping[str, Model]) -> Again:
         if spec not in stored:
             raise RunError(f"{where}: a probe asks {spec!r:.80}, of which nothing is stored.")
     job = Audit(
-        suite, work["model"], scratch, seed=int(work["seed"]), kind=work.get("as"),
+        suite,
+        work["model"],
+        scratch,
+        seed=int(work["seed"]),
+        kind=work.get("as"),
         loaded={**stored, **models},
-    )  # fmt: skip
+    )
     place = None if bundled else kept_at(folder, facts)
     made, used = job.again(place or str(folder / "scores"))
     files: dict[str, bytes | Path] = {}

@@ -169,20 +169,31 @@ class Audit:
 
     def _fresh(self) -> dict[str, Any]:
         return {
-            "kind": AUDIT, "status": "running", "work": self.identity(), "models": {}, "probes": {},
-            "attempts": 1, "started": now(), "environment": environment(), "timings": {},
+            "kind": AUDIT,
+            "status": "running",
+            "work": self.identity(),
+            "models": {},
+            "probes": {},
+            "attempts": 1,
+            "started": now(),
+            "environment": environment(),
+            "timings": {},
             **({"scores": place_of(self.store, self.folder)} if self.store else {}),
             **({"object": True} if self._object else {}),
             **({"forced": True} if self.force else {}),
             **({"call_limits": self.options.limits()} if self.options.limits() else {}),
-        }  # fmt: skip
+        }
 
     def _again(self, facts: dict[str, Any]) -> dict[str, Any]:
         kept = place_of(self.store, self.folder) if self.store else None
         return {
-            "kind": AUDIT, "timings": {}, **({"scores": kept} if kept else {}), **facts,
-            "status": "running", "attempts": facts["attempts"] + 1,
-        }  # fmt: skip
+            "kind": AUDIT,
+            "timings": {},
+            **({"scores": kept} if kept else {}),
+            **facts,
+            "status": "running",
+            "attempts": facts["attempts"] + 1,
+        }
 
     def _refusal(self, facts: dict[str, Any]) -> str:
         """Why the run in the folder is not this work; empty when it is."""
@@ -232,9 +243,10 @@ class Audit:
             model = self._model_of(entry, facts)
             if why := entry.probe.lacks(model.answers):
                 facts["probes"][entry.label] = {
-                    "probe": entry.probe.name, "model": model.name,
+                    "probe": entry.probe.name,
+                    "model": model.name,
                     "skipped": f"{article(model.kind)} {model.kind} model {why}",
-                }  # fmt: skip
+                }
                 continue
             ask = self._ask(model, entry, facts)
             writer.facts(facts)  # with the models, so that who watches knows how much is to come
@@ -289,9 +301,11 @@ class Audit:
         }
 
     def _decided(
-        self, claims: list[Finding], placebos: Mapping[str, PlaceboRate],
+        self,
+        claims: list[Finding],
+        placebos: Mapping[str, PlaceboRate],
         unlisted: Mapping[str, Sequence[float]],
-    ) -> list[Finding]:  # fmt: skip
+    ) -> list[Finding]:
         """The findings with the verdicts of the whole suite, and whether they count."""
         audited = self._load_as(self.model, self.kind).name
         kinds = {entry.label: type(entry.probe) for entry in self.suite.entries}
@@ -335,8 +349,10 @@ class Audit:
             raise RunError(changed)
         answers = sorted(model.answers)
         facts["models"][spec] = {
-            **model.describe(), "answers": answers, "fingerprint": model.fingerprint
-        }  # fmt: skip
+            **model.describe(),
+            "answers": answers,
+            "fingerprint": model.fingerprint,
+        }
         return model
 
     @property
@@ -415,10 +431,20 @@ def audit(
     told, how = separated(how)
     with lent(model):
         job = plan_audit(
-            model, suite, tokenizer=tokenizer, told=told, out=out, seed=seed, kind=kind,
-            options=with_options(options, how), progress=progress or usual(), executor=executor,
-            store=store, language=language, force=force,
-        )  # fmt: skip
+            model,
+            suite,
+            tokenizer=tokenizer,
+            told=told,
+            out=out,
+            seed=seed,
+            kind=kind,
+            options=with_options(options, how),
+            progress=progress or usual(),
+            executor=executor,
+            store=store,
+            language=language,
+            force=force,
+        )
         return job.run()
 
 
@@ -490,10 +516,17 @@ def asked_again(
         )
     suite = suite or parse_suite(work["suite"], f"{folder}/run.json", work["suite"]["name"])
     return audit(
-        model or work["model"], suite, out=out, seed=int(work["seed"]), kind=work.get("as"),
-        options=options_of(run.facts, **how), progress=progress, executor=executor,
-        store=work.get("store"), force=bool(run.facts.get("forced")),
-    )  # fmt: skip
+        model or work["model"],
+        suite,
+        out=out,
+        seed=int(work["seed"]),
+        kind=work.get("as"),
+        options=options_of(run.facts, **how),
+        progress=progress,
+        executor=executor,
+        store=work.get("store"),
+        force=bool(run.facts.get("forced")),
+    )
 
 
 def options_of(facts: Mapping[str, Any], **how: Any) -> LoadOptions:

@@ -59,9 +59,19 @@ def _check(f: Finding, d: Decision, policy: Policy, doubt: str) -> Check:
     if not strict and d.verdict == WORSE:
         lack = lack or doubt
     check = Check(
-        f.id, "undefined", d.change, d.low, d.high, d.margin, reason=lack, n=d.n, units=d.units,
-        before=d.before, after=d.after, sentence=d.sentence,
-    )  # fmt: skip
+        f.id,
+        "undefined",
+        d.change,
+        d.low,
+        d.high,
+        d.margin,
+        reason=lack,
+        n=d.n,
+        units=d.units,
+        before=d.before,
+        after=d.after,
+        sentence=d.sentence,
+    )
     failing = d.q if d.verdict == WORSE else 1.0
     if strict:
         words = (

@@ -57,6 +57,8 @@ def open_interval(finding: Finding, card: MetricCard) -> Finding:
     reach = alike(finding.n, room(card, finding.value), finding.level)
     why = "" if reach == reach else f"{finding.n} units that do not vary: no interval"
     return replace(
-        finding, low=finding.value - reach, high=finding.value + reach,
+        finding,
+        low=finding.value - reach,
+        high=finding.value + reach,
         reason=finding.reason or why,
-    )  # fmt: skip
+    )

@@ -43,9 +43,10 @@ EXIT: dict[Outcome, int] = {"passed": 0, "failed": 1, "undecided": 3, "undefined
 DEFAULT = Policy()
 ASKING = ("model", "baseline_model", "progress", "tell")
 WITHIN = (
-    "shown to lie within the margin", "shown to lie beyond the margin",
+    "shown to lie within the margin",
+    "shown to lie beyond the margin",
     "shown to lie neither within nor beyond the margin",
-)  # fmt: skip
+)
 
 
 @dataclass(frozen=True)
@@ -141,10 +142,16 @@ class Gate:
         head = ("finding", "outcome", "value", "interval", "margin", "why")
         order = ("failed", "undecided", "undefined", "passed")
         rows = [
-            (c.id, c.outcome, number(c.value), html.interval(c.low, c.high), number(c.margin),
-             c.reason)
+            (
+                c.id,
+                c.outcome,
+                number(c.value),
+                html.interval(c.low, c.high),
+                number(c.margin),
+                c.reason,
+            )
             for c in sorted(self.checks, key=lambda c: order.index(c.outcome))
-        ]  # fmt: skip
+        ]
         return html.box(
             f"Gate: {self.outcome}", html.paragraph(self.reason), html.table(head, rows)
         )
@@ -153,10 +160,13 @@ class Gate:
         """The JSON contract (`evenhand gate --json`)."""
         more = {"looks": self.looks, "run": self.run} if self.looks > 1 else {}
         return {
-            "outcome": self.outcome, "passed": self.passed, "reason": self.reason,
+            "outcome": self.outcome,
+            "passed": self.passed,
+            "reason": self.reason,
             "checks": [c.as_dict() for c in self.checks],
-            "policy": self.policy.model_dump(mode="json"), **more,
-        }  # fmt: skip
+            "policy": self.policy.model_dump(mode="json"),
+            **more,
+        }
 
 
 def gate(
@@ -215,9 +225,8 @@ def checks_of(
     lost = {f.id for f in undefined(known, audited_name(run.facts))}
     named = set(policy.only)  # what is named is checked, be it a test or not
     chosen = [
-        f for f in known
-        if policy.checked(f.id) and (f.counts or f.id in lost or f.id in named)
-    ]  # fmt: skip
+        f for f in known if policy.checked(f.id) and (f.counts or f.id in lost or f.id in named)
+    ]
     if policy.require == "within-margin":
         return _within_margin(run, chosen, policy, others)
     return _undetected(run, chosen, policy)
@@ -276,8 +285,9 @@ def _why(found: Outcome, of: Mapping[str, Sequence[Check]], whole: int, policy: 
         )
     return (
         f"None of {whole} findings is shown to have become worse by more than matters."
-        if since else f"None of {whole} findings is detected and reaches beyond its margin."
-    )  # fmt: skip
+        if since
+        else f"None of {whole} findings is detected and reaches beyond its margin."
+    )
 
 
 def doubts(run: Run) -> dict[str, str]:
@@ -326,9 +336,18 @@ def farthest(f: Finding) -> float:
 
 def _made(f: Finding, outcome: Outcome, margin: float, reason: str) -> Check:
     return Check(
-        f.id, outcome, f.value, f.low, f.high, margin, reason=reason, n=f.n, units=f.units,
-        level=f.level, sentence=f.sentence,
-    )  # fmt: skip
+        f.id,
+        outcome,
+        f.value,
+        f.low,
+        f.high,
+        margin,
+        reason=reason,
+        n=f.n,
+        units=f.units,
+        level=f.level,
+        sentence=f.sentence,
+    )
 
 
 def _within_margin(
@@ -347,9 +366,14 @@ def _within_margin(
     for f, e, m, p, shown in zip(findings, found, margins, near, q):
         lack = _lacking(e, m, f.reason)
         check = decided(
-            _made(f, "undefined", m, lack), p, shown, policy, words=WITHIN,
-            doubt=doubted.get(f.probe, ""), settle=partial(_settled_by, e, m, policy, tests),
-        )  # fmt: skip
+            _made(f, "undefined", m, lack),
+            p,
+            shown,
+            policy,
+            words=WITHIN,
+            doubt=doubted.get(f.probe, ""),
+            settle=partial(_settled_by, e, m, policy, tests),
+        )
         level = 1 - 2 * policy.error
         ends = e.at(level) if e.error > 0 and e.freedom >= 1 else None
         out.append(replace(check, low=ends.low, high=ends.high, level=level) if ends else check)
@@ -377,9 +401,15 @@ def _lacking(found: Estimate, margin: float, reason: str) -> str:
 
 
 def decided(
-    check: Check, passing: float, failing: float, policy: Policy, *,
-    words: tuple[str, str, str], doubt: str, settle: Callable[[], int | None],
-) -> Check:  # fmt: skip
+    check: Check,
+    passing: float,
+    failing: float,
+    policy: Policy,
+    *,
+    words: tuple[str, str, str],
+    doubt: str,
+    settle: Callable[[], int | None],
+) -> Check:
     """A check from the p of passing and the q of failing; what undefined is, stays.
 
     `check` comes as undefined, with what it lacks as its reason (nothing: it can be decided).

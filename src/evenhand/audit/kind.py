@@ -77,9 +77,13 @@ class AuditKind(RunKind):
         return out
 
     def resume(
-        self, folder: Path, *, progress: Progress | None = None, executor: Executor | None = None,
+        self,
+        folder: Path,
+        *,
+        progress: Progress | None = None,
+        executor: Executor | None = None,
         **how: Any,
-    ) -> Run:  # fmt: skip
+    ) -> Run:
         from evenhand.audit.auditing import resume
 
         return resume(folder, progress=progress, executor=executor, **how)

@@ -97,10 +97,16 @@ def check(
     with lent(model):
         return forecast(
             plan_audit(
-                model, suite, tokenizer=tokenizer, told=told, seed=seed, kind=kind,
-                options=with_options(options, how), language=language,
+                model,
+                suite,
+                tokenizer=tokenizer,
+                told=told,
+                seed=seed,
+                kind=kind,
+                options=with_options(options, how),
+                language=language,
             )
-        )  # fmt: skip
+        )
 
 
 def forecast(job: Audit) -> list[Forecast]:

@@ -92,8 +92,10 @@ class Plan:
     @property
     def cost(self) -> float | None:
         """Money, where the pilot knows what it paid."""
-        known = [max((r.cost for r in rows if r.cost is not None), default=None)
-                 for rows in self._by_probe()]  # fmt: skip
+        known = [
+            max((r.cost for r in rows if r.cost is not None), default=None)
+            for rows in self._by_probe()
+        ]
         paid = [c for c in known if c is not None]
         return sum(paid) if paid else None
 
@@ -104,10 +106,14 @@ class Plan:
     def as_dict(self) -> dict[str, Any]:
         """The JSON contract (`evenhand plan --json`)."""
         return {
-            "pilot": self.pilot, "power": self.power, "error": self.error,
-            "seconds": self.seconds, "cost": self.cost, "rows": [vars(r) for r in self.rows],
+            "pilot": self.pilot,
+            "power": self.power,
+            "error": self.error,
+            "seconds": self.seconds,
+            "cost": self.cost,
+            "rows": [vars(r) for r in self.rows],
             "suite": self.suite.as_dict(),
-        }  # fmt: skip
+        }
 
 
 def plan(
@@ -206,8 +212,11 @@ class _Shape:
     @classmethod
     def of(cls, run: Run, label: str, probe: Probe) -> _Shape:
         table = run.table(label, "items")
-        names = [c for c in (probe.item_shape.clusters if probe.item_shape else ())
-                 if c in table.column_names]  # fmt: skip
+        names = [
+            c
+            for c in (probe.item_shape.clusters if probe.item_shape else ())
+            if c in table.column_names
+        ]
         levels = {c: len(set(table.column(c).to_pylist())) for c in names}
         levels = {c: n for c, n in levels.items() if n >= FEWEST}  # fewer are no sample
         taken = run.facts["timings"]
@@ -264,9 +273,15 @@ def _planned(
     first = findings[0]
     margin = rules.margin_of(first.id, first.margin)
     row = Planned(
-        first.probe, first.metric, margin, first.units or "units", first.n, None,
-        varies=shape.varies, detectable=float(np.median([f.detectable for f in findings])),
-    )  # fmt: skip
+        first.probe,
+        first.metric,
+        margin,
+        first.units or "units",
+        first.n,
+        None,
+        varies=shape.varies,
+        detectable=float(np.median([f.detectable for f in findings])),
+    )
     found = pooled(findings)
     if found is None:
         return replace(row, reason="the pilot gives no variance: its findings have no error")
@@ -284,19 +299,22 @@ def _planned(
         why = f"there are {shape.most:,} {row.units} to draw: needs more names, or a larger margin"
         row = replace(row, reason=why)
     return replace(
-        row, needed=needed, items=math.ceil(shape.items * times),
+        row,
+        needed=needed,
+        items=math.ceil(shape.items * times),
         seconds=round(shape.seconds * times, 1),
         cost=None if shape.cost is None else shape.cost * times,
         levels={c: (n, math.ceil(n * times)) for c, n in shape.levels.items()},
-    )  # fmt: skip
+    )
 
 
 def _grown(suite: Suite, rows: Sequence[Planned]) -> Suite:
     """The suite with every probe as large as its neediest metric asks for, where it can grow."""
     entries = []
     for entry in suite.entries:
-        times = max((r.needed / r.asked for r in rows if r.probe == entry.label and r.needed),
-                    default=1.0)  # fmt: skip
+        times = max(
+            (r.needed / r.asked for r in rows if r.probe == entry.label and r.needed), default=1.0
+        )
         probe = entry.probe.finer(times) or entry.probe if times > 1 else entry.probe
         entries.append(replace(entry, probe=probe))
     return replace(suite, entries=tuple(entries))

@@ -119,8 +119,9 @@ class Looking:
             place = run and run.folder.with_name(f"{run.folder.name}-look{look}")
             made.append(
                 asked_again(run, suite=suite, out=place, model=model, progress=self.progress)
-                if run and place else None
-            )  # fmt: skip
+                if run and place
+                else None
+            )
         assert made[0] is not None
         return made[0], made[1]
 

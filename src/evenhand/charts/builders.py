@@ -50,9 +50,14 @@ class Ranked:
             return []
         rows.sort(key=lambda r: -r[self.value])
         spec = dot_plot(
-            rows[:MOST_ROWS], self.value, "label", self.axis, low=self.low, high=self.high,
+            rows[:MOST_ROWS],
+            self.value,
+            "label",
+            self.axis,
+            low=self.low,
+            high=self.high,
             ideal=self.ideal,
-        )  # fmt: skip
+        )
         known = ("label", self.value, self.low, self.high, "p", "p_two_sided", "q", "n")
         columns = tuple(c for c in known if c in rows[0])
         return [Chart(self.title, self.caption, spec, columns, wide=True)]

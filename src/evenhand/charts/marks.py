@@ -25,8 +25,12 @@ def base(rows: Sequence[Row], **more: Any) -> Spec:
     values = [{k: _plain(v) for k, v in row.items()} for row in rows]
     fit = {"type": "fit-x", "contains": "padding"}
     return {
-        "$schema": SCHEMA, "width": "container", "autosize": fit, "data": {"values": values}, **more
-    }  # fmt: skip
+        "$schema": SCHEMA,
+        "width": "container",
+        "autosize": fit,
+        "data": {"values": values},
+        **more,
+    }
 
 
 def _plain(value: Any) -> Any:
@@ -56,46 +60,65 @@ def verdict_scales(field: str = "verdict") -> Row:
     """Colour and shape of detected and not detected, told apart without colour too."""
     return {
         "color": {
-            "field": field, "type": "nominal", "title": None,
+            "field": field,
+            "type": "nominal",
+            "title": None,
             "scale": {"domain": VERDICTS, "range": "ordinal"},
             "legend": {"orient": "top", "symbolSize": 90},
         },
         "shape": {
-            "field": field, "type": "nominal", "title": None,
+            "field": field,
+            "type": "nominal",
+            "title": None,
             "scale": {"domain": VERDICTS, "range": ["circle", "diamond"]},
             "legend": {"orient": "top"},
         },
-    }  # fmt: skip
+    }
 
 
 def dot_plot(
-    rows: Sequence[Row], value: str, label: str, title: str, *, low: str = "low",
-    high: str = "high", ideal: float | None = 0.0, floor: str | None = None,
+    rows: Sequence[Row],
+    value: str,
+    label: str,
+    title: str,
+    *,
+    low: str = "low",
+    high: str = "high",
+    ideal: float | None = 0.0,
+    floor: str | None = None,
     verdict: str = "verdict",
-) -> Spec:  # fmt: skip
+) -> Spec:
     """Ranked dots with intervals, a line at the ideal value and ticks at the noise floor."""
     y = category(label, axis={"labelLimit": 230, "ticks": False, "domain": False})
     fields = [f for f in (label, value, low, high, "q", "n", floor) if f and f in rows[0]]
     layers: list[Spec] = []
     if ideal is not None:
-        layers.append({
-            "data": {"values": [{}]},
-            "mark": {"type": "rule", "strokeDash": [4, 3]},
-            "encoding": {"x": {"datum": ideal, "type": "quantitative"}},
-        })  # fmt: skip
+        layers.append(
+            {
+                "data": {"values": [{}]},
+                "mark": {"type": "rule", "strokeDash": [4, 3]},
+                "encoding": {"x": {"datum": ideal, "type": "quantitative"}},
+            }
+        )
     if low in rows[0] and high in rows[0]:
-        layers.append({
-            "mark": {"type": "rule", "strokeWidth": 2, "style": "interval"},
-            "encoding": {
-                "y": y, "x": quantity(low, title), "x2": {"field": high},
-                "color": verdict_scales(verdict)["color"] if verdict in rows[0] else {},
-            },
-        })  # fmt: skip
+        layers.append(
+            {
+                "mark": {"type": "rule", "strokeWidth": 2, "style": "interval"},
+                "encoding": {
+                    "y": y,
+                    "x": quantity(low, title),
+                    "x2": {"field": high},
+                    "color": verdict_scales(verdict)["color"] if verdict in rows[0] else {},
+                },
+            }
+        )
     if floor:
-        layers.append({
-            "mark": {"type": "tick", "thickness": 3, "size": 14, "style": "floor"},
-            "encoding": {"y": y, "x": quantity(floor, title)},
-        })  # fmt: skip
+        layers.append(
+            {
+                "mark": {"type": "tick", "thickness": 3, "size": 14, "style": "floor"},
+                "encoding": {"y": y, "x": quantity(floor, title)},
+            }
+        )
     dots: Row = {"y": y, "x": quantity(value, title), "tooltip": tooltip(*fields)}
     if verdict in rows[0]:
         dots |= verdict_scales(verdict)
@@ -109,9 +132,16 @@ def dot_plot(
 
 
 def heatmap(
-    rows: Sequence[Row], x: str, y: str, value: str, title: str, *, numbers: bool = False,
-    domain: tuple[float, float] | None = None, signed: bool = True,
-) -> Spec:  # fmt: skip
+    rows: Sequence[Row],
+    x: str,
+    y: str,
+    value: str,
+    title: str,
+    *,
+    numbers: bool = False,
+    domain: tuple[float, float] | None = None,
+    signed: bool = True,
+) -> Spec:
     """Cells coloured from one side of zero to the other (grey means zero), or from low to high."""
     values = [r[value] for r in rows if finite(r.get(value))] or [0.0]
     most = max(map(abs, values)) or 1.0
@@ -139,11 +169,13 @@ def heatmap(
             strong = f"datum[{value!r}] > {low + 0.6 * (high - low)}"
         text = {"text": {"field": value, "format": "+.2f" if signed else ".2f"}}
         for test, style in ((f"!({strong})", "weak"), (strong, "strong")):
-            layers.append({
-                "transform": [{"filter": test}],
-                "mark": {"type": "text", "fontSize": 10, "style": style},
-                "encoding": {**ends, **text},
-            })  # fmt: skip
+            layers.append(
+                {
+                    "transform": [{"filter": test}],
+                    "mark": {"type": "text", "fontSize": 10, "style": style},
+                    "encoding": {**ends, **text},
+                }
+            )
     return base(rows, height={"step": 17}, layer=layers)
 
 
@@ -182,9 +214,15 @@ def volcano(rows: Sequence[Row], effect: str, q: str, label: str, title: str) ->
 
 
 def scatter(
-    rows: Sequence[Row], x: str, y: str, titles: tuple[str, str], *, label: str,
-    group: str | None = None, axes: bool = True,
-) -> Spec:  # fmt: skip
+    rows: Sequence[Row],
+    x: str,
+    y: str,
+    titles: tuple[str, str],
+    *,
+    label: str,
+    group: str | None = None,
+    axes: bool = True,
+) -> Spec:
     """Points on two axes, coloured and shaped by group; without axes where they mean nothing."""
     fields = [label, x, y] + ([group] if group else [])
     marks: Row = {"x": quantity(x, titles[0]), "y": quantity(y, titles[1])}
@@ -213,9 +251,16 @@ def slope(rows: Sequence[Row], label: str, stage: str, value: str, title: str) -
 
 
 def frontier(
-    rows: Sequence[Row], x: str, y: str, titles: tuple[str, str], *, label: str,
-    group: str | None = None, order: str | None = None, named: str | None = None,
-) -> Spec:  # fmt: skip
+    rows: Sequence[Row],
+    x: str,
+    y: str,
+    titles: tuple[str, str],
+    *,
+    label: str,
+    group: str | None = None,
+    order: str | None = None,
+    named: str | None = None,
+) -> Spec:
     """Trade-off: what is given up (x) for what is gained (y).
 
     Points of a group are joined in the order of x, or of the column `order`; texts of the column
@@ -236,14 +281,18 @@ def frontier(
     if named:
         beside = [{k: _plain(v) for k, v in r.items()} for r in rows if r.get(named)]
         ends = {"x": quantity(x, titles[0]), "y": quantity(y, titles[1])}
-        layers.append({
-            "data": {"values": beside},
-            "mark": {"type": "point", "size": 260, "strokeWidth": 2, "style": "floor"},
-            "encoding": ends,
-        })  # fmt: skip
-        layers.append({
-            "data": {"values": beside},
-            "mark": {"type": "text", "align": "left", "dx": 14, "fontWeight": "bold"},
-            "encoding": {**ends, "text": {"field": named}},
-        })  # fmt: skip
+        layers.append(
+            {
+                "data": {"values": beside},
+                "mark": {"type": "point", "size": 260, "strokeWidth": 2, "style": "floor"},
+                "encoding": ends,
+            }
+        )
+        layers.append(
+            {
+                "data": {"values": beside},
+                "mark": {"type": "text", "align": "left", "dx": 14, "fontWeight": "bold"},
+                "encoding": {**ends, "text": {"field": named}},
+            }
+        )
     return {**spec, "layer": layers}

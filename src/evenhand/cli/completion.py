@@ -36,8 +36,11 @@ def _languages() -> Iterable[str]:
 
 
 OFFERED: dict[str, Callable[[], Iterable[str]]] = {
-    "suite": _suites, "model": _models, "probe": _probes, "language": _languages,
-}  # fmt: skip
+    "suite": _suites,
+    "model": _models,
+    "probe": _probes,
+    "language": _languages,
+}
 """By parameter; `name` of the command `probe` is a probe."""
 CHOICE = re.compile(r"[a-z0-9-]+(\|[a-z0-9-]+)+")
 

@@ -51,9 +51,14 @@ def clean(
 
     with output.RichProgress() as progress:
         made = clean_corpus(
-            files, kind, out, least=least, tokens=tokenizer, as_published=as_published,
+            files,
+            kind,
+            out,
+            least=least,
+            tokens=tokenizer,
+            as_published=as_published,
             progress=progress,
-        )  # fmt: skip
+        )
     if not output.write_json(asdict(made), json):
         output.console().print(
             f"{made.lines} lines, {made.tokens} tokens, {made.types} distinct kept, "
@@ -117,11 +122,15 @@ def balance(
     with output.RichProgress() as progress:
         found = corpora.labels_of(files, sets, fold=fold, progress=progress)
     options: dict[str, Any] = {
-        "seed": seed, "as_published": as_published, "keep_both": keep_both,
-    }  # fmt: skip
+        "seed": seed,
+        "as_published": as_published,
+        "keep_both": keep_both,
+    }
     if (direction is None) != (share is None) or (write and direction is None):
-        raise SpecError("corpus balance: --direction and --share go together, e.g. --direction "
-                        "reduce --share 0.3")  # fmt: skip
+        raise SpecError(
+            "corpus balance: --direction and --share go together, e.g. --direction "
+            "reduce --share 0.3"
+        )
     result: dict[str, Any] = {"counts": found.counts(), **options}
     if direction is None or share is None:
         result["samples"] = corpora.plan(found, **options)

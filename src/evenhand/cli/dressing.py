@@ -25,17 +25,46 @@ from evenhand.cli.from_settings import option
 
 BY_TYPE = {Path: "PATH", int: "N", float: "NUMBER", str: "TEXT"}
 BY_NAME = {
-    "address": "HOST:PORT", "allow": "N", "axis": "AXIS", "base_url": "URL", "baseline": "RUN",
-    "budget": "TIME", "chat": "auto|on|off", "data": "PATH", "device": "DEVICE",
-    "devices": "DEVICES", "dtype": "TYPE", "executor": "local|ray", "export": "PATH",
-    "form": "FORMAT", "html": "FILE", "json": "FILE|-", "junit": "FILE", "kind": "KIND",
-    "load": "whole|8bit|4bit", "margin": "[ID=]NUMBER", "max_cost": "MONEY",
-    "method": "METHOD", "model": "MODEL",
-    "named": "NAME", "only": "ID", "out": "DIR", "policy": "FILE", "price_in": "MONEY",
-    "price_out": "MONEY", "require": "undetected|within-margin", "sarif": "FILE", "seed": "N",
-    "settings": "NAME=VALUE", "store": "URL", "suite": "SUITE", "summary": "FILE",
-    "undecided": "fail|pass", "way": "continuation|letters|answers", "write": "FILE",
-}  # fmt: skip
+    "address": "HOST:PORT",
+    "allow": "N",
+    "axis": "AXIS",
+    "base_url": "URL",
+    "baseline": "RUN",
+    "budget": "TIME",
+    "chat": "auto|on|off",
+    "data": "PATH",
+    "device": "DEVICE",
+    "devices": "DEVICES",
+    "dtype": "TYPE",
+    "executor": "local|ray",
+    "export": "PATH",
+    "form": "FORMAT",
+    "html": "FILE",
+    "json": "FILE|-",
+    "junit": "FILE",
+    "kind": "KIND",
+    "load": "whole|8bit|4bit",
+    "margin": "[ID=]NUMBER",
+    "max_cost": "MONEY",
+    "method": "METHOD",
+    "model": "MODEL",
+    "named": "NAME",
+    "only": "ID",
+    "out": "DIR",
+    "policy": "FILE",
+    "price_in": "MONEY",
+    "price_out": "MONEY",
+    "require": "undetected|within-margin",
+    "sarif": "FILE",
+    "seed": "N",
+    "settings": "NAME=VALUE",
+    "store": "URL",
+    "suite": "SUITE",
+    "summary": "FILE",
+    "undecided": "fail|pass",
+    "way": "continuation|letters|answers",
+    "write": "FILE",
+}
 """What a value is called whose option stands in several commands; a command's own word goes
 before it."""
 Quiet = Annotated[
@@ -78,8 +107,9 @@ def dressed(work: Callable[..., None]) -> Callable[..., None]:
     """The same command with named values and one option more."""
     hints = get_type_hints(work, include_extras=True)
     known = inspect.signature(work).parameters.values()
-    made = [p.replace(kind=p.KEYWORD_ONLY, annotation=hints.get(p.name, p.annotation))
-            for p in known]  # fmt: skip
+    made = [
+        p.replace(kind=p.KEYWORD_ONLY, annotation=hints.get(p.name, p.annotation)) for p in known
+    ]
     for parameter in made:
         name_value(parameter, work.__name__)
 

@@ -109,10 +109,13 @@ def _show(found: Verified) -> None:
     ]
     if found.rescored is not None:
         r = found.rescored
-        lines.append((
-            "Scores", f"{yes[r.equal]} ({count(r.shards, 'shard')}, {count(r.rows, 'row')} asked "
-            f"again; largest difference {r.largest:.2g}, other texts {r.other})"
-        ))  # fmt: skip
+        lines.append(
+            (
+                "Scores",
+                f"{yes[r.equal]} ({count(r.shards, 'shard')}, {count(r.rows, 'row')} asked "
+                f"again; largest difference {r.largest:.2g}, other texts {r.other})",
+            )
+        )
     about = found.about
     if found.findings_equal:  # what a manifest says is shown where it follows from the run
         lines += [

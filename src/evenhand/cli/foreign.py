@@ -13,18 +13,31 @@ KEPT = "nothing (every score is kept in the run folder)"
 SUITES = "--suite SUITE (evenhand ls suites), or evenhand probe NAME MODEL"
 OURS = {
     "--model_args": "the checkpoint itself, as MODEL",
-    "--tasks": SUITES, "-t": SUITES,
-    "--output_path": "--out DIR", "-o": "--out DIR",
-    "--limit": "--budget 5m (samples what fits)", "-L": "--budget 5m (samples what fits)",
-    "--batch_size": BATCHES, "-b": BATCHES, "--max_batch_size": BATCHES,
-    "--num_fewshot": AS_THEY_STAND, "-f": AS_THEY_STAND, "--fewshot_as_multiturn": AS_THEY_STAND,
-    "--apply_chat_template": "--chat on", "--system_instruction": "--system TEXT",
-    "--log_samples": KEPT, "-s": KEPT, "--predict_only": KEPT,
+    "--tasks": SUITES,
+    "-t": SUITES,
+    "--output_path": "--out DIR",
+    "-o": "--out DIR",
+    "--limit": "--budget 5m (samples what fits)",
+    "-L": "--budget 5m (samples what fits)",
+    "--batch_size": BATCHES,
+    "-b": BATCHES,
+    "--max_batch_size": BATCHES,
+    "--num_fewshot": AS_THEY_STAND,
+    "-f": AS_THEY_STAND,
+    "--fewshot_as_multiturn": AS_THEY_STAND,
+    "--apply_chat_template": "--chat on",
+    "--system_instruction": "--system TEXT",
+    "--log_samples": KEPT,
+    "-s": KEPT,
+    "--predict_only": KEPT,
     "--use_cache": "--out DIR (finished work in it is not repeated)",
-    "--include_path": "--suite FILE.toml", "--gen_kwargs": "evenhand probe NAME --set NAME=VALUE",
-    "--verbosity": "--quiet", "--trust_remote_code": "nothing (no checkpoint's code is run)",
-    "--show_config": "evenhand plan MODEL", "--write_out": "evenhand plan MODEL",
-}  # fmt: skip
+    "--include_path": "--suite FILE.toml",
+    "--gen_kwargs": "evenhand probe NAME --set NAME=VALUE",
+    "--verbosity": "--quiet",
+    "--trust_remote_code": "nothing (no checkpoint's code is run)",
+    "--show_config": "evenhand plan MODEL",
+    "--write_out": "evenhand plan MODEL",
+}
 TAKEN = {"pretrained": "", "model": "", "dtype": "--dtype", "base_url": "--base-url"}
 """What of --model_args has a place here."""
 
@@ -56,8 +69,12 @@ def translated(words: Sequence[str]) -> str:
         if value and name in TAKEN:
             (more if TAKEN[name] else line).extend(filter(None, (TAKEN[name], value)))
     line = line if len(line) > 2 else [*line, "MODEL"]
-    for theirs, ours in (("--device", "--device"), ("--system_instruction", "--system"),
-                         ("--output_path", "--out"), ("-o", "--out")):  # fmt: skip
+    for theirs, ours in (
+        ("--device", "--device"),
+        ("--system_instruction", "--system"),
+        ("--output_path", "--out"),
+        ("-o", "--out"),
+    ):
         if theirs in values:
             more += [ours, values[theirs]]
     more += ["--chat", "on"] if "--apply_chat_template" in values else []

@@ -192,8 +192,12 @@ def lazy_group(
             hidden = {name for name, command in self.commands.items() if command.hidden}
             listed = [name for name in self.list_commands(ctx) if name not in hidden]
             named = {name for names in (sections or {}).values() for name in names}
-            parts = {**(sections or {}), ("More" if sections else "Commands"):
-                     [name for name in listed if name not in named]}  # fmt: skip
+            parts = {
+                **(sections or {}),
+                ("More" if sections else "Commands"): [
+                    name for name in listed if name not in named
+                ],
+            }
             wide = max(map(len, listed))
             for title, names in parts.items():
                 rows = [

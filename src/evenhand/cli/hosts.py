@@ -30,8 +30,10 @@ def tasks(
         screen.print(f"left out: {label}: {output.clean(why)}", markup=False, soft_wrap=True)
     screen.print(
         f"Run them with: lm_eval --model hf --model_args pretrained=MODEL --include_path {folder} "
-        f"--tasks {written.group} --log_samples --output_path OUT", markup=False, soft_wrap=True,
-    )  # fmt: skip
+        f"--tasks {written.group} --log_samples --output_path OUT",
+        markup=False,
+        soft_wrap=True,
+    )
 
 
 def push(

@@ -48,10 +48,12 @@ def check(
 
         seen = fluency(resolve(model), pack)
     told: dict[str, Any] = {
-        "language": found.language, "name": found.name, "texts": found.texts,
+        "language": found.language,
+        "name": found.name,
+        "texts": found.texts,
         "faults": [vars(fault) for fault in found.faults],
         **({"model": seen.as_dict()} if seen else {}),
-    }  # fmt: skip
+    }
     if not output.write_json(plain(told), json):
         line = f"{found.name}: {found.texts:,} texts filled, {len(found.faults)} faults"
         output.console().print(line, markup=False)

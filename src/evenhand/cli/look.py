@@ -182,11 +182,17 @@ def gate(
     with understood(run), output.RichProgress() as progress:
         asking = {"progress": progress, "tell": progress.note} if until_decided else {}
         found = decide(
-            run, [*(within or ()), *(limit or ())], policy=policy, baseline=baseline,
-            require=require, error=error,
-            allow=allow, undecided=undecided, until_decided=budget if until_decided else None,
+            run,
+            [*(within or ()), *(limit or ())],
+            policy=policy,
+            baseline=baseline,
+            require=require,
+            error=error,
+            allow=allow,
+            undecided=undecided,
+            until_decided=budget if until_decided else None,
             **asking,
-        )  # fmt: skip
+        )
     made = ((junit, junit_files), (sarif, sarif_files), (summary, summary_files))
     for path, files in made:
         if path is not None:

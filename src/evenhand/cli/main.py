@@ -59,11 +59,17 @@ GROUPS: dict[str, tuple[str | Callable[..., None] | tuple[str, typer.Typer], ...
     "Measure": (("measure", measure.app), hosts.tasks),
     "Catalogue": (look.ls, look.fetch),
     "Research": (
-        study.study, ("train", train.app), ("corpus", corpus.app), ("words", words.app),
+        study.study,
+        ("train", train.app),
+        ("corpus", corpus.app),
+        ("words", words.app),
         ("lexicon", lexicon.app),
-        ("names", names.app), ("ratings", ratings.app), "tokens", "context-accuracy",
+        ("names", names.app),
+        ("ratings", ratings.app),
+        "tokens",
+        "context-accuracy",
     ),
-}  # fmt: skip
+}
 """Commands by what they are for: functions, groups with their name, or names of lazy ones."""
 
 

@@ -85,9 +85,14 @@ def mitigate(
     screen = output.console(stderr=True)
     with output.notes(), output.RichProgress() as progress:
         done = run(
-            model, settings, out, export=export, options=loading,
-            note=lambda text: screen.print(f"  {text}", markup=False), progress=progress,
-        )  # fmt: skip
+            model,
+            settings,
+            out,
+            export=export,
+            options=loading,
+            note=lambda text: screen.print(f"  {text}", markup=False),
+            progress=progress,
+        )
     if not output.write_json(done.told, json):
         output.print_run(done.run)
         use = f"Use it:    evenhand audit {shlex.quote(str(out))}"

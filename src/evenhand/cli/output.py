@@ -53,9 +53,13 @@ def console(*, stderr: bool = False, always: bool = False) -> Console:
             super().print(*(clean(o) if isinstance(o, str) else o for o in objects), **how)
 
     made = Screen(
-        stderr=stderr, highlight=False, soft_wrap=False, markup=False, emoji=False,
+        stderr=stderr,
+        highlight=False,
+        soft_wrap=False,
+        markup=False,
+        emoji=False,
         quiet=stderr and not always and _quiet.get(),
-    )  # fmt: skip
+    )
     if not made.is_terminal and "COLUMNS" not in os.environ:
         made.width = WIDE
     return made
@@ -208,14 +212,20 @@ def print_plan(plan: Plan) -> None:
     for r in plan.rows:
         over = "; ".join(f"{c} {a:,} -> {b:,}" for c, (a, b) in (r.levels or {}).items())
         varies = ", ".join(f"{c} {100 * v:.0f} %" for c, v in (r.varies or {}).items())
-        rows.append({
-            "probe": r.probe, "metric": r.metric, "margin": r.margin,
-            "pilot": f"{r.asked:,} {r.units}", "needed": f"{r.needed:,}" if r.needed else "-",
-            "items": f"{r.items:,}" if r.items else "-",
-            "time": "-" if r.seconds is None else f"{r.seconds:,.0f} s",
-            **({"cost": "-" if r.cost is None else f"{r.cost:.2f}"} if plan.cost else {}),
-            "levels": over or "-", "varies by": varies or "-",
-        })  # fmt: skip
+        rows.append(
+            {
+                "probe": r.probe,
+                "metric": r.metric,
+                "margin": r.margin,
+                "pilot": f"{r.asked:,} {r.units}",
+                "needed": f"{r.needed:,}" if r.needed else "-",
+                "items": f"{r.items:,}" if r.items else "-",
+                "time": "-" if r.seconds is None else f"{r.seconds:,.0f} s",
+                **({"cost": "-" if r.cost is None else f"{r.cost:.2f}"} if plan.cost else {}),
+                "levels": over or "-",
+                "varies by": varies or "-",
+            }
+        )
     print_table(
         rows, f"For {100 * plan.power:.0f} % power at an error rate of {100 * plan.error:.0f} %"
     )

@@ -53,8 +53,13 @@ class ProbeCommand(Command):
 def told(probe: type[Probe]) -> str:
     """What a probe asks, and every setting of it: type, default, meaning, an example."""
     said = described(probe)
-    lines = [f"Usage: evenhand probe {probe.name} [model] [--set NAME=VALUE]...", "",
-             *_filled(f"{probe.title} {probe.paper}.", "  "), "", "Settings:"]  # fmt: skip
+    lines = [
+        f"Usage: evenhand probe {probe.name} [model] [--set NAME=VALUE]...",
+        "",
+        *_filled(f"{probe.title} {probe.paper}.", "  "),
+        "",
+        "Settings:",
+    ]
     for name, field in probe.model_fields.items():
         if name == "as_published":
             continue
@@ -64,12 +69,16 @@ def told(probe: type[Probe]) -> str:
         lines.append(f"      --set {name}={example(field, about)}")
     if OWN & set(probe.model_fields):
         few, some, many = probe.least_terms()
-        lines += ["", *_filled(
-            f"Lists of your own groups and words: the smallest useful list has {few} terms per "
-            f"group for one comparison, {some} for a dozen and {many} for hundreds (single words); "
-            "16 make placebos possible. What is too few is shown by: evenhand plan. One TOML file "
-            "can hold them for every probe: docs/lexicons.md", "",
-        )]  # fmt: skip
+        lines += [
+            "",
+            *_filled(
+                f"Lists of your own groups and words: the smallest useful list has {few} terms per "
+                f"group for one comparison, {some} for a dozen and {many} for hundreds (single words); "
+                "16 make placebos possible. What is too few is shown by: evenhand plan. One TOML file "
+                "can hold them for every probe: docs/lexicons.md",
+                "",
+            ),
+        ]
     more = "Options of the run, and --as-published: evenhand probe --help"
     return "\n".join([*lines, "", more])
 

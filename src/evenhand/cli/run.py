@@ -38,72 +38,110 @@ def _known(kind: Any, help: str, *names: str, **limits: Any) -> Any:
 
 OPTIONS: dict[str, tuple[Any, Any]] = {
     "model": (
-        Annotated[str, typer.Argument(
-            help="Alias, folder, file, Hub id or http://HOST/v1 (evenhand ls models)."
-        )],
+        Annotated[
+            str,
+            typer.Argument(
+                help="Alias, folder, file, Hub id or http://HOST/v1 (evenhand ls models)."
+            ),
+        ],
         "smollm2-135m",
     ),
-    "suite": (_known(
-        str | None, "A suite or TOML file (evenhand ls suites); default: by kind of model."
-    ), None),
-    "out": (Annotated[Path | None, place(
-        "--out", help="Run folder. One that holds the same work is resumed."
-    )], None),
+    "suite": (
+        _known(str | None, "A suite or TOML file (evenhand ls suites); default: by kind of model."),
+        None,
+    ),
+    "out": (
+        Annotated[
+            Path | None, place("--out", help="Run folder. One that holds the same work is resumed.")
+        ],
+        None,
+    ),
     "seed": (Seed, 0),
-    "language": (_known(
-        str | None, "Ask in this language, e.g. es or ko (evenhand ls languages), or that of a "
-                    "pack."
-    ), None),
+    "language": (
+        _known(
+            str | None,
+            "Ask in this language, e.g. es or ko (evenhand ls languages), or that of a pack.",
+        ),
+        None,
+    ),
     "force": (_known(bool, "Ask in a language that the model does not know."), False),
-    "kind": (_known(
-        str | None, "The kind of the model (causal, masked, span, choice, encoder), whatever its "
-        "files say.", "--as",
-    ), None),
-    "dtype": (_known(str | None, "float32, bfloat16, float16; default: depends on the "
-                                 "machine."), None),
-    "load": (_known(
-        str | None, "Weights whole, or packed: 8bit, 4bit (pip install 'evenhand[packed]')."
-    ), None),
-    "revision": (_known(
-        str | None, "Hub id: this commit, branch or tag; default: the newest."
-    ), None),
+    "kind": (
+        _known(
+            str | None,
+            "The kind of the model (causal, masked, span, choice, encoder), whatever its "
+            "files say.",
+            "--as",
+        ),
+        None,
+    ),
+    "dtype": (
+        _known(str | None, "float32, bfloat16, float16; default: depends on the machine."),
+        None,
+    ),
+    "load": (
+        _known(
+            str | None, "Weights whole, or packed: 8bit, 4bit (pip install 'evenhand[packed]')."
+        ),
+        None,
+    ),
+    "revision": (
+        _known(str | None, "Hub id: this commit, branch or tag; default: the newest."),
+        None,
+    ),
     "device": (_known(str | None, "cpu, cuda, cuda:1; default: a GPU if present."), None),
-    "devices": (_known(
-        str | None, "Several devices of this machine: all, or cuda:0,cuda:1; default: one."
-    ), None),
-    "compiled": (_known(
-        bool, "Compile the layers first: 3 to 8 % faster on a GPU.", "--compile"
-    ), False),
+    "devices": (
+        _known(str | None, "Several devices of this machine: all, or cuda:0,cuda:1; default: one."),
+        None,
+    ),
+    "compiled": (
+        _known(bool, "Compile the layers first: 3 to 8 % faster on a GPU.", "--compile"),
+        False,
+    ),
     "chat": (Chat, None),
     "system": (System, None),
     "way": (Way, None),
-    "budget": (_known(
-        str | None, "Time for the run, after loading and sizing: 90s, 5m, 1h; items are sampled to "
-                    "fit."
-    ), None),
+    "budget": (
+        _known(
+            str | None,
+            "Time for the run, after loading and sizing: 90s, 5m, 1h; items are sampled to fit.",
+        ),
+        None,
+    ),
     "executor": (Where, "local"),
     "address": (Address, None),
-    "workers": (_known(
-        int | None, "ray: how many models; default: one per GPU, or per two CPUs, of a node.", min=1
-    ), None),
-    "store": (_known(
-        str | None, "Keep score shards at this URL, e.g. s3://bucket/prefix; default: in the run."
-    ), None),
+    "workers": (
+        _known(
+            int | None,
+            "ray: how many models; default: one per GPU, or per two CPUs, of a node.",
+            min=1,
+        ),
+        None,
+    ),
+    "store": (
+        _known(
+            str | None,
+            "Keep score shards at this URL, e.g. s3://bucket/prefix; default: in the run.",
+        ),
+        None,
+    ),
     "named": (_known(str | None, "Address: the model's name on that server.", "--model"), None),
     "base_url": (_known(str | None, "openai:NAME: the address of another server."), None),
-    "rung": (_known(
-        int | None, "Address: ask this way; default: the best that is sound.", min=1, max=5
-    ), None),
-    "concurrency": (_known(
-        int | None, "Address: simultaneous calls; default: adapts to the server.", min=1
-    ), None),
+    "rung": (
+        _known(int | None, "Address: ask this way; default: the best that is sound.", min=1, max=5),
+        None,
+    ),
+    "concurrency": (
+        _known(int | None, "Address: simultaneous calls; default: adapts to the server.", min=1),
+        None,
+    ),
     "price_in": (_known(float | None, "Address: price per million input tokens.", min=0), None),
     "price_out": (_known(float | None, "Address: price per million output tokens.", min=0), None),
-    "max_cost": (_known(
-        float | None, "Address: stop before spending more than this (needs prices).", min=0
-    ), None),
+    "max_cost": (
+        _known(float | None, "Address: stop before spending more than this (needs prices).", min=0),
+        None,
+    ),
     "json": (Json, None),
-}  # fmt: skip
+}
 """Every option of a command that asks a model, with its default."""
 POWER, ERROR = 0.8, 0.05
 PLACES = ("devices", "executor", "address", "workers")
@@ -126,24 +164,28 @@ FIELDS = {"compiled": "compile", "named": "model"}
 PROBE: dict[str, tuple[Any, Any]] = {
     "name": (Annotated[str, typer.Argument(help="Which probe to run (evenhand ls probes).")], ...),
     "model": OPTIONS["model"],
-    "settings": (_known(
-        list[str] | None, "A setting of the probe (repeatable).", "--set"
-    ), None),
-    "pairs": (_known(
-        Path | None, "divergence, counterfactual: a file that says the same thing in two ways."
-    ), None),
-    "word_lists": (_known(
-        Path | None, "underspecified: a directory in UnQover's published format."
-    ), None),
+    "settings": (_known(list[str] | None, "A setting of the probe (repeatable).", "--set"), None),
+    "pairs": (
+        _known(
+            Path | None, "divergence, counterfactual: a file that says the same thing in two ways."
+        ),
+        None,
+    ),
+    "word_lists": (
+        _known(Path | None, "underspecified: a directory in UnQover's published format."),
+        None,
+    ),
     "data": (_known(Path | None, "Benchmarks: the published file or folder to read."), None),
     "as_published": (_known(bool, "Follow the paper's released code to the digit."), False),
-}  # fmt: skip
+}
 
 
 def _command(work: Callable[..., None], known: Mapping[str, tuple[Any, Any]]) -> None:
     """Give a function the options by which typer calls it."""
-    made = (option(n, kind, *(() if default is ... else (default,)))
-            for n, (kind, default) in known.items())  # fmt: skip
+    made = (
+        option(n, kind, *(() if default is ... else (default,)))
+        for n, (kind, default) in known.items()
+    )
     work.__signature__ = inspect.Signature(list(made))  # type: ignore[attr-defined]
     work.__annotations__ = {name: kind for name, (kind, _) in known.items()}
 
@@ -159,9 +201,16 @@ def audit(model: str, suite: str | None, **given: Any) -> None:
 
 
 def probe(
-    name: str, model: str, settings: list[str] | None, *, pairs: Path | None,
-    word_lists: Path | None, data: Path | None, as_published: bool, **given: Any,
-) -> None:  # fmt: skip
+    name: str,
+    model: str,
+    settings: list[str] | None,
+    *,
+    pairs: Path | None,
+    word_lists: Path | None,
+    data: Path | None,
+    as_published: bool,
+    **given: Any,
+) -> None:
     """Run one probe on a model, with any of its settings.
 
     Example: evenhand probe underspecified smollm2-135m --set pairs=20 --set templates=1
@@ -216,8 +265,12 @@ def _forecast(model: str, suite: str | None, json: str | None, given: dict[str, 
 
 
 def plan(
-    model: str, suite: str | None, *, json: str | None, **given: Any,
-) -> None:  # fmt: skip
+    model: str,
+    suite: str | None,
+    *,
+    json: str | None,
+    **given: Any,
+) -> None:
     """Say what an audit would ask, how long it would take and what it would cost, before it is run.
 
     Time and memory are estimated from a few questions of each probe, put to the model for some
@@ -248,10 +301,17 @@ def _size(
     options, write = _loading(given), sizing["write"]
     with output.RichProgress(f"pilot of {model}") as progress:
         found = planned(
-            model, margin=margins_of(sizing["margin"] or ()), power=sizing["power"] or POWER,
-            error=sizing["error"] or ERROR, within=sizing["within"], suite=suite,
-            budget=given.pop("budget") or PILOT, progress=progress, options=options, **given,
-        )  # fmt: skip
+            model,
+            margin=margins_of(sizing["margin"] or ()),
+            power=sizing["power"] or POWER,
+            error=sizing["error"] or ERROR,
+            within=sizing["within"],
+            suite=suite,
+            budget=given.pop("budget") or PILOT,
+            progress=progress,
+            options=options,
+            **given,
+        )
     if write is not None:
         write_text(write, suite_toml(found.suite.as_dict()) + "\n")
     if output.write_json(found.as_dict(), json):
@@ -264,30 +324,51 @@ def _size(
 
 RUN = Annotated[Path, typer.Argument(help="The folder of an audit or a study.")]
 PLAN: dict[str, tuple[Any, Any]] = {
-    "margin": (_known(
-        list[str] | None, "The size that matters: for all findings, or for an ID with * for any "
-        "text (repeatable); default: each metric's own."
-    ), None),
-    "power": (_known(
-        float | None, f"How likely such a difference is to be seen; default {POWER}.",
-        min=0.5, max=0.99,
-    ), None),
-    "error": (_known(
-        float | None, f"Error rate of the run that is planned; default {ERROR}.",
-        min=0.001, max=0.4,
-    ), None),
+    "margin": (
+        _known(
+            list[str] | None,
+            "The size that matters: for all findings, or for an ID with * for any "
+            "text (repeatable); default: each metric's own.",
+        ),
+        None,
+    ),
+    "power": (
+        _known(
+            float | None,
+            f"How likely such a difference is to be seen; default {POWER}.",
+            min=0.5,
+            max=0.99,
+        ),
+        None,
+    ),
+    "error": (
+        _known(
+            float | None,
+            f"Error rate of the run that is planned; default {ERROR}.",
+            min=0.001,
+            max=0.4,
+        ),
+        None,
+    ),
     "within": (_known(bool, "Plan to show that an even model lies within the margin."), False),
-    "write": (Annotated[Path | None, place(
-        "--write", help="Write the suite that asks that much (TOML)."
-    )], None),
-}  # fmt: skip
+    "write": (
+        Annotated[
+            Path | None, place("--write", help="Write the suite that asks that much (TOML).")
+        ],
+        None,
+    ),
+}
 _command(audit, OPTIONS)
 _command(probe, {**PROBE, **{n: known for n, known in OPTIONS.items() if n != "suite"}})
 _command(resume, {"run": (RUN, ...), **{n: OPTIONS[n] for n in (*PLACES, *LIMITS, "json")}})
-_command(plan, {
-    **{n: OPTIONS[n] for n in ("model", "suite")}, **PLAN,
-    **{n: OPTIONS[n] for n in ("out", "seed", "language", "kind", "budget", *LOADING, "json")},
-})  # fmt: skip
+_command(
+    plan,
+    {
+        **{n: OPTIONS[n] for n in ("model", "suite")},
+        **PLAN,
+        **{n: OPTIONS[n] for n in ("out", "seed", "language", "kind", "budget", *LOADING, "json")},
+    },
+)
 
 
 def _ask(model: str, suite: Any, *, budget: str | None, json: str | None, **given: Any) -> None:

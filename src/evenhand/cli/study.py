@@ -72,9 +72,15 @@ def study(
     folder = out or Path("runs") / f"study-{made.name}"
     make_executor(executor, address, workers)  # refuses what is none
     job = Study(
-        made, folder, data=data, jobs=jobs, stages=chosen,
-        ray_address=address, on_ray=executor == "ray", workers=workers,
-    )  # fmt: skip
+        made,
+        folder,
+        data=data,
+        jobs=jobs,
+        stages=chosen,
+        ray_address=address,
+        on_ray=executor == "ray",
+        workers=workers,
+    )
     if plan:
         _plan(job, json)
         return

@@ -71,21 +71,29 @@ def expand(
     from evenhand.writing import write_text
 
     made = expand_tests(
-        [test for name in sets for test in named_sets(name)], vectors, neighbours=neighbours,
-        clashes=clashes, remove=remove or (), as_published=as_published,
-    )  # fmt: skip
+        [test for name in sets for test in named_sets(name)],
+        vectors,
+        neighbours=neighbours,
+        clashes=clashes,
+        remove=remove or (),
+        as_published=as_published,
+    )
     if out:
         write_text(out, as_toml(made, vectors))
     result = {
         "vectors": vectors,
         "tests": {name: expansion.as_dict() for name, expansion in made.items()},
-    }  # fmt: skip
+    }
     if not output.write_json(result, json):
         rows = [
-            {"test": name, **{s: f"{a} -> {b}" for s, (a, b) in e.sizes().items()},
-             "clashes": len(e.clashes), "missing": ", ".join(e.missing) or "none"}
+            {
+                "test": name,
+                **{s: f"{a} -> {b}" for s, (a, b) in e.sizes().items()},
+                "clashes": len(e.clashes),
+                "missing": ", ".join(e.missing) or "none",
+            }
             for name, e in made.items()
-        ]  # fmt: skip
+        ]
         output.print_table(rows, "Expanded sets (words before -> after)")
 
 

@@ -88,11 +88,15 @@ class BalancedView:
     def describe(self) -> dict[str, Any]:
         """What a vectors file should remember about its text."""
         return {
-            "direction": self.direction, "share": self.share, "seed": self.seed,
-            "as_published": self.as_published, "keep_both": self.keep_both,
-            "lines_kept": int(self.kept().sum()), **self.labels.counts(),
+            "direction": self.direction,
+            "share": self.share,
+            "seed": self.seed,
+            "as_published": self.as_published,
+            "keep_both": self.keep_both,
+            "lines_kept": int(self.kept().sum()),
+            **self.labels.counts(),
             "sets": {name: list(words) for name, words in self.labels.sets.items()},
-        }  # fmt: skip
+        }
 
     def write(self, path: str | Path) -> int:
         """Write the lines that stay (packed as the name ends) and give their number."""
@@ -197,9 +201,14 @@ def plan(
         for share in shares:
             stay = int((numbers < share).sum())
             rows.append(
-                {"direction": direction, "share": share, "affected": len(numbers),
-                 "affected_kept": stay, "lines": len(labels) - len(numbers) + stay}
-            )  # fmt: skip
+                {
+                    "direction": direction,
+                    "share": share,
+                    "affected": len(numbers),
+                    "affected_kept": stay,
+                    "lines": len(labels) - len(numbers) + stay,
+                }
+            )
     return rows
 
 

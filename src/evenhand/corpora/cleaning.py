@@ -78,9 +78,14 @@ def clean_corpus(
         if not lines:
             raise DataError(_nothing(corpus, dropped))
         unknown_tokens = _replace_rare(
-            draft, target, counts, least, progress or Silent(), lines,
+            draft,
+            target,
+            counts,
+            least,
+            progress or Silent(),
+            lines,
             opening=UNKNOWN + " " if as_published and kind == "wikipedia" else "",
-        )  # fmt: skip
+        )
     kept = sum(1 for n in counts.values() if n >= least)
     return Cleaned(
         str(target), kind, lines, sum(counts.values()), kept, unknown_tokens, dict(dropped)
@@ -117,9 +122,14 @@ def _texts(corpus: Corpus, kind: str, dropped: Counter[str]) -> Iterator[str]:
 
 
 def _replace_rare(
-    draft: Path, target: Path, counts: Counter[str], least: int, progress: Progress, lines: int,
+    draft: Path,
+    target: Path,
+    counts: Counter[str],
+    least: int,
+    progress: Progress,
+    lines: int,
     opening: str,
-) -> int:  # fmt: skip
+) -> int:
     """Write the final file and give the number of tokens replaced."""
     keep = {token for token, n in counts.items() if n >= least}
     progress.start("clean (lines)", lines, 0)

@@ -78,10 +78,14 @@ class Labels:
         one, two = self.stereotypical.tolist(), self.anti.tolist()
         bits = {"t1": T1, "t2": T2, "a1": A1, "a2": A2}
         return [
-            {"line": k + 1, **{name: bool(f & bit) for name, bit in bits.items()},
-             "stereotypical": one[k], "anti": two[k]}
+            {
+                "line": k + 1,
+                **{name: bool(f & bit) for name, bit in bits.items()},
+                "stereotypical": one[k],
+                "anti": two[k],
+            }
             for k, f in enumerate(self.flags.tolist())
-        ]  # fmt: skip
+        ]
 
     def save(self, folder: str | Path) -> Path:
         """Write `flags.npy` and `labels.json` into a folder; `read_labels` opens it."""
@@ -91,11 +95,13 @@ class Labels:
         save_array(held, self.flags)
         replace(place / "flags.npy", held.getvalue())
         card = {
-            "format": FORMAT, "corpus": list(self.corpus.paths),
-            "corpus_fingerprint": self.corpus_fingerprint, "fold": self.fold,
+            "format": FORMAT,
+            "corpus": list(self.corpus.paths),
+            "corpus_fingerprint": self.corpus_fingerprint,
+            "fold": self.fold,
             "sets": {name: list(words) for name, words in self.sets.items()},
             "counts": self.counts(),
-        }  # fmt: skip
+        }
         text = json.dumps(card, indent=1, ensure_ascii=False) + "\n"
         replace(place / "labels.json", text.encode())
         return place

@@ -296,9 +296,14 @@ def _read(path: Path, text: Sequence[str]) -> Table:
 def _kind(path: Path) -> str:
     suffixes = [s.lower() for s in path.suffixes if s.lower() not in SUFFIX]
     named = {
-        ".csv": "csv", ".tsv": "tsv", ".parquet": "parquet", ".pq": "parquet",
-        ".jsonl": "json", ".ndjson": "json", ".json": "json",
-    }  # fmt: skip
+        ".csv": "csv",
+        ".tsv": "tsv",
+        ".parquet": "parquet",
+        ".pq": "parquet",
+        ".jsonl": "json",
+        ".ndjson": "json",
+        ".json": "json",
+    }
     if suffixes and suffixes[-1] in named:
         return named[suffixes[-1]]
     with opened(path) as file:

@@ -99,9 +99,14 @@ def _write(
 ) -> None:
     """The tar file: the manifest first, since its name comes first."""
     known = {name: _known(content) for name, content in names.items()}
-    manifest = canonical({
-        "format": checker.FORMAT, "evenhand": __version__, "about": told, "files": known,
-    })  # fmt: skip
+    manifest = canonical(
+        {
+            "format": checker.FORMAT,
+            "evenhand": __version__,
+            "about": told,
+            "files": known,
+        }
+    )
     line = f"{hashlib.sha256(manifest).hexdigest()}  {checker.MANIFEST}\n"
     own: dict[str, Content] = {checker.MANIFEST: manifest, checker.DIGEST: line.encode()}
     if key is not None:

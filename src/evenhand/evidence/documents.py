@@ -122,16 +122,19 @@ def _about(run: Run, verdict: Gate) -> dict[str, Any]:
         "other_models": {k: v for k, v in facts["models"].items() if k != work["model"]},
         "settings": {k: v for k, v in work.items() if k != "model"},
         "environment": facts.get("environment", {}),
-        "started": facts.get("started", ""), "finished": facts.get("finished", ""),
-        "verdict": verdict.outcome, "why": verdict.reason,
+        "started": facts.get("started", ""),
+        "finished": facts.get("finished", ""),
+        "verdict": verdict.outcome,
+        "why": verdict.reason,
         "findings": {
-            "all": len(found), "count": len(counted(found)),
+            "all": len(found),
+            "count": len(counted(found)),
             "detected": sum(bool(f.detected) for f in counted(found)),
             "canonical_sha256": canonical_hash([f.as_dict() for f in found]),
         },
         "placebos": facts.get("placebos", {}),
         "not_measured": not_measured(run),
-    }  # fmt: skip
+    }
 
 
 def scenarios(run: Run, decided: Gate, stated: Sequence[Stated] = ()) -> dict[str, Any]:
@@ -153,7 +156,7 @@ def scenarios(run: Run, decided: Gate, stated: Sequence[Stated] = ()) -> dict[st
         ],
         "stated": [row.model_dump() for row in stated],
         "not_measured": not_measured(run),
-    }  # fmt: skip
+    }
 
 
 def _said(finding: Finding, stated: Sequence[Stated]) -> dict[str, Any]:
@@ -163,9 +166,12 @@ def _said(finding: Finding, stated: Sequence[Stated]) -> dict[str, Any]:
 
 
 def _scenario(
-    f: Finding, card: Callable[[Finding], MetricCard], check: Check | None,
-    mitigations: list[str], triggers: list[str],
-) -> dict[str, Any]:  # fmt: skip
+    f: Finding,
+    card: Callable[[Finding], MetricCard],
+    check: Check | None,
+    mitigations: list[str],
+    triggers: list[str],
+) -> dict[str, Any]:
     known = card(f)
     return {
         "id": f.id,
@@ -174,29 +180,47 @@ def _scenario(
         "hazard": f.harm or harm_of(known, replace(f, detected=True)) or NO_HARM,
         "shown": bool(f.detected),
         "measurement": {
-            "says": f.sentence, "probe": f.probe, "metric": known.name, "reads": known.reads,
-            "value": f.value, "low": f.low, "high": f.high, "level": f.level, "p": f.p, "q": f.q,
-            "detected": f.detected, "detectable": f.detectable, "n": f.n, "units": f.units,
-            "generalises_over": list(f.generalises_over), "method": f.method,
+            "says": f.sentence,
+            "probe": f.probe,
+            "metric": known.name,
+            "reads": known.reads,
+            "value": f.value,
+            "low": f.low,
+            "high": f.high,
+            "level": f.level,
+            "p": f.p,
+            "q": f.q,
+            "detected": f.detected,
+            "detectable": f.detectable,
+            "n": f.n,
+            "units": f.units,
+            "generalises_over": list(f.generalises_over),
+            "method": f.method,
         },
         "threshold": {
-            "ideal": f.ideal, "margin": check.margin if check else f.margin,
+            "ideal": f.ideal,
+            "margin": check.margin if check else f.margin,
             "why": known.margin_why if check is None or check.margin == f.margin else "policy",
         },
         "outcome": check.outcome if check else "not checked",
         "reason": check.reason if check else "the policy leaves it out",
         "mitigation": mitigations or ["none recorded"],
         "review_trigger": triggers,
-    }  # fmt: skip
+    }
 
 
 def _triggers(facts: Mapping[str, Any], model: Mapping[str, Any]) -> list[str]:
     """What makes this measurement say nothing any more."""
-    way = ", ".join(filter(None, [
-        f"rung {facts['rung']!r}" if facts.get("rung") else "",
-        "through its chat template" if facts.get("chat") else "",
-        "with a system prompt" if facts.get("system") else "",
-    ]))  # fmt: skip
+    way = ", ".join(
+        filter(
+            None,
+            [
+                f"rung {facts['rung']!r}" if facts.get("rung") else "",
+                "through its chat template" if facts.get("chat") else "",
+                "with a system prompt" if facts.get("system") else "",
+            ],
+        )
+    )
     return [
         "weights or a precision other than those of fingerprint "
         f"{model.get('fingerprint', '')[:16]}",

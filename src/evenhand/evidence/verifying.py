@@ -86,20 +86,29 @@ class Verified:
     def as_dict(self) -> dict[str, Any]:
         """The JSON contract (`evenhand verify --json`)."""
         told = {
-            "ok": self.ok, "findings_equal": self.findings_equal,
-            "hashes_equal": self.hashes_equal, "signature": self.signature,
-            "signer": self.signer, "reason": self.reason, "about": dict(self.about),
+            "ok": self.ok,
+            "findings_equal": self.findings_equal,
+            "hashes_equal": self.hashes_equal,
+            "signature": self.signature,
+            "signer": self.signer,
+            "reason": self.reason,
+            "about": dict(self.about),
             "elsewhere": self.elsewhere,
-        }  # fmt: skip
+        }
         if self.rescored is not None:
             told["rescored"] = {**self.rescored.__dict__, "equal": self.rescored.equal}
         return told
 
 
 def verify(
-    file: str | Path, *, key: str | Path | None = None, rescore: int = 0,
-    model: str | Model | None = None, tolerance: float = TOLERANCE, seed: int | None = None,
-) -> Verified:  # fmt: skip
+    file: str | Path,
+    *,
+    key: str | Path | None = None,
+    rescore: int = 0,
+    model: str | Model | None = None,
+    tolerance: float = TOLERANCE,
+    seed: int | None = None,
+) -> Verified:
     """Check a bundle, without the model and without torch unless the model is asked again.
 
     Args:
@@ -137,9 +146,13 @@ def verify(
         if rescore and made is not None and model is not None:
             asked = _rescored(place, made, rescore, model, tolerance, seed)
         return Verified(
-            **held, findings_equal=not wrong, reason=told["reason"] or wrong, rescored=asked,
-            about=manifest.get("about", {}), elsewhere=other,
-        )  # fmt: skip
+            **held,
+            findings_equal=not wrong,
+            reason=told["reason"] or wrong,
+            rescored=asked,
+            about=manifest.get("about", {}),
+            elsewhere=other,
+        )
 
 
 def _keeper(folder: Path) -> Any:
@@ -226,10 +239,13 @@ def _rescored(
     new = {_key(name): again.files[name] for name in again.shards[spec]}
     compared = [_apart(old, new[key]) for key, old in held.items()]
     return Rescored(
-        shards=len(chosen), rows=sum(c[0] for c in compared), tolerance=tolerance,
-        largest=max(c[1] for c in compared), other=sum(c[2] for c in compared),
+        shards=len(chosen),
+        rows=sum(c[0] for c in compared),
+        tolerance=tolerance,
+        largest=max(c[1] for c in compared),
+        other=sum(c[2] for c in compared),
         same_machine=asked.same,
-    )  # fmt: skip
+    )
 
 
 def _key(name: str) -> str:

@@ -35,8 +35,10 @@ def file_name(text: str) -> str:
 
 def for_others(files: dict[str, bytes]) -> dict[str, bytes]:
     """Files that leave the machine: in text no path tells whose it was."""
-    return {name: raw if b"\0" in raw else homeless(raw.decode()).encode()
-            for name, raw in files.items()}  # fmt: skip
+    return {
+        name: raw if b"\0" in raw else homeless(raw.decode()).encode()
+        for name, raw in files.items()
+    }
 
 
 def as_json(value: Any) -> bytes:

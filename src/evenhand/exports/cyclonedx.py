@@ -94,9 +94,10 @@ def _card(run: Run, model: dict[str, Any]) -> dict[str, Any]:
 def _metric(f: Finding, card: MetricCard) -> dict[str, Any]:
     """Numbers are text in this format."""
     told = {
-        "type": safe(f"{card.name} (ideal {f.ideal:g})", 300), "value": repr(float(f.value)),
+        "type": safe(f"{card.name} (ideal {f.ideal:g})", 300),
+        "value": repr(float(f.value)),
         "slice": safe(f"{f.id}: {subject(f, card)}", 500),
-    }  # fmt: skip
+    }
     if not (defined(f.low) and defined(f.high)):
         return told
     ends = {"lowerBound": repr(float(f.low)), "upperBound": repr(float(f.high))}

@@ -108,10 +108,14 @@ def _picked(shape: ItemShape, row: Row) -> dict[str, Any] | None:
     if taken is None or right is None or not 0 <= taken < len(choices):
         return None
     return {
-        "text": " ".join(str(row[c]) for c in shape.text), "choices": choices,
-        "reference": [choices[right]], "answers": [choices[taken]],
-        "score": float(taken == right), "correct": taken == right, "method": shape.method,
-    }  # fmt: skip
+        "text": " ".join(str(row[c]) for c in shape.text),
+        "choices": choices,
+        "reference": [choices[right]],
+        "answers": [choices[taken]],
+        "score": float(taken == right),
+        "correct": taken == right,
+        "method": shape.method,
+    }
 
 
 def _scored(shape: ItemShape, row: Row) -> dict[str, Any] | None:
@@ -124,10 +128,13 @@ def _scored(shape: ItemShape, row: Row) -> dict[str, Any] | None:
     said = [row[c] for c in shape.answer] or [json.dumps(_finite(numbers), ensure_ascii=False)]
     score = values[0] - (values[1] if len(values) > 1 else 0.0)
     return {
-        "text": "\n".join(str(row[c]) for c in shape.text), "answers": said, "score": score,
-        "choices": [row[c] for c in shape.choices], "correct": score == 0.0,
+        "text": "\n".join(str(row[c]) for c in shape.text),
+        "answers": said,
+        "score": score,
+        "choices": [row[c] for c in shape.choices],
+        "correct": score == 0.0,
         "method": shape.method or " minus ".join(shape.score),
-    }  # fmt: skip
+    }
 
 
 def _guess(row: Row) -> ItemShape:

@@ -53,9 +53,12 @@ class Questions:
     def header(self) -> str:
         """What an item needs to carry so that a log of it can be measured: JSON."""
         told = {
-            "format": FORMAT, "probe": self.probe.name, "seed": self.seed, "rung": self.rung,
+            "format": FORMAT,
+            "probe": self.probe.name,
+            "seed": self.seed,
+            "rung": self.rung,
             "settings": self.probe.model_dump(mode="json", exclude_defaults=True),
-        }  # fmt: skip
+        }
         return json.dumps(told, sort_keys=True)
 
     def measured(self, answers: Answers, name: str = "") -> Measured:
@@ -70,10 +73,14 @@ class Questions:
         """Its findings with their verdicts, the probe being all that was asked."""
         return judged(
             Claims(
-                name=self.probe.name, title=self.probe.title, source=name,
-                findings=found.findings, placebos=found.placebos, unlisted=found.unlisted,
+                name=self.probe.name,
+                title=self.probe.title,
+                source=name,
+                findings=found.findings,
+                placebos=found.placebos,
+                unlisted=found.unlisted,
             )
-        )  # fmt: skip
+        )
 
 
 def questions(probe: Probe, *, rung: str, seed: int = 0) -> Questions:

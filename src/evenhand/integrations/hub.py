@@ -69,11 +69,15 @@ def entries(run: Run) -> list[dict[str, Any]]:
         )
         told.append(
             hub.EvalResultEntry(
-                dataset_id=f"evenhand/{probe}", task_id=place or probe, value=float(f.value),
-                date=date, source_url=SOURCE, source_name=f"evenhand {version(run)}",
+                dataset_id=f"evenhand/{probe}",
+                task_id=place or probe,
+                value=float(f.value),
+                date=date,
+                source_url=SOURCE,
+                source_name=f"evenhand {version(run)}",
                 notes=safe(notes, 400),
             )
-        )  # fmt: skip
+        )
     found: list[dict[str, Any]] = hub.eval_result_entries_to_yaml(told)
     return found
 
@@ -135,9 +139,11 @@ def push(
     try:
         files = files_of(run, _card_of(hub, to) if existing is None else existing)
         made = hub.HfApi().create_commit(
-            to, [hub.CommitOperationAdd(name, raw) for name, raw in files.items()],
-            commit_message=f"Results of evenhand {version(run)}", create_pr=pr,
-        )  # fmt: skip
+            to,
+            [hub.CommitOperationAdd(name, raw) for name, raw in files.items()],
+            commit_message=f"Results of evenhand {version(run)}",
+            create_pr=pr,
+        )
     except (hub.errors.HfHubHTTPError, OSError) as error:
         raise ModelError(
             f"push --to {to}: the Hub refuses ({str(error).splitlines()[0]:.200}). Check the name, "

@@ -62,9 +62,12 @@ class TestedRun:
 
         margins = {} if margin is None else {pattern: margin}
         judged = gate(
-            self.run, require="within-margin", only=(pattern,), margins=margins,
+            self.run,
+            require="within-margin",
+            only=(pattern,),
+            margins=margins,
             undecided=undecided,
-        )  # fmt: skip
+        )
         return _told(judged, f"{pattern!r} within {'its margin' if margin is None else margin}")
 
     def assert_passes(self, policy: Any = None, **how: Any) -> Gate:
@@ -133,9 +136,13 @@ def evenhand_audit(request: pytest.FixtureRequest) -> Callable[..., TestedRun]:
         told, asked = separated(how)
         with lent(model):
             made = plan_audit(
-                model, suite, tokenizer=tokenizer, told=told, seed=seed,
+                model,
+                suite,
+                tokenizer=tokenizer,
+                told=told,
+                seed=seed,
                 options=with_options(None, asked),
-            )  # fmt: skip
+            )
             made.folder, made.named = kept / _name(made), True
             if (made.folder / "run.json").is_file():
                 known = Run(made.folder)

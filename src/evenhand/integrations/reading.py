@@ -69,10 +69,16 @@ class LogResult(Result):
             yield Shown("No difference between groups was detected.")
         head = ("finding", "value", "95 %", "q", "n")
         rows = [
-            [str(r["id"]), number(r["value"], "+.4f"), span(r["low"], r["high"]), number(r["q"]),
-             str(r["n"])]
-            for r in self.findings if r["counts"]
-        ]  # fmt: skip
+            [
+                str(r["id"]),
+                number(r["value"], "+.4f"),
+                span(r["low"], r["high"]),
+                number(r["q"]),
+                str(r["n"]),
+            ]
+            for r in self.findings
+            if r["counts"]
+        ]
         yield Shown("Findings that count", head, rows)
 
 
@@ -104,9 +110,10 @@ class LogReader(Reader):
             return self._hosted(log)
         given = {"data": self.data}
         fitting = {
-            name: found for name, reader in readers().items()
+            name: found
+            for name, reader in readers().items()
             if (found := reader.from_log(log, given)) is not None
-        }  # fmt: skip
+        }
         if len(fitting) != 1:
             raise DataError(_unfit(log, list(fitting)))
         return next(iter(fitting.values())).read()
@@ -116,10 +123,14 @@ class LogReader(Reader):
         found = asked.measured(answers_in(log, asked, self.tokenizer), log.model)
         told = asked.findings(found, log.model or Path(log.source).name)
         result = LogResult(
-            probe=asked.probe.name, model=log.model, task=log.task, rung=asked.rung,
-            findings=[_row(f) for f in told], n=len(log.samples),
+            probe=asked.probe.name,
+            model=log.model,
+            task=log.task,
+            rung=asked.rung,
+            findings=[_row(f) for f in told],
+            n=len(log.samples),
             settings={"seed": asked.seed, **self.only("tokenizer")},
-        )  # fmt: skip
+        )
         # A copy of the log alone does not tell whose tokens were counted.
         told_of = self.model_copy(update={"tokenizer": self.tokenizer or log.model})
         return result.telling(lambda: Claims.of(asked.probe, told_of, log.source, found))

@@ -60,10 +60,16 @@ class BiasCallback(_callbacks.TrainerCallback):  # type: ignore[misc]
     """
 
     def __init__(
-        self, trainer: Any, suite: Asked | None = None, *,
-        out: str | Path = "runs/trainer", findings: str = "*", every: int = 1, seed: int = 0,
+        self,
+        trainer: Any,
+        suite: Asked | None = None,
+        *,
+        out: str | Path = "runs/trainer",
+        findings: str = "*",
+        every: int = 1,
+        seed: int = 0,
         **how: Any,
-    ) -> None:  # fmt: skip
+    ) -> None:
         if not callable(getattr(trainer, "log", None)):
             raise SpecError(
                 f"BiasCallback: {type(trainer).__name__} is not a Trainer. Make the trainer "
@@ -82,9 +88,13 @@ class BiasCallback(_callbacks.TrainerCallback):  # type: ignore[misc]
         _tokenizer(given)
 
     def on_evaluate(
-        self, args: Any, state: Any, control: Any, metrics: dict[str, float] | None = None,
+        self,
+        args: Any,
+        state: Any,
+        control: Any,
+        metrics: dict[str, float] | None = None,
         **given: Any,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """See `TrainerCallback.on_evaluate`."""
         self._evaluations += 1
         if not state.is_world_process_zero or (self._evaluations - 1) % self.every:

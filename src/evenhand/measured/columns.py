@@ -10,12 +10,51 @@ from evenhand.errors import DataError
 from evenhand.words.lexicons.people import groups as known_groups
 
 NAMES = ("name", "first_name", "firstname", "person", "candidate", "applicant")
-GROUPS = ("group", "gender", "sex", "race", "ethnicity", "religion", "nationality", "age_group",
-          "age", "disability", "dialect", "orientation", "origin", "caste", "class")  # fmt: skip
-OUTCOMES = ("decision", "answer", "outcome", "response", "reply", "output", "verdict", "result",
-            "label", "prediction", "rating", "score", "grade", "salary")  # fmt: skip
-CASES = ("case", "scenario", "item", "question", "prompt", "prompt_id", "text_id", "template",
-         "job", "id")  # fmt: skip
+GROUPS = (
+    "group",
+    "gender",
+    "sex",
+    "race",
+    "ethnicity",
+    "religion",
+    "nationality",
+    "age_group",
+    "age",
+    "disability",
+    "dialect",
+    "orientation",
+    "origin",
+    "caste",
+    "class",
+)
+OUTCOMES = (
+    "decision",
+    "answer",
+    "outcome",
+    "response",
+    "reply",
+    "output",
+    "verdict",
+    "result",
+    "label",
+    "prediction",
+    "rating",
+    "score",
+    "grade",
+    "salary",
+)
+CASES = (
+    "case",
+    "scenario",
+    "item",
+    "question",
+    "prompt",
+    "prompt_id",
+    "text_id",
+    "template",
+    "job",
+    "id",
+)
 MOST_GROUPS = 12
 AXES = ("gender", "race")
 """What a first name alone may stand for."""

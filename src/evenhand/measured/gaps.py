@@ -58,9 +58,13 @@ class Sampled:
 
 
 def gap(
-    values: Floats, first: npt.NDArray[np.bool_], sampled: Sampled, *, family: int = 1,
+    values: Floats,
+    first: npt.NDArray[np.bool_],
+    sampled: Sampled,
+    *,
+    family: int = 1,
     rate: float = 0.05,
-) -> Estimate:  # fmt: skip
+) -> Estimate:
     """The gap with its interval and p.
 
     >>> values = np.asarray([1.0, 1.0, 0.0, 1.0, 0.0, 0.0, 1.0, 0.0])

@@ -68,9 +68,13 @@ class MeasuredKind(AuditKind):
         return RunKind.contract(self, run)
 
     def resume(
-        self, folder: Path, *, progress: Progress | None = None, executor: Executor | None = None,
+        self,
+        folder: Path,
+        *,
+        progress: Progress | None = None,
+        executor: Executor | None = None,
         **how: Any,
-    ) -> Run:  # fmt: skip
+    ) -> Run:
         return RunKind.resume(self, folder, progress=progress, executor=executor, **how)
 
 

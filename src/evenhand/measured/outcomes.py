@@ -88,8 +88,11 @@ def outcomes_of(table: Table, column: str, answers: Sequence[str] = ()) -> Outco
     return Outcomes(
         np.asarray([value.get(kind, np.nan) for kind in read]),
         np.asarray([np.nan if kind == "unasked" else kind == "declined" for kind in read], float),
-        {named.get(kind, kind): n for kind in KINDS if (n := read.count(kind))}, labels, good, 1.0,
-    )  # fmt: skip
+        {named.get(kind, kind): n for kind in KINDS if (n := read.count(kind))},
+        labels,
+        good,
+        1.0,
+    )
 
 
 def _look_for(

@@ -63,11 +63,17 @@ class TableResult(Result):
     settings: Mapping[str, Any]
 
     def as_dict(self) -> dict[str, Any]:
-        rows = [r.finding.as_dict() | {"rate": r.rate, "rate_other": r.rate_other, "axis": r.axis}
-                for r in self.gaps]  # fmt: skip
+        rows = [
+            r.finding.as_dict() | {"rate": r.rate, "rate_other": r.rate_other, "axis": r.axis}
+            for r in self.gaps
+        ]
         kept = ("answers", "unknown_names", "n", "fits", "source", "settings")
-        return {"measure": NAME, "gaps": rows, **{k: getattr(self, k) for k in kept},
-                "columns": vars(self.columns)}  # fmt: skip
+        return {
+            "measure": NAME,
+            "gaps": rows,
+            **{k: getattr(self, k) for k in kept},
+            "columns": vars(self.columns),
+        }
 
     def shown(self) -> Iterator[Shown]:
         from evenhand.measured.writing import judged
@@ -77,10 +83,16 @@ class TableResult(Result):
         yield from (Shown(f.sentence) for f in findings)
         head = ("groups", "about", "gap", "95 %", "q", "rates")
         rows = [
-            [f"{r.group} / {r.other}", r.finding.attribute, number(r.found.value, "+.3f"),
-             span(f.low, f.high, "+.3f"), number(f.q), f"{number(r.rate)} / {number(r.rate_other)}"]
+            [
+                f"{r.group} / {r.other}",
+                r.finding.attribute,
+                number(r.found.value, "+.3f"),
+                span(f.low, f.high, "+.3f"),
+                number(f.q),
+                f"{number(r.rate)} / {number(r.rate_other)}",
+            ]
             for r, f in zip(self.gaps, findings)
-        ]  # fmt: skip
+        ]
         yield Shown("Gaps between groups", head, rows)
         if self.answers:
             yield Shown("Answers: " + ", ".join(f"{k} {v:,}" for k, v in self.answers.items()))
@@ -91,11 +103,15 @@ class TableResult(Result):
     def claims(self) -> Claims:
         """Findings, items and placebos, for a run folder."""
         return Claims(
-            name=NAME, title="Are groups treated differently?", source=self.source,
-            findings=[r.finding for r in self.gaps], tables={"items": self.items},
-            placebos=self.placebos, settings=self.settings,
+            name=NAME,
+            title="Are groups treated differently?",
+            source=self.source,
+            findings=[r.finding for r in self.gaps],
+            tables={"items": self.items},
+            placebos=self.placebos,
+            settings=self.settings,
             summary={"answers": dict(self.answers), "fits": dict(self.fits), "trust": self._trust},
-        )  # fmt: skip
+        )
 
     @property
     def _trust(self) -> list[str]:
@@ -159,13 +175,23 @@ class TableReader(Reader):
                 for axis, pair in pairs
             ]
         return TableResult(
-            gaps=rows, answers=found.counts, columns=roles, unknown_names=lost, n=table.n_rows,
-            fits=fits(table, roles, found), source=Path(table.source).name,
+            gaps=rows,
+            answers=found.counts,
+            columns=roles,
+            unknown_names=lost,
+            n=table.n_rows,
+            fits=fits(table, roles, found),
+            source=Path(table.source).name,
             placebos=tuple(self._placebos(axes, found, sampled)),
             items=_items(table, axes, found, roles),
-            settings={"groups": list(axes), "outcome": roles.outcome, "person": roles.name,
-                      "case": roles.case, **self.only("answers", "rate", "seed", "reference")},
-        )  # fmt: skip
+            settings={
+                "groups": list(axes),
+                "outcome": roles.outcome,
+                "person": roles.name,
+                "case": roles.case,
+                **self.only("answers", "rate", "seed", "reference"),
+            },
+        )
 
     def _pairs(
         self, axes: Mapping[str, Sequence[str]], found: Outcomes
@@ -186,9 +212,15 @@ class TableReader(Reader):
                 yield from ((axis, pair) for pair in combinations(names, 2))
 
     def _row(
-        self, metric: str, values: np.ndarray, groups: Sequence[str], sampled: Sampled,
-        place: tuple[str, str, str], words: Wording, tests: int,
-    ) -> GapRow:  # fmt: skip
+        self,
+        metric: str,
+        values: np.ndarray,
+        groups: Sequence[str],
+        sampled: Sampled,
+        place: tuple[str, str, str],
+        words: Wording,
+        tests: int,
+    ) -> GapRow:
         axis, one, two = place
         keep = balanced(groups, sampled.cases, (one, two)) & np.isfinite(values)
         first = np.asarray(groups)[keep] == one
@@ -216,8 +248,9 @@ class TableReader(Reader):
 def _axes(table: Table, roles: Columns) -> tuple[dict[str, list[str]], int]:
     """Groups of every row by column, or by what its first name is common in."""
     if roles.groups:
-        told = {c: [str(v or "").strip() for v in table.columns[c].to_pylist()]
-                for c in roles.groups}  # fmt: skip
+        told = {
+            c: [str(v or "").strip() for v in table.columns[c].to_pylist()] for c in roles.groups
+        }
         return told, 0
     names = [str(v or "") for v in table.columns[roles.name].to_pylist()]
     found = groups_of_names(names)
@@ -268,7 +301,8 @@ def fits(table: Table, roles: Columns, found: Outcomes) -> dict[str, str]:
         c for c in table.columns if c.strip().lower() in ("truth", "gold", "correct", "target")
     ]
     told["error rates"] = (
-        f"yes, with: evenhand measure gaps (column {right[0]!r} says what is right)" if right
+        f"yes, with: evenhand measure gaps (column {right[0]!r} says what is right)"
+        if right
         else "no: no column says what would be right (truth, gold)"
-    )  # fmt: skip
+    )
     return told

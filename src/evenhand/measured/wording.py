@@ -17,17 +17,31 @@ MARGIN = 0.05
 WHY = "5 of 100 decisions: what a person who looks at the cases would notice"
 CARDS = (
     MetricCard(
-        GAP, "gap of decisions", "share of the first group minus that of the second; 0: the same",
-        low=-1, high=1, margin=MARGIN, margin_why=WHY, per=100.0, scale="{size} of 100",
+        GAP,
+        "gap of decisions",
+        "share of the first group minus that of the second; 0: the same",
+        low=-1,
+        high=1,
+        margin=MARGIN,
+        margin_why=WHY,
+        per=100.0,
+        scale="{size} of 100",
         told=" ({about}): {size} of 100",
     ),
     MetricCard(RATING, "gap of ratings", "mean of the first group minus that of the second"),
     MetricCard(
-        REFUSED, "gap of refusals", "share of answers that decline, first group minus second",
-        low=-1, high=1, margin=MARGIN, margin_why=WHY, per=100.0, scale="{size} of 100",
+        REFUSED,
+        "gap of refusals",
+        "share of answers that decline, first group minus second",
+        low=-1,
+        high=1,
+        margin=MARGIN,
+        margin_why=WHY,
+        per=100.0,
+        scale="{size} of 100",
         told=" ({about}): {size} of 100",
     ),
-)  # fmt: skip
+)
 
 
 def who(group: str) -> str:
@@ -51,9 +65,13 @@ class Wording:
     span: float
 
     def finding(
-        self, metric: str, found: Estimate, place: tuple[str, str, str],
-        rates: tuple[float, float], sampled: Sampled,
-    ) -> Finding:  # fmt: skip
+        self,
+        metric: str,
+        found: Estimate,
+        place: tuple[str, str, str],
+        rates: tuple[float, float],
+        sampled: Sampled,
+    ) -> Finding:
         """The finding of one pair of groups."""
         axis, one, two = place
         if metric == GAP and not self.labels:
@@ -63,13 +81,20 @@ class Wording:
         quiet = f"No difference between {first} and {second} was detected ({about})."
         said, harm = self._said(metric, found.value, (first, second), rates)
         return claim(
-            f"table/{metric}/{axis}/{one}-{two}", metric, found,
+            f"table/{metric}/{axis}/{one}-{two}",
+            metric,
+            found,
             sentence=said if found.value == found.value else f"Could not be computed ({about}).",
-            otherwise=quiet, units=" and ".join(sampled.over), over=sampled.over,
-            groups=(one, two), attribute=about, harm=harm, method=sampled.method,
+            otherwise=quiet,
+            units=" and ".join(sampled.over),
+            over=sampled.over,
+            groups=(one, two),
+            attribute=about,
+            harm=harm,
+            method=sampled.method,
             margin=0.05 * self.span if metric == RATING else MARGIN,
             details={"rate": rates[0], "rate_other": rates[1]},
-        )  # fmt: skip
+        )
 
     def _said(
         self, metric: str, value: float, pair: tuple[str, str], rates: tuple[float, float]

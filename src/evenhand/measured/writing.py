@@ -102,8 +102,10 @@ def again(run: Run, scratch: Path) -> Again:
     """See `RunKind.again`: the kept files are read once more."""
     work = run.facts["work"]
     reader = reader_of(str(work["measure"]))
-    inputs = {k: run.folder / INPUTS / Path(k).name / Path(v).name
-              for k, v in work.get("inputs", {}).items()}  # fmt: skip
+    inputs = {
+        k: run.folder / INPUTS / Path(k).name / Path(v).name
+        for k, v in work.get("inputs", {}).items()
+    }
     if reader is None or not inputs or not all(path.is_file() for path in inputs.values()):
         raise RunError(
             f"{run.folder}: the run keeps no copy of what was measured (a folder, or a table in "
@@ -119,18 +121,31 @@ def again(run: Run, scratch: Path) -> Again:
 
 def _facts(claims: Claims, measure: str) -> dict[str, Any]:
     rate = float(claims.settings.get("rate", RATE))
-    suite = {"name": claims.name, "title": claims.title, "false_discovery_rate": rate,
-             "probe": [{"name": claims.name}]}  # fmt: skip
+    suite = {
+        "name": claims.name,
+        "title": claims.title,
+        "false_discovery_rate": rate,
+        "probe": [{"name": claims.name}],
+    }
     return {
         "kind": KIND,
         "status": "running",
-        "work": {"model": claims.source, "seed": claims.settings.get("seed", 0), "suite": suite,
-                 "measure": measure, "given": dict(claims.settings)},
+        "work": {
+            "model": claims.source,
+            "seed": claims.settings.get("seed", 0),
+            "suite": suite,
+            "measure": measure,
+            "given": dict(claims.settings),
+        },
         "models": {claims.source: {"name": claims.source, "kind": "scores from elsewhere"}},
         "probes": {
             claims.name: {
-                "probe": claims.name, "title": claims.title, "paper": "", "model": claims.source,
-                "as_published": False, "settings": dict(claims.probe),
+                "probe": claims.name,
+                "title": claims.title,
+                "paper": "",
+                "model": claims.source,
+                "as_published": False,
+                "settings": dict(claims.probe),
                 "counts": {"rows": max((t.num_rows for t in claims.tables.values()), default=0)},
                 "summary": dict(claims.summary),
             }
@@ -140,4 +155,4 @@ def _facts(claims: Claims, measure: str) -> dict[str, Any]:
         "started": now(),
         "environment": environment(),
         "timings": {},
-    }  # fmt: skip
+    }

@@ -30,10 +30,15 @@ _OF = {
     "sodapop": ("contrast", "log_odds", "success_rate"),
     "stereoset": ("icat",),
     "unqover": (
-        "attribute_error", "comparative", "consistency", "intensity", "positional_error",
-        "span_score", "term_bias",
+        "attribute_error",
+        "comparative",
+        "consistency",
+        "intensity",
+        "positional_error",
+        "span_score",
+        "term_bias",
     ),
-}  # fmt: skip
+}
 _HOMES = {name: module for module, names in _OF.items() for name in names}
 
 __all__ = [*_OF, *_HOMES]

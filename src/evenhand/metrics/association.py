@@ -285,8 +285,10 @@ def rnsb(
     check_sets("rnsb", x=x, y=y, a=a, b=b)
     p = second_probabilities(
         np.concatenate([np.atleast_2d(np.asarray(part, np.float64)) for part in (x, y)]),
-        a, b, normalise=normalise,
-    )  # fmt: skip
+        a,
+        b,
+        normalise=normalise,
+    )
     p_x, p_y = p[: len(np.atleast_2d(np.asarray(x)))], p[len(np.atleast_2d(np.asarray(x))) :]
     f_x, f_y = float(p_x.mean()), float(p_y.mean())
     return Rnsb(p_x=p_x, p_y=p_y, signed=(f_y - f_x) / (f_x + f_y), kl=uneven(p))

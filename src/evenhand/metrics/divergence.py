@@ -129,9 +129,11 @@ def divergence(log_a: npt.ArrayLike, log_b: npt.ArrayLike) -> Distances:
     (0.1438, 0.1308, 0.0338)
     """
     return Distances(
-        kl_divergence(log_a, log_b), kl_divergence(log_b, log_a),
-        squared_hellinger(log_a, log_b), jensen_shannon(log_a, log_b),
-    )  # fmt: skip
+        kl_divergence(log_a, log_b),
+        kl_divergence(log_b, log_a),
+        squared_hellinger(log_a, log_b),
+        jensen_shannon(log_a, log_b),
+    )
 
 
 as_function(__name__, divergence)

@@ -123,9 +123,14 @@ def draws(resamples: int, seed: int) -> Draw:
 
 
 def intervals(
-    outcomes: Outcomes, targets: npt.ArrayLike, *, resamples: int = 2_000, seed: int = 0,
-    names: Sequence[str] = ("lms", "ss", "icat"), draw: Draw | None = None,
-) -> dict[str, float]:  # fmt: skip
+    outcomes: Outcomes,
+    targets: npt.ArrayLike,
+    *,
+    resamples: int = 2_000,
+    seed: int = 0,
+    names: Sequence[str] = ("lms", "ss", "icat"),
+    draw: Draw | None = None,
+) -> dict[str, float]:
     """95 % percentile intervals over target terms: the terms are a sample, examples are nested.
 
     NaN with fewer than two terms. Returned as lms_low, lms_high, and so on, of the numbers asked

@@ -32,9 +32,13 @@ from evenhand.stats.selection import over_families
 GONE, SMALLER, SAME, LARGER, REVERSED = "gone", "smaller", "same", "larger", "reversed"
 WORSE = (LARGER, REVERSED)
 SAID = {
-    GONE: "no longer detected", SMALLER: "smaller", SAME: "no change detected", LARGER: "larger",
-    REVERSED: "turned round", BROKEN: "says nothing: the asked behaviour is broken",
-}  # fmt: skip
+    GONE: "no longer detected",
+    SMALLER: "smaller",
+    SAME: "no change detected",
+    LARGER: "larger",
+    REVERSED: "turned round",
+    BROKEN: "says nothing: the asked behaviour is broken",
+}
 
 NOW = {
     GONE: ("is no longer detected", "are no longer detected"),
@@ -85,21 +89,41 @@ class Followed:
     def as_row(self) -> dict[str, Any]:
         """Plain values, for tables and JSON."""
         return {
-            "finding": self.place, "probe": self.probe, "about": self.about,
-            "before": self.before.value, "after": self.after.value, "change": self.change.value,
-            "low": self.change.low, "high": self.change.high, "p": self.change.p, "q": self.q,
-            "n": self.change.units, "units": self.units, "detected_before": self.was,
-            "detected_after": self.still, "detected_change": self.moved, "verdict": self.verdict,
+            "finding": self.place,
+            "probe": self.probe,
+            "about": self.about,
+            "before": self.before.value,
+            "after": self.after.value,
+            "change": self.change.value,
+            "low": self.change.low,
+            "high": self.change.high,
+            "p": self.change.p,
+            "q": self.q,
+            "n": self.change.units,
+            "units": self.units,
+            "detected_before": self.was,
+            "detected_after": self.still,
+            "detected_change": self.moved,
+            "verdict": self.verdict,
             "reason": self.change.reason,
-        }  # fmt: skip
+        }
 
     def finding(self, label: str, model: str) -> Finding:
         return claim(
-            f"{label}/{self.place}", "change", self.change, sentence=self.sentence, otherwise="",
-            units=self.units, over=self.over, q=self.q, attribute=self.about, model=model,
-            detected=self.moved if self.q == self.q else None, details={"verdict": self.verdict},
+            f"{label}/{self.place}",
+            "change",
+            self.change,
+            sentence=self.sentence,
+            otherwise="",
+            units=self.units,
+            over=self.over,
+            q=self.q,
+            attribute=self.about,
+            model=model,
+            detected=self.moved if self.q == self.q else None,
+            details={"verdict": self.verdict},
             method=PAIRED,
-        )  # fmt: skip
+        )
 
 
 @dataclass(frozen=True)
@@ -245,9 +269,16 @@ def decided(
         alike = labels.count(test.probe) * len(set(labels))
         seen = detectable(test.change.error, test.change.freedom, alike, rate)
         out.append(
-            replace(test, q=q["change"][i], was=was, still=still, moved=moved, verdict=verdict,
-                    change=replace(test.change, detectable=seen))
-        )  # fmt: skip
+            replace(
+                test,
+                q=q["change"][i],
+                was=was,
+                still=still,
+                moved=moved,
+                verdict=verdict,
+                change=replace(test.change, detectable=seen),
+            )
+        )
     return out
 
 

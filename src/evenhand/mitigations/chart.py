@@ -27,8 +27,14 @@ def _toward(row: Row) -> Row:
     ends = [row[name] * (1 if row["before"] >= 0 else -1) for name in ("change", "low", "high")]
     seen = "difference detected" if row["detected_change"] else "none detected"
     low, high = sorted(ends[1:])
-    return {**row, "toward": ends[0], "from": low, "to": high, "became": row["verdict"],
-            "verdict": seen}  # fmt: skip
+    return {
+        **row,
+        "toward": ends[0],
+        "from": low,
+        "to": high,
+        "became": row["verdict"],
+        "verdict": seen,
+    }
 
 
 def stands(table: pa.Table, about: About) -> list[Drawn]:

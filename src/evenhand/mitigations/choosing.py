@@ -12,9 +12,12 @@ from evenhand.mitigations.base import Mitigation
 def family(name: str, where: str = "") -> type[Mitigation]:
     """The family of that name."""
     found: type[Mitigation] = plugins.load(
-        plugins.MITIGATIONS, name, what="mitigation", where=where,
+        plugins.MITIGATIONS,
+        name,
+        what="mitigation",
+        where=where,
         hint="It may be another package's, which is not installed here.",
-    )  # fmt: skip
+    )
     return found
 
 

@@ -60,31 +60,48 @@ class Page:
         """run.json before the work begins."""
         spec, about = spec_of(model), model.describe()
         suite = {
-            "name": self.label, "title": self.title, "false_discovery_rate": RATE, "probe": [],
-        }  # fmt: skip
+            "name": self.label,
+            "title": self.title,
+            "false_discovery_rate": RATE,
+            "probe": [],
+        }
         line = ["evenhand", self.command[0], spec, *self.command[1:]]
         dtype = model.recipe.options.dtype if model.recipe else about.get("dtype")
         line += ["--dtype", dtype] if dtype else []
         chosen = model.recipe.options.chosen() if model.recipe else {}
         line += [w for n in ("chat", "system") if n in chosen for w in (f"--{n}", chosen[n])]
         return {
-            "kind": KIND, "status": "running", "attempts": 1,
+            "kind": KIND,
+            "status": "running",
+            "attempts": 1,
             "models": {spec: {**about, "fingerprint": model.fingerprint}},
             "probes": {
                 self.label: {
-                    "probe": self.label, "family": self.family, "title": self.title,
-                    "paper": self.paper, "model": model.name, "as_published": self.as_published,
-                    "settings": dict(self.settings), "counts": {}, "summary": {},
+                    "probe": self.label,
+                    "family": self.family,
+                    "title": self.title,
+                    "paper": self.paper,
+                    "model": model.name,
+                    "as_published": self.as_published,
+                    "settings": dict(self.settings),
+                    "counts": {},
+                    "summary": {},
                     "lexicons": list(dict.fromkeys(self.lexicons)),
                 }
             },
             "work": {
-                "model": spec, "as": None, "dtype": dtype, "seed": self.seed,
-                "suite": suite, "command": [*line, "--out", "DIR"],
+                "model": spec,
+                "as": None,
+                "dtype": dtype,
+                "seed": self.seed,
+                "suite": suite,
+                "command": [*line, "--out", "DIR"],
             },
-            "started": now(), "environment": environment(), "timings": {},
+            "started": now(),
+            "environment": environment(),
+            "timings": {},
             "shards": {"total": 0, "scored_by_attempt": {}},
-        }  # fmt: skip
+        }
 
 
 def judge(
@@ -99,10 +116,16 @@ def judge(
     """Judge a mitigation into a run folder; see `Fitted.judge`."""
     asked = adopted(fitted.asked)
     page = Page(
-        family=asked.name, label=asked.label, title=asked.title, paper=asked.paper,
-        command=["mitigate", *as_options(asked)], settings=asked.model_dump(mode="json"),
-        seed=asked.seed, as_published=asked.as_published, lexicons=asked.lexicons(before.kind),
-    )  # fmt: skip
+        family=asked.name,
+        label=asked.label,
+        title=asked.title,
+        paper=asked.paper,
+        command=["mitigate", *as_options(asked)],
+        settings=asked.model_dump(mode="json"),
+        seed=asked.seed,
+        as_published=asked.as_published,
+        lexicons=asked.lexicons(before.kind),
+    )
     folder = Path(out) if out else claimed(default_folder(before.name, asked.method))
     with written(folder, page, before) as give:
         place = proof or folder / "proof"
@@ -138,14 +161,21 @@ def written(folder: Path, page: Page, model: Model) -> Iterator[Callable[..., No
 
 
 def _finish(
-    writer: RunWriter, label: str, facts: dict[str, Any], found: Judgement,
-    more: Mapping[str, Any] | None = None, questions: Sequence[str] = (),
-) -> None:  # fmt: skip
+    writer: RunWriter,
+    label: str,
+    facts: dict[str, Any],
+    found: Judgement,
+    more: Mapping[str, Any] | None = None,
+    questions: Sequence[str] = (),
+) -> None:
     _tables(writer, label, found)
     writer.findings(list(found.findings))
     told = {
-        "questions": questions, "buys": found.buys, "costs": found.costs, "sure": found.sure,
-    }  # fmt: skip
+        "questions": questions,
+        "buys": found.buys,
+        "costs": found.costs,
+        "sure": found.sure,
+    }
     facts["probes"][label]["summary"] = {"told": told, **(more or {}), **found.proof}
     writer.facts({**facts, "status": "finished", "finished": now()})
 

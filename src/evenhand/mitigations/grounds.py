@@ -56,9 +56,10 @@ class Grounds:
     def as_table(self) -> pa.Table:
         """For the run folder; the audits have folders of their own."""
         rows: list[dict[str, Any]] = [
-            {"name": "model", "text": self.model}, {"name": "facts", "text": self._text()},
+            {"name": "model", "text": self.model},
+            {"name": "facts", "text": self._text()},
             *({"name": k, "numbers": v.tolist()} for k, v in self.numbers.items()),
-        ]  # fmt: skip
+        ]
         return pa.Table.from_pylist(rows, schema=COLUMNS)
 
     @classmethod

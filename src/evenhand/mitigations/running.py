@@ -112,10 +112,15 @@ def run(
         more = fitted.export(export) if export is not None else {}
         (entry,) = judged.facts["probes"].values()
         told = {
-            "folder": str(out), "model": spec, "method": fitted.settings.method,
-            "axis": fitted.settings.axis, **fitted.as_dict(), **entry["summary"],
-            "report": str(judged.report), **more,
-        }  # fmt: skip
+            "folder": str(out),
+            "model": spec,
+            "method": fitted.settings.method,
+            "axis": fitted.settings.axis,
+            **fitted.as_dict(),
+            **entry["summary"],
+            "report": str(judged.report),
+            **more,
+        }
         text = json.dumps(plain(told), indent=1, ensure_ascii=False)
         write_text(out / "proof" / "proof.json", f"{text}\n")
     return Mitigated(judged, told)

@@ -102,18 +102,27 @@ def write(
             save_file({k: np.ascontiguousarray(v) for k, v in arrays.items()}, str(draft / ARRAYS))
             facts = {**facts, "arrays_sha256": digest(draft / ARRAYS)}
         body = {
-            "format": FORMAT, "family": settings.name, "evenhand": __version__,
-            "method": settings.method, "axis": settings.axis,
+            "format": FORMAT,
+            "family": settings.name,
+            "evenhand": __version__,
+            "method": settings.method,
+            "axis": settings.axis,
             "model": {
-                "spec": spec_of(base), **(about or {}), **base.describe(),
+                "spec": spec_of(base),
+                **(about or {}),
+                **base.describe(),
                 "fingerprint": base.fingerprint,
             },
             **facts,
-        }  # fmt: skip
+        }
         text = README.format(
-            version=__version__, name=base.name, method=settings.method, axis=settings.axis,
-            facts=FACTS, more=readme,
-        )  # fmt: skip
+            version=__version__,
+            name=base.name,
+            method=settings.method,
+            axis=settings.axis,
+            facts=FACTS,
+            more=readme,
+        )
         (draft / "README.txt").write_text(text, encoding="utf-8")
         write_sealed(draft / FACTS, body, digests(draft))
 

@@ -169,9 +169,15 @@ def _framed(tokenizer: Any, template: str, name: str, system: str) -> Chat:
     before, between = text.split(_QUESTION)
     thought, thinking = _thought(template, between, bool(switches))
     return Chat(
-        before, between + thought, whole.partition(_ANSWER)[2], template, system, thinking,
-        TODAY.isoformat() if fixed != template else "", f" {_QUESTION} " not in spaced,
-    )  # fmt: skip
+        before,
+        between + thought,
+        whole.partition(_ANSWER)[2],
+        template,
+        system,
+        thinking,
+        TODAY.isoformat() if fixed != template else "",
+        f" {_QUESTION} " not in spaced,
+    )
 
 
 _LOOPS = "jinja2.ext.loopcontrols"

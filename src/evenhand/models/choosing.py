@@ -41,9 +41,13 @@ Sizes = Sequence[int] | npt.NDArray[np.integer[Any]]
 CHOICES = (Choose.kind, Continuation.kind, Option.kind, Generate.kind)
 """Request kinds that can say which of several options, in order of preference."""
 RUNGS = {
-    Continuation.kind: "continuation", Option.kind: "choice head", Generate.kind: "free text",
-    MaskScore.kind: "mask", FillMask.kind: "mask", Span.kind: "span",
-}  # fmt: skip
+    Continuation.kind: "continuation",
+    Option.kind: "choice head",
+    Generate.kind: "free text",
+    MaskScore.kind: "mask",
+    FillMask.kind: "mask",
+    Span.kind: "span",
+}
 """What single request kinds are, as ways of saying which."""
 WRITTEN = 16
 """Tokens of a sampled answer."""
@@ -113,9 +117,12 @@ def as_asked(kind: str, questions: Choose) -> Requests:
     if kind == Generate.kind:
         n = questions.samples
         return Generate(
-            [t for t in texts for _ in range(n)], [str(d) for d in range(n)] * len(texts),
-            turn="question", max_new_tokens=WRITTEN, seed=questions.seed,
-        )  # fmt: skip
+            [t for t in texts for _ in range(n)],
+            [str(d) for d in range(n)] * len(texts),
+            turn="question",
+            max_new_tokens=WRITTEN,
+            seed=questions.seed,
+        )
     if kind == Option.kind:  # a choice head knows that it is asked
         texts = [prompt.replace("\n", " ") for prompt in questions.prompt]
     repeated = [t for t, row in zip(texts, questions.listed) for _ in row]
@@ -128,9 +135,13 @@ def as_asked(kind: str, questions: Choose) -> Requests:
 
 
 def answered(
-    kind: str, scores: Scores, sizes: Sizes, questions: Callable[[], Choose],
-    *, per_token: bool = False,
-) -> Choices:  # fmt: skip
+    kind: str,
+    scores: Scores,
+    sizes: Sizes,
+    questions: Callable[[], Choose],
+    *,
+    per_token: bool = False,
+) -> Choices:
     """What the scores say.
 
     Args:

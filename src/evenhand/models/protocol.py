@@ -80,9 +80,11 @@ class LoadOptions:
     def for_others(self) -> LoadOptions:
         """The same machine for a model that is not the audited one, asked in its own usual way."""
         return LoadOptions(
-            dtype=self.dtype, device=self.device, token_budget=self.token_budget,
+            dtype=self.dtype,
+            device=self.device,
+            token_budget=self.token_budget,
             compile=self.compile,
-        )  # fmt: skip
+        )
 
     def limits(self) -> dict[str, Any]:
         """What was chosen of speed and spending, which changes no score."""
@@ -128,9 +130,12 @@ class Expected:
     def __add__(self, other: Expected) -> Expected:
         cost = None if None in (self.cost, other.cost) else (self.cost or 0) + (other.cost or 0)
         return Expected(
-            self.calls + other.calls, self.tokens_in + other.tokens_in,
-            self.tokens_out + other.tokens_out, self.seconds + other.seconds, cost,
-        )  # fmt: skip
+            self.calls + other.calls,
+            self.tokens_in + other.tokens_in,
+            self.tokens_out + other.tokens_out,
+            self.seconds + other.seconds,
+            cost,
+        )
 
     def __str__(self) -> str:
         price = "unknown cost (give --price-in and --price-out per million tokens)"

@@ -109,9 +109,13 @@ class Claims:
 
     @classmethod
     def of(
-        cls, probe: Probe, reader: Reader, source: str | Path | Table, found: Measured,
+        cls,
+        probe: Probe,
+        reader: Reader,
+        source: str | Path | Table,
+        found: Measured,
         **answers: int,
-    ) -> Claims:  # fmt: skip
+    ) -> Claims:
         """What a probe found in scores that a reader read.
 
         Args:
@@ -126,12 +130,17 @@ class Claims:
         told = [f"Answers {what.replace('_', ' ')}: {n:,}." for what, n in answers.items() if n]
         items = found.items if isinstance(found.items, pa.Table) else found.items.read_all()
         return cls(
-            name=probe.name, title=probe.title, source=Path(named).name,
-            findings=found.findings, tables={"items": items, **found.tables},
-            placebos=found.placebos, settings=reader.given(), unlisted=found.unlisted,
+            name=probe.name,
+            title=probe.title,
+            source=Path(named).name,
+            findings=found.findings,
+            tables={"items": items, **found.tables},
+            placebos=found.placebos,
+            settings=reader.given(),
+            unlisted=found.unlisted,
             summary={**found.summary, "trust": [*found.summary.get("trust", ()), *told]},
             probe=probe.model_dump(mode="json", exclude_defaults=True),
-        )  # fmt: skip
+        )
 
 
 class Result:

@@ -28,10 +28,17 @@ def comparison_page(compared: Comparison) -> str:
         "charts": [c.spec for c in charts],
         "themes": {m: theme.config(m) for m in theme.COLOURS},
     }
-    return homeless(environment().get_template("comparison.html.jinja").render(
-        title=" · ".join(compared.names), sections=sections,
-        answers=comparison_changes.answers(compared),
-        places=lambda d: places.get(id(d), ""), data=as_json(data),
-        scripts=[Markup(s) for s in scripts], policy=policy(scripts),
-        style=Markup(script("report.css")),
-    ))  # fmt: skip
+    return homeless(
+        environment()
+        .get_template("comparison.html.jinja")
+        .render(
+            title=" · ".join(compared.names),
+            sections=sections,
+            answers=comparison_changes.answers(compared),
+            places=lambda d: places.get(id(d), ""),
+            data=as_json(data),
+            scripts=[Markup(s) for s in scripts],
+            policy=policy(scripts),
+            style=Markup(script("report.css")),
+        )
+    )

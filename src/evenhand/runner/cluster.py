@@ -41,9 +41,13 @@ class Scorer:
     """What lives on a worker: the model, and the folder that all workers share."""
 
     def __init__(
-        self, recipe: ModelRecipe | Model, fingerprint: str, folder: str, threads: int,
+        self,
+        recipe: ModelRecipe | Model,
+        fingerprint: str,
+        folder: str,
+        threads: int,
         packs: Mapping[str, Any],
-    ):  # fmt: skip
+    ):
         hear(packs)  # written answers are read here, not where the pack was loaded
         self.refused: EvenhandError | None = None
         try:
@@ -252,9 +256,11 @@ class RayExecutor:
     def _actor(self, ray: Any, job: Job) -> Any:
         assert job.store is not None
         remote = ray.remote(Scorer).options(
-            max_restarts=-1, max_task_retries=-1,
-            num_cpus=self.cpus, num_gpus=self._gpus(job.model),
-        )  # fmt: skip
+            max_restarts=-1,
+            max_task_retries=-1,
+            num_cpus=self.cpus,
+            num_gpus=self._gpus(job.model),
+        )
         given = self._recipe(ray, job), job.fingerprint, job.store.place, job.model.threads
         return remote.remote(*given, heard())
 

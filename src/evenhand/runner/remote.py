@@ -16,9 +16,14 @@ from evenhand.errors import EvenhandError, MissingExtra, RunError, SpecError, ba
 from evenhand.runner.files import is_shard
 
 DRIVERS = {
-    "s3": "s3fs", "s3a": "s3fs", "gs": "gcsfs", "gcs": "gcsfs", "az": "adlfs", "abfs": "adlfs",
+    "s3": "s3fs",
+    "s3a": "s3fs",
+    "gs": "gcsfs",
+    "gcs": "gcsfs",
+    "az": "adlfs",
+    "abfs": "adlfs",
     "abfss": "adlfs",
-}  # fmt: skip
+}
 """What fsspec needs for a kind of store."""
 MAKE = {"s3": "aws s3 mb s3://{}", "gs": "gcloud storage buckets create gs://{}"}
 

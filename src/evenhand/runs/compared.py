@@ -191,11 +191,17 @@ class Change:
         """The JSON contract of one change."""
         reason = {"reason": self.reason} if self.reason else {}
         return {
-            "before": self.before, "after": self.after, "verdict": self.verdict,
-            "headline": self.headline, "decisions": [vars(d) for d in self.decisions],
-            "stands": list(self.stands), "items": [vars(i) for i in self.items],
-            **listed(self.parts), "findings": [vars(f) for f in self.findings], **reason,
-        }  # fmt: skip
+            "before": self.before,
+            "after": self.after,
+            "verdict": self.verdict,
+            "headline": self.headline,
+            "decisions": [vars(d) for d in self.decisions],
+            "stands": list(self.stands),
+            "items": [vars(i) for i in self.items],
+            **listed(self.parts),
+            "findings": [vars(f) for f in self.findings],
+            **reason,
+        }
 
 
 @dataclass(frozen=True, repr=False)
@@ -248,9 +254,12 @@ class Comparison:
     def as_dict(self) -> dict[str, Any]:
         """The JSON contract (`evenhand compare --json`)."""
         return {
-            "runs": list(self.runs), "names": list(self.names), "findings": self.rows(),
-            **listed(self.parts), "changes": [c.as_dict() for c in self.changes],
-        }  # fmt: skip
+            "runs": list(self.runs),
+            "names": list(self.names),
+            "findings": self.rows(),
+            **listed(self.parts),
+            "changes": [c.as_dict() for c in self.changes],
+        }
 
 
 def listed(parts: tuple[Part, ...]) -> dict[str, list[Any]]:

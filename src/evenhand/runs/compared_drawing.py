@@ -63,9 +63,19 @@ def _decisions(change: Change) -> list[Drawn]:
     rows = tuple(vars(d) for verdict in ORDER for d in change.of(verdict))
     if rows:
         columns = (
-            "finding", "verdict", "whom", "before", "after", "change", "low", "high", "margin",
-            "q", "n", "needed",
-        )  # fmt: skip
+            "finding",
+            "verdict",
+            "whom",
+            "before",
+            "after",
+            "change",
+            "low",
+            "high",
+            "margin",
+            "q",
+            "n",
+            "needed",
+        )
         caption = (
             "Distances from the ideal, paired on the same items; low and high are the 95 % "
             "interval of the change, needed is how many units would tell."
@@ -85,11 +95,18 @@ def _changes(change: Change) -> list[Drawn]:
     known = [d for d in change.decisions if finite(d.change / d.margin if d.margin else None)]
     known = sorted(known, key=lambda d: -abs(d.change / d.margin))[:ROWS]
     rows: list[Row] = [
-        {"finding": d.finding, "result": d.verdict, "n": d.n, "q": d.q,
-         "margins": d.change / d.margin, "low": d.low / d.margin, "high": d.high / d.margin,
-         "verdict": VERDICTS[int(d.verdict not in (BETTER, WORSE))]}
+        {
+            "finding": d.finding,
+            "result": d.verdict,
+            "n": d.n,
+            "q": d.q,
+            "margins": d.change / d.margin,
+            "low": d.low / d.margin,
+            "high": d.high / d.margin,
+            "verdict": VERDICTS[int(d.verdict not in (BETTER, WORSE))],
+        }
         for d in known
-    ]  # fmt: skip
+    ]
     if not rows:
         return []
     spec = dot_plot(rows, "margins", "finding", "change, in margins")
@@ -112,10 +129,15 @@ def _slopes(change: Change) -> list[Drawn]:
     for name, own in sorted(groups.items(), key=lambda g: -len(g[1]))[:GROUPS]:
         own = sorted(own, key=lambda r: -abs(r.distance_after - r.distance_before))[:LINES]
         rows = [
-            {"finding": r.finding.rpartition("/")[2], "run": stage, "value": getattr(r, stage),
-             "status": r.status}
-            for r in own for stage in ("before", "after")
-        ]  # fmt: skip
+            {
+                "finding": r.finding.rpartition("/")[2],
+                "run": stage,
+                "value": getattr(r, stage),
+                "status": r.status,
+            }
+            for r in own
+            for stage in ("before", "after")
+        ]
         spec = slope(rows, "finding", "run", "value", name.rpartition("/")[2] or "value")
         caption = (
             f"The {count(len(own), 'finding')} of {name or 'this kind'} that moved most, of those "
@@ -130,11 +152,17 @@ def _sizes(change: Change) -> list[Drawn]:
     known = [r for r in change.items if finite(r.size_change)]
     several = len({r.probe for r in known}) > 1
     rows: list[Row] = [
-        {"number": f"{r.probe}: " * several + r.number.replace("_", " "), "n": r.n,
-         "change": r.size_change, "low": r.size_low, "high": r.size_high,
-         "q": r.q_size, "verdict": VERDICTS[int(r.verdict not in ("smaller", "larger"))]}
+        {
+            "number": f"{r.probe}: " * several + r.number.replace("_", " "),
+            "n": r.n,
+            "change": r.size_change,
+            "low": r.size_low,
+            "high": r.size_high,
+            "q": r.q_size,
+            "verdict": VERDICTS[int(r.verdict not in ("smaller", "larger"))],
+        }
         for r in sorted(known, key=lambda r: r.size_change)[:ROWS]
-    ]  # fmt: skip
+    ]
     if not rows:
         return []
     spec = dot_plot(rows, "change", "number", "change of the mean size")
@@ -171,8 +199,10 @@ def models(compared: Comparison) -> list[Drawn]:
     for name, own in sorted(groups.items(), key=lambda g: -len(g[1]))[:GROUPS]:
         cells = [
             {"finding": r.finding.rpartition("/")[2], "model": m, "value": f.value}
-            for r in own[:ROWS] for m, f in zip(compared.names, r.found) if f and finite(f.value)
-        ]  # fmt: skip
+            for r in own[:ROWS]
+            for m, f in zip(compared.names, r.found)
+            if f and finite(f.value)
+        ]
         if len(own) > 1 and cells:
             spec = heatmap(cells, "model", "finding", "value", "value", numbers=True)
             caption = f"{count(len(own), 'finding')} in every run; grey means zero."

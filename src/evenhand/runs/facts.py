@@ -23,14 +23,28 @@ FILES = "files"
 """Key of the SHA-256 of every other file whose contents are shown, by its path in the folder."""
 NUMBER = (int, float)
 REQUIRED: Mapping[str, Any] = {
-    "status": str, "attempts": int, "models": dict, "probes": dict, "work": dict,
-    "work.model": str, "work.seed": int, "work.suite": dict, "work.suite.name": str,
-}  # fmt: skip
+    "status": str,
+    "attempts": int,
+    "models": dict,
+    "probes": dict,
+    "work": dict,
+    "work.model": str,
+    "work.seed": int,
+    "work.suite": dict,
+    "work.suite.name": str,
+}
 OPTIONAL: Mapping[str, Any] = {
-    "format": int, "started": str, "environment": dict, "timings": dict, "shards": dict,
-    "scores": str, FILES: dict, "work.store": str, "work.suite.probe": list,
+    "format": int,
+    "started": str,
+    "environment": dict,
+    "timings": dict,
+    "shards": dict,
+    "scores": str,
+    FILES: dict,
+    "work.store": str,
+    "work.suite.probe": list,
     "work.suite.false_discovery_rate": NUMBER,
-}  # fmt: skip
+}
 WORDS = {str: "text", int: "a number", NUMBER: "a number", dict: "an object", list: "a list"}
 
 

@@ -18,10 +18,15 @@ from evenhand.strict import plain
 NAN = float("nan")
 FORMAT = 1
 KINDS: Mapping[str, tuple[type, ...]] = {
-    "str": (str,), "float": (int, float), "int": (int,), "bool": (bool,),
-    "bool | None": (bool, type(None)), "Mapping[str, Any]": (dict,), "tuple[str, ...]": (list,),
+    "str": (str,),
+    "float": (int, float),
+    "int": (int,),
+    "bool": (bool,),
+    "bool | None": (bool, type(None)),
+    "Mapping[str, Any]": (dict,),
+    "tuple[str, ...]": (list,),
     "tuple[Mapping[str, Any], ...]": (list,),
-}  # fmt: skip
+}
 """What JSON holds for each kind of field."""
 
 

@@ -82,10 +82,17 @@ def findings_table(findings: Sequence[Finding]) -> str:
     """Findings in their order, one a row."""
     head = ("finding", "value", "95 % interval", "q", "n", "", "in words")
     rows = [
-        (f.id, number(f.value), interval(f.low, f.high), chance(f.q) if defined(f.q) else "",
-         f"{f.n:,} {f.units}".strip(), verdict(f), f.sentence)
+        (
+            f.id,
+            number(f.value),
+            interval(f.low, f.high),
+            chance(f.q) if defined(f.q) else "",
+            f"{f.n:,} {f.units}".strip(),
+            verdict(f),
+            f.sentence,
+        )
         for f in findings
-    ]  # fmt: skip
+    ]
     return box(count(len(findings), "finding"), table(head, rows))
 
 
@@ -95,11 +102,16 @@ def finding_page(f: Finding) -> str:
     rows: list[tuple[str, object]] = [
         (f.metric, f"{number(f.value)} {interval(f.low, f.high)} (ideal {number(f.ideal)})"),
         ("verdict", ", ".join(filter(None, (verdict(f), margin)))),
-        ("groups", " / ".join(f.groups)), ("about", f.attribute), ("worse off", f.harm),
-        ("q", chance(f.q) if defined(f.q) else ""), ("n", f"{f.n:,} {f.units}".strip()),
-        ("beyond these", ", ".join(f.generalises_over)), ("caution", f.caution),
-        ("method", f.method), ("reason", f.reason),
-    ]  # fmt: skip
+        ("groups", " / ".join(f.groups)),
+        ("about", f.attribute),
+        ("worse off", f.harm),
+        ("q", chance(f.q) if defined(f.q) else ""),
+        ("n", f"{f.n:,} {f.units}".strip()),
+        ("beyond these", ", ".join(f.generalises_over)),
+        ("caution", f.caution),
+        ("method", f.method),
+        ("reason", f.reason),
+    ]
     return box(f.id, paragraph(f.sentence), _facts((k, v) for k, v in rows if v))
 
 
@@ -135,10 +147,18 @@ def comparison_page(compared: Comparison) -> str:
     parts = []
     for change in compared.changes:
         rows = [
-            (d.finding, d.verdict, number(d.before), number(d.after), number(d.change),
-             interval(d.low, d.high), d.sentence)
-            for name in ("worse", "better", "cannot tell", "same") for d in change.of(name)
-        ]  # fmt: skip
+            (
+                d.finding,
+                d.verdict,
+                number(d.before),
+                number(d.after),
+                number(d.change),
+                interval(d.low, d.high),
+                d.sentence,
+            )
+            for name in ("worse", "better", "cannot tell", "same")
+            for d in change.of(name)
+        ]
         title = f"{change.after} against {change.before}"
         told_ = paragraph(change.headline) + paragraph(change.reason)
         parts.append(box(title, told_, table(head, rows) if rows else ""))

@@ -88,9 +88,13 @@ class RunKind:
         }
 
     def resume(
-        self, folder: Path, *, progress: Progress | None = None, executor: Executor | None = None,
+        self,
+        folder: Path,
+        *,
+        progress: Progress | None = None,
+        executor: Executor | None = None,
         **how: Any,
-    ) -> Run:  # fmt: skip
+    ) -> Run:
         """Do what is left of a run that was interrupted."""
         raise RunError(
             f"{folder}: a run of kind {self.name!r} cannot be resumed. Give the command that made "
@@ -137,9 +141,12 @@ def _made(name: str) -> RunKind:
 
 
 def resume(
-    folder: str | Path, *, progress: Progress | None = None, executor: Executor | None = None,
+    folder: str | Path,
+    *,
+    progress: Progress | None = None,
+    executor: Executor | None = None,
     **how: Any,
-) -> Run:  # fmt: skip
+) -> Run:
     """Resume a run that was interrupted or killed; finished work is not repeated.
 
     Args:

@@ -22,7 +22,8 @@ def not_measured(run: Run) -> list[str]:
     lost = [f"{f.id}: {f.reason}" for f in undefined(run.findings, audited_name(facts))]
     groups = sorted({g for f in counted(run.findings) for g in f.groups})
     return [
-        *skipped, *lost,
+        *skipped,
+        *lost,
         f"groups other than: {', '.join(groups)}" if groups else "any group",
         "how the model is used after it was asked these questions, and by whom",
-    ]  # fmt: skip
+    ]

@@ -9,10 +9,20 @@ from evenhand.runs.card import MetricCard
 from evenhand.runs.finding import Finding
 
 PEOPLE = {
-    "female": "women", "male": "men", "woman": "women", "man": "men", "the others": "the others",
-    "old": "old people", "young": "young people", "muslim": "Muslims", "christian": "Christians",
-    "hindu": "Hindus", "buddhist": "Buddhists", "sikh": "Sikhs", "atheist": "atheists",
-}  # fmt: skip
+    "female": "women",
+    "male": "men",
+    "woman": "women",
+    "man": "men",
+    "the others": "the others",
+    "old": "old people",
+    "young": "young people",
+    "muslim": "Muslims",
+    "christian": "Christians",
+    "hindu": "Hindus",
+    "buddhist": "Buddhists",
+    "sikh": "Sikhs",
+    "atheist": "atheists",
+}
 """Groups of the packaged lexicons that are not called "X people"."""
 ADJECTIVES = frozenset(
     "black white asian hispanic nonbinary jewish arab latino latina indigenous gay lesbian "

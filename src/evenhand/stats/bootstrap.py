@@ -69,9 +69,13 @@ def interval(
 
 
 def clustered(
-    values: ArrayLike, clusters: ArrayLike, *, resamples: int = 2_000, seed: int = 0,
+    values: ArrayLike,
+    clusters: ArrayLike,
+    *,
+    resamples: int = 2_000,
+    seed: int = 0,
     method: Method = "percentile",
-) -> Interval:  # fmt: skip
+) -> Interval:
     """Interval of a mean when whole clusters were sampled, for example all items of one name.
 
     Draws clusters with replacement and keeps all their values (Davison & Hinkley 1997, 3.8):

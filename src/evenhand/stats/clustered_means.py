@@ -84,9 +84,14 @@ class Cells:
         return Cells(*parts)
 
     def estimate(
-        self, weights: Floats | None = None, *, ideal: float = 0.0, family: int = 1,
-        rate: float = 0.05, bounds: tuple[float, float] | None = None,
-    ) -> Estimate:  # fmt: skip
+        self,
+        weights: Floats | None = None,
+        *,
+        ideal: float = 0.0,
+        family: int = 1,
+        rate: float = 0.05,
+        bounds: tuple[float, float] | None = None,
+    ) -> Estimate:
         """sum_k w_k mean_k with its variance; by default strata weigh the same.
 
         Weights that add up to 0 make a contrast of strata, whose ideal is 0. `bounds` are given
@@ -245,9 +250,17 @@ def clustered_mean(
     if seen > 0:
         seen = of_shares(found, cells, bounds, _two_valued(cells, values, bounds, inside))
     return ClusteredMean(
-        found.value, low, high, found.p, seen, found.error, found.freedom, n,
-        len(cells.counts), found.reason or None,
-    )  # fmt: skip
+        found.value,
+        low,
+        high,
+        found.p,
+        seen,
+        found.error,
+        found.freedom,
+        n,
+        len(cells.counts),
+        found.reason or None,
+    )
 
 
 def _cells(values: npt.ArrayLike, clusters: Labels, strata: Labels | None) -> tuple[Cells, int]:
@@ -275,9 +288,12 @@ def _two_valued(
 
 
 def of_shares(
-    found: Estimate, cells: Cells, bounds: tuple[float, float], share: float,
+    found: Estimate,
+    cells: Cells,
+    bounds: tuple[float, float],
+    share: float,
     weights: Floats | None = None,
-) -> float:  # fmt: skip
+) -> float:
     """What is detectable when items at a bound or the other make up this share of the variance.
 
     Their variance in stratum k is (high - m_k)(m_k - low), so it changes with what is to be found,
@@ -347,15 +363,24 @@ def _alike(found: Estimate, bounds: tuple[float, float], level: float) -> Estima
     reach = width * (1 - 0.025 ** (1 / found.units))
     seen = NAN if distance else min(width, reach / 1.96 * detectable_t(1e6, level))
     return replace(
-        found, low=found.value - reach, high=found.value + reach, reason="", detectable=seen,
+        found,
+        low=found.value - reach,
+        high=found.value + reach,
+        reason="",
+        detectable=seen,
         p=2.0 ** (1 - found.units) if distance else 1.0,
-    )  # fmt: skip
+    )
 
 
 def halves(
-    values: npt.ArrayLike, clusters: Labels, strata: Labels | None = None, *, splits: int = 100,
-    seed: int = 0, least: int = LEAST,
-) -> tuple[int, int]:  # fmt: skip
+    values: npt.ArrayLike,
+    clusters: Labels,
+    strata: Labels | None = None,
+    *,
+    splits: int = 100,
+    seed: int = 0,
+    least: int = LEAST,
+) -> tuple[int, int]:
     """Random halves of the clusters against each other: there is nothing to find.
 
     Returns:

@@ -73,9 +73,13 @@ def below(found: Estimate, bound: float, *, small: bool = False) -> float:
 def mirrored(found: Estimate) -> Estimate:
     """The distance from the ideal with its sign turned round."""
     return Estimate(
-        found.ideal - found.value, found.error, found.freedom, units=found.units, ideal=0.0,
+        found.ideal - found.value,
+        found.error,
+        found.freedom,
+        units=found.units,
+        ideal=0.0,
         room=found.room,
-    )  # fmt: skip
+    )
 
 
 def beyond(found: Estimate, margin: float = 0.0) -> float:
@@ -175,9 +179,14 @@ def units_to_settle(
 
 
 def planned_units(
-    pilot: Estimate, margin: float, *, alpha: float = 0.05, power: float = POWER,
-    within: bool = False, known: float | None = None,
-) -> int | None:  # fmt: skip
+    pilot: Estimate,
+    margin: float,
+    *,
+    alpha: float = 0.05,
+    power: float = POWER,
+    within: bool = False,
+    known: float | None = None,
+) -> int | None:
     """Units of a run in which a theta of the margin's size is found with this power.
 
     The pilot knows the variance with this many degrees of freedom only. With n = k s^2 / d^2 units

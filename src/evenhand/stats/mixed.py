@@ -136,9 +136,12 @@ class Design:
         self.forms = [self._times(self._times(clean, m), clean) for m in means] + [clean]
         known = self._traces(self.forms, spread)
         self.shares = np.array(
-            [(self.z[:, b].T @ self.weights) @ (self.z[:, b].T @ self.weights)
-             for b in self.blocks[1:]] + [self.weights @ self.weights]
-        )  # fmt: skip
+            [
+                (self.z[:, b].T @ self.weights) @ (self.z[:, b].T @ self.weights)
+                for b in self.blocks[1:]
+            ]
+            + [self.weights @ self.weights]
+        )
         self.solve = np.linalg.pinv(known, rcond=1e-9)
         mixed = self.shares @ self.solve
         self.mixed = mixed
@@ -171,9 +174,17 @@ class Design:
         """tr(A B) for every A and B: with Z'Z at hand, sums of products, without the product."""
         ours, theirs = ([x.inner @ self.gram for x in side] for side in (left, right))
         return np.array(
-            [[a.scale * b.scale * self.rows + a.scale * np.trace(n) + b.scale * np.trace(m)
-              + (m * n.T).sum() for b, n in zip(right, theirs)] for a, m in zip(left, ours)]
-        )  # fmt: skip
+            [
+                [
+                    a.scale * b.scale * self.rows
+                    + a.scale * np.trace(n)
+                    + b.scale * np.trace(m)
+                    + (m * n.T).sum()
+                    for b, n in zip(right, theirs)
+                ]
+                for a, m in zip(left, ours)
+            ]
+        )
 
     def components(self, values: Floats) -> Floats:
         """Variance components [factors + 1, columns]; negative moment estimates become 0."""
@@ -185,9 +196,11 @@ class Design:
         inside = self.z.T @ y
         squares = (y * y).sum(axis=0)
         return np.stack(
-            [form.scale * squares + np.einsum("ic,ij,jc->c", inside, form.inner, inside)
-             for form in self.forms]
-        )  # fmt: skip
+            [
+                form.scale * squares + np.einsum("ic,ij,jc->c", inside, form.inner, inside)
+                for form in self.forms
+            ]
+        )
 
     def estimates(self, values: npt.ArrayLike, **options: Any) -> list[Estimate]:
         """One estimate per column; `options` are those of `estimate` (ideal, family, rate)."""

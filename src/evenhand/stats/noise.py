@@ -33,9 +33,15 @@ class NoiseFloor:
 
 
 def noise_floor(
-    values: ArrayLike, reducer: Callable[[Floats], Any], *, codes: ArrayLike | None = None,
-    samples: int = 999, seed: int = 0, max_exact: int = 1_024, max_bytes: int = 64 * 2**20,
-) -> NoiseFloor:  # fmt: skip
+    values: ArrayLike,
+    reducer: Callable[[Floats], Any],
+    *,
+    codes: ArrayLike | None = None,
+    samples: int = 999,
+    seed: int = 0,
+    max_exact: int = 1_024,
+    max_bytes: int = 64 * 2**20,
+) -> NoiseFloor:
     """Distribution of a maximum or absolute statistic when signs are random.
 
     Under "no association" a signed cell is as likely as its negative (Fisher 1935).

@@ -36,9 +36,14 @@ class Leans:
 
 
 def leans(
-    values: npt.ArrayLike, first: npt.ArrayLike, second: npt.ArrayLike,
-    layer: npt.ArrayLike | None = None, *, n_nodes: int, n_layers: int = 1,
-) -> Leans:  # fmt: skip
+    values: npt.ArrayLike,
+    first: npt.ArrayLike,
+    second: npt.ArrayLike,
+    layer: npt.ArrayLike | None = None,
+    *,
+    n_nodes: int,
+    n_layers: int = 1,
+) -> Leans:
     """Means of comparisons by node, [nodes, layers], or [nodes] over all layers.
 
     A comparison counts +value for its first node and -value for its second, once each; NaN is left
@@ -114,17 +119,24 @@ class Pairs:
     def preferences(self, *, by_attribute: bool) -> Leans:
         """gamma and eta of every term and attribute, or of every term."""
         return leans(
-            self.comparative, self.first, self.second, self.attribute if by_attribute else None,
-            n_nodes=self.n_terms, n_layers=self.n_attributes,
-        )  # fmt: skip
+            self.comparative,
+            self.first,
+            self.second,
+            self.attribute if by_attribute else None,
+            n_nodes=self.n_terms,
+            n_layers=self.n_attributes,
+        )
 
     def group_preferences(self, groups: Codes, n_groups: int) -> Leans:
         """gamma and eta of every group and attribute, over cells between different groups."""
         ends = groups[self.first], groups[self.second]
         return leans(
-            np.where(ends[0] != ends[1], self.comparative, np.nan), *ends, self.attribute,
-            n_nodes=n_groups, n_layers=self.n_attributes,
-        )  # fmt: skip
+            np.where(ends[0] != ends[1], self.comparative, np.nan),
+            *ends,
+            self.attribute,
+            n_nodes=n_groups,
+            n_layers=self.n_attributes,
+        )
 
     @cached_property
     def links(self) -> Links:
@@ -292,9 +304,15 @@ def noise_floors(
 
 
 def flip_p(
-    links: Links, own: Codes, partner: Codes, n_rows: int, *, by_attribute: bool, samples: int,
+    links: Links,
+    own: Codes,
+    partner: Codes,
+    n_rows: int,
+    *,
+    by_attribute: bool,
+    samples: int,
     seed: int,
-) -> Floats:  # fmt: skip
+) -> Floats:
     """Two-sided p of gamma of each row, by flipping the sign of whole partners.
 
     Args:

@@ -144,9 +144,13 @@ def two_sample(
 
 
 def shared(
-    values: ArrayLike, labels: ArrayLike, *, samples: int = 9_999, seed: int = 0,
+    values: ArrayLike,
+    labels: ArrayLike,
+    *,
+    samples: int = 9_999,
+    seed: int = 0,
     max_exact: int = 200_000,
-) -> SharedPermutationResult:  # fmt: skip
+) -> SharedPermutationResult:
     """Test every column of `values` for a difference of two groups, under shared permutations.
 
     d_j = mean(values[labels, j]) - mean(values[~labels, j]); p_j = P(|d*_j| >= |d_j|), where

@@ -80,9 +80,13 @@ class _Sums:
 
 
 def random_slopes(
-    y: npt.ArrayLike, x: npt.ArrayLike, groups: Sequence[Any] | npt.NDArray[Any],
-    z: npt.ArrayLike | None = None, *, restricted: bool = True,
-) -> MixedFit:  # fmt: skip
+    y: npt.ArrayLike,
+    x: npt.ArrayLike,
+    groups: Sequence[Any] | npt.NDArray[Any],
+    z: npt.ArrayLike | None = None,
+    *,
+    restricted: bool = True,
+) -> MixedFit:
     """Fit the model.
 
     Args:
@@ -113,9 +117,11 @@ def random_slopes(
     for size in STARTS:
         tried = minimize(
             lambda theta: _steered(_full(theta, lower, q), sums, restricted, lower),
-            size * np.eye(q)[lower], jac=True, method="BFGS",
+            size * np.eye(q)[lower],
+            jac=True,
+            method="BFGS",
             options={"gtol": 1e-6, "maxiter": 1000},
-        )  # fmt: skip
+        )
         found = tried if found is None or tried.fun < found.fun else found
         if np.max(np.abs(found.jac)) < FLAT:
             break
@@ -128,11 +134,17 @@ def random_slopes(
     with np.errstate(divide="ignore", invalid="ignore"):
         p = 2 * ndtr(-np.abs(b / error))
     return MixedFit(
-        b, error, b - NORMAL * error, b + NORMAL * error, np.asarray(p, np.float64),
-        residual * root @ root.T, residual, -deviance / 2,
+        b,
+        error,
+        b - NORMAL * error,
+        b + NORMAL * error,
+        np.asarray(p, np.float64),
+        residual * root @ root.T,
+        residual,
+        -deviance / 2,
         bool(np.max(np.abs(found.jac)) < FLAT),
         bool(np.min(np.linalg.svd(root, compute_uv=False)) < SINGULAR),
-    )  # fmt: skip
+    )
 
 
 def _left(y: Floats, x: Floats, z: Floats, codes: npt.NDArray[Any]) -> float:

@@ -54,8 +54,9 @@ class Contrasts:
         """Two-sided, against no difference; NaN where there is none or nothing varies."""
         from scipy.special import stdtr
 
-        t = np.divide(self.value, self.error, out=np.full(self.value.shape, np.nan),
-                      where=self.error > 0)  # fmt: skip
+        t = np.divide(
+            self.value, self.error, out=np.full(self.value.shape, np.nan), where=self.error > 0
+        )
         return np.asarray(2 * stdtr(self.freedom, -np.abs(t)), np.float64)
 
     def estimates(self, *, family: int = 1, rate: float = 0.05) -> list[Estimate]:
@@ -165,9 +166,9 @@ class _Moments:
         self.of_names, self.of_cells = (mean**2).sum(axis=0), noise / self.k**2
 
     def error(self) -> Floats:
-        return np.asarray(np.sqrt(
-            self.v_name * self.of_names + self.v_shift / self.k + self.v_e * self.of_cells
-        ))  # fmt: skip
+        return np.asarray(
+            np.sqrt(self.v_name * self.of_names + self.v_shift / self.k + self.v_e * self.of_cells)
+        )
 
     def freedom(self) -> Floats:
         """Satterthwaite's, from the three mean squares that the variance is made of."""

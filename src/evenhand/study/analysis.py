@@ -57,13 +57,35 @@ def analyse(path: Path, columns: Columns, recipe: Recipe) -> tuple[list[Row], li
 
 OVER = ("n_families", "rho_families", "low_families", "high_families", "p_families", "q_families")
 PAIR = (
-    "x", "y", "by", "n", "spearman", "low", "high", "p", "q", "pearson", "kendall",
-    "reliability_x", "reliability_y", "ceiling", "reason", *OVER,
-)  # fmt: skip
+    "x",
+    "y",
+    "by",
+    "n",
+    "spearman",
+    "low",
+    "high",
+    "p",
+    "q",
+    "pearson",
+    "kendall",
+    "reliability_x",
+    "reliability_y",
+    "ceiling",
+    "reason",
+    *OVER,
+)
 TRUST = (
-    "column", "by", "noise_sd", "n_replicates", "spread_sd", "n_points", "reliability", "low",
-    "high", "reason",
-)  # fmt: skip
+    "column",
+    "by",
+    "noise_sd",
+    "n_replicates",
+    "spread_sd",
+    "n_points",
+    "reliability",
+    "low",
+    "high",
+    "reason",
+)
 CALLED = {"by": "algorithm", "column": "metric", "n_points": "n_modified"}
 
 

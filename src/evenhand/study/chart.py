@@ -54,11 +54,15 @@ def _cell(row: Mapping[str, Any], view: str) -> Row:
     }
     q = row["q"] if row.get("n_families") is None else row["q_families"]
     return {
-        "metric": short(row["x"]), "behaviour": short(row["y"]), "rho": row[view],
-        "q": q, "ceiling": row["ceiling"], "n": row["n"],
+        "metric": short(row["x"]),
+        "behaviour": short(row["y"]),
+        "rho": row[view],
+        "q": q,
+        "ceiling": row["ceiling"],
+        "n": row["n"],
         "readable": "noise leaves no room" if weak else "readable",
         **(inside if view == "spearman" else {}),
-    }  # fmt: skip
+    }
 
 
 def _matrix(cells: list[Row], view: str, algorithm: str) -> Chart:
@@ -81,11 +85,13 @@ def reliability(table: pa.Table, about: About) -> list[Drawn]:
         {
             "label": short(r["metric"]) + (f" ({r['algorithm']})" if several else ""),
             "reliability": max(r["reliability"], -1.0),
-            "noise sd": r["noise_sd"], "spread sd": r["spread_sd"], "n": r["n_replicates"],
+            "noise sd": r["noise_sd"],
+            "spread sd": r["spread_sd"],
+            "n": r["n_replicates"],
         }
         for r in known
         if finite(r["reliability"])
-    ]  # fmt: skip
+    ]
     if not rows:
         return []
     rows.sort(key=lambda r: -r["reliability"])
@@ -135,10 +141,14 @@ def _point(row: Mapping[str, Any], x: str, y: str) -> Row:
     spread = row.get(f"sd {y}") or 0.0
     value = row[y]
     return {
-        "embedding": row["point"], "family": row["family"].replace("_", "-"), "x": row[x],
-        "y": value, "low": value - spread if finite(value) else None,
-        "high": value + spread if finite(value) else None, "n": row["n"],
-    }  # fmt: skip
+        "embedding": row["point"],
+        "family": row["family"].replace("_", "-"),
+        "x": row[x],
+        "y": value,
+        "low": value - spread if finite(value) else None,
+        "high": value + spread if finite(value) else None,
+        "n": row["n"],
+    }
 
 
 def _scatter(rows: list[Row], x: str, y: str, sentence: str, algorithm: str) -> Chart:
@@ -151,10 +161,13 @@ def _scatter(rows: list[Row], x: str, y: str, sentence: str, algorithm: str) -> 
     dots = {
         "mark": {"type": "point", "filled": True, "size": 70},
         "encoding": {
-            "x": across, "y": up, "color": {**category("family"), "legend": legend},
-            "shape": category("family"), "tooltip": tooltip("embedding", "x", "y", "n"),
+            "x": across,
+            "y": up,
+            "color": {**category("family"), "legend": legend},
+            "shape": category("family"),
+            "tooltip": tooltip("embedding", "x", "y", "n"),
         },
-    }  # fmt: skip
+    }
     caption = f"{sentence} Bars: one sample deviation over replicates."
     title = f"{algorithm}: {short(x)} against {short(y)}"
     spec = base(rows, height=300, layer=[bars, dots])

@@ -56,34 +56,60 @@ def _correlation(pair: Row, family: int) -> Finding:
         "attribute": f"{x} ~ {y}",
         "model": pair.by or "",
         "details": {
-            "x": pair.x, "y": pair.y, "ceiling": trust.ceiling,
-            "reliability_x": trust.reliability_x, "reliability_y": trust.reliability_y,
-            "families": record(pair.strata), "embeddings": pair.n, "pooled": pair.spearman,
+            "x": pair.x,
+            "y": pair.y,
+            "ceiling": trust.ceiling,
+            "reliability_x": trust.reliability_x,
+            "reliability_y": trust.reliability_y,
+            "families": record(pair.strata),
+            "embeddings": pair.n,
+            "pooled": pair.spearman,
             "pooled_p": pair.p,
         },
-    }  # fmt: skip
+    }
     if found is None:
         whole = Estimate(
-            pair.spearman, low=pair.low, high=pair.high, p=pair.p,
-            detectable=detectable(pair.n, family), units=pair.n, reason=pair.reason or "",
-        )  # fmt: skip
+            pair.spearman,
+            low=pair.low,
+            high=pair.high,
+            p=pair.p,
+            detectable=detectable(pair.n, family),
+            units=pair.n,
+            reason=pair.reason or "",
+        )
         return claim(
-            place, "spearman", whole, sentence=_pooled(pair, x, y), otherwise="",
-            units="embeddings", over=(), q=pair.q, as_published=True,
+            place,
+            "spearman",
+            whole,
+            sentence=_pooled(pair, x, y),
+            otherwise="",
+            units="embeddings",
+            over=(),
+            q=pair.q,
+            as_published=True,
             method="Spearman over embeddings; p by permuted pairings, interval by bootstrap",
             **common,
-        )  # fmt: skip
+        )
     inside = Estimate(
-        found.rho_families, low=found.low_families, high=found.high_families, p=found.p_families,
-        detectable=found.detectable_families, units=found.n_families,
+        found.rho_families,
+        low=found.low_families,
+        high=found.high_families,
+        p=found.p_families,
+        detectable=found.detectable_families,
+        units=found.n_families,
         reason=pair.reason or found.reason_families or "",
-    )  # fmt: skip
+    )
     return claim(
-        place, "spearman", inside, **_sentences(pair, found, x, y), units="families of embeddings",
-        over=("families of embeddings",), q=found.q_families,
+        place,
+        "spearman",
+        inside,
+        **_sentences(pair, found, x, y),
+        units="families of embeddings",
+        over=("families of embeddings",),
+        q=found.q_families,
         method="Spearman inside families of embeddings; t over families of Fisher's z",
         **common,
-    )  # fmt: skip
+    )
 
 
 def detectable(n: int, family: int = 1) -> float:

@@ -220,17 +220,28 @@ class CorrelationReader(Reader):
 def over_strata(rows: Sequence[Row], rate: float = 0.05) -> list[Row]:
     """The rows with the verdict over their strata, corrected over all rows."""
     found = [
-        over_families([s.spearman for s in row.strata], [s.n for s in row.strata],
-                      family=len(rows), rate=rate)
+        over_families(
+            [s.spearman for s in row.strata], [s.n for s in row.strata], family=len(rows), rate=rate
+        )
         for row in rows
-    ]  # fmt: skip
+    ]
     q = benjamini_hochberg([f.p for f in found])
     return [
-        replace(row, families=OverFamilies(
-            f.families, f.value, f.low, f.high, f.p, float(value), f.detectable, f.reason or None
-        ))
+        replace(
+            row,
+            families=OverFamilies(
+                f.families,
+                f.value,
+                f.low,
+                f.high,
+                f.p,
+                float(value),
+                f.detectable,
+                f.reason or None,
+            ),
+        )
         for row, f, value in zip(rows, found, q, strict=True)
-    ]  # fmt: skip
+    ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -308,9 +319,12 @@ def _part(
 
 
 def _rows(
-    part: Part, x: Sequence[str], y: Sequence[str], options: dict[str, Any],
+    part: Part,
+    x: Sequence[str],
+    y: Sequence[str],
+    options: dict[str, Any],
     trust: dict[str, Reliability],
-) -> list[Row]:  # fmt: skip
+) -> list[Row]:
     everything = np.ones(len(part.columns[x[0]]), np.bool_)
     pooled = _tables(part, x, y, everything, options)
     layers = []
@@ -348,13 +362,22 @@ def _tables(
         for one, other in pairs:
             i, j = first.index(one), second.index(other)
             done[one, other] = Row(
-                one, other, part.by, found.n,
-                spearman=float(found.coefficient[i, j]), p=float(found.p[i, j]),
-                low=float(found.low[i, j]), high=float(found.high[i, j]), q=NAN,
-                pearson=float(others["pearson"][i, j]), kendall=float(others["kendall"][i, j]),
-                n_missing=int(rows.sum() - at.sum()), p_method=found.p_method,
-                n_permutations=found.n_permutations, reason=found.reasons[i][j] or None,
-            )  # fmt: skip
+                one,
+                other,
+                part.by,
+                found.n,
+                spearman=float(found.coefficient[i, j]),
+                p=float(found.p[i, j]),
+                low=float(found.low[i, j]),
+                high=float(found.high[i, j]),
+                q=NAN,
+                pearson=float(others["pearson"][i, j]),
+                kendall=float(others["kendall"][i, j]),
+                n_missing=int(rows.sum() - at.sum()),
+                p_method=found.p_method,
+                n_permutations=found.n_permutations,
+                reason=found.reasons[i][j] or None,
+            )
     return done
 
 

@@ -23,10 +23,14 @@ if TYPE_CHECKING:
 CARDS = (
     MetricCard("spearman", "rank correlation", "from −1 to 1; 0: no relation", low=-1, high=1),
     MetricCard(
-        "reliability", "reliability", "1: replicates agree; 0 or below: all spread is noise of "
-        "training", ideal=1, high=1, higher_is_better=True,
+        "reliability",
+        "reliability",
+        "1: replicates agree; 0 or below: all spread is noise of training",
+        ideal=1,
+        high=1,
+        higher_is_better=True,
     ),
-)  # fmt: skip
+)
 
 
 class StudyKind(RunKind):
@@ -63,9 +67,13 @@ class StudyKind(RunKind):
         return shlex.join(["evenhand", "study", "study.toml", *data]), tables_toml(work["recipe"])
 
     def resume(
-        self, folder: Path, *, progress: Progress | None = None, executor: Executor | None = None,
+        self,
+        folder: Path,
+        *,
+        progress: Progress | None = None,
+        executor: Executor | None = None,
         **how: Any,
-    ) -> Run:  # fmt: skip
+    ) -> Run:
         from evenhand.study.running import resume
 
         return resume(folder, progress=progress, executor=executor)

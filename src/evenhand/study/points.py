@@ -17,9 +17,14 @@ from evenhand.study.folder import StudyFolder
 from evenhand.study.grid import Cell
 
 KEYS = (
-    "algorithm", "family", "direction", "share", "regularisation", "attract_margin",
+    "algorithm",
+    "family",
+    "direction",
+    "share",
+    "regularisation",
+    "attract_margin",
     "repel_margin",
-)  # fmt: skip
+)
 INTRINSIC = "intrinsic"
 Floats = npt.NDArray[np.float64]
 

@@ -98,10 +98,16 @@ class Study:
             known = [s for s in seconds if s is not None]
             mean = sum(known) / len(known) if known else None
             left = len(own) - len(seconds)
-            rows.append({
-                "stage": stage, "all": len(own), "finished": len(seconds), "left": left,
-                "seconds each": mean, "seconds left": mean * left if mean is not None else None,
-            })  # fmt: skip
+            rows.append(
+                {
+                    "stage": stage,
+                    "all": len(own),
+                    "finished": len(seconds),
+                    "left": left,
+                    "seconds each": mean,
+                    "seconds left": mean * left if mean is not None else None,
+                }
+            )
         return rows
 
     def _begin(self) -> dict[str, Any]:
@@ -117,15 +123,25 @@ class Study:
                 f"Choose another folder with: --out DIR"
             )
         return {
-            "kind": KIND, **facts, "work": work, "status": "running",
+            "kind": KIND,
+            **facts,
+            "work": work,
+            "status": "running",
             "attempts": int(facts["attempts"]) + 1,
-        }  # fmt: skip
+        }
 
     def _fresh(self) -> dict[str, Any]:
         return {
-            "kind": KIND, "status": "running", "work": self.identity(), "models": {}, "probes": {},
-            "attempts": 1, "started": now(), "environment": environment(), "timings": {},
-        }  # fmt: skip
+            "kind": KIND,
+            "status": "running",
+            "work": self.identity(),
+            "models": {},
+            "probes": {},
+            "attempts": 1,
+            "started": now(),
+            "environment": environment(),
+            "timings": {},
+        }
 
     def again(self, failures: Sequence[str]) -> Run:
         """Findings once more from what the stages left behind, as evidence: no report, no lock."""
@@ -245,9 +261,16 @@ def run_study(
     """
     place = Path(data) if data else None
     return Study(
-        recipe, Path(out), place, jobs=jobs, stages=tuple(stages), progress=progress or Silent(),
-        ray_address=ray_address, on_ray=on_ray, workers=workers,
-    ).run()  # fmt: skip
+        recipe,
+        Path(out),
+        place,
+        jobs=jobs,
+        stages=tuple(stages),
+        progress=progress or Silent(),
+        ray_address=ray_address,
+        on_ray=on_ray,
+        workers=workers,
+    ).run()
 
 
 def resume(

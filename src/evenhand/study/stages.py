@@ -114,9 +114,13 @@ def make_vectors(bench: Bench) -> dict[str, Any]:
 def _trained(bench: Bench, out: Path) -> dict[str, Any]:
     spec, cell = bench.recipe.training, bench.own
     recipe = WordTraining(
-        algorithm=cell.algorithm, dimensions=spec.dimensions, window=spec.window,
-        epochs=spec.epochs, min_count=spec.min_count, seed=cell.seed,
-    )  # fmt: skip
+        algorithm=cell.algorithm,
+        dimensions=spec.dimensions,
+        window=spec.window,
+        epochs=spec.epochs,
+        min_count=spec.min_count,
+        seed=cell.seed,
+    )
     corpus = bench.text
     text: Corpus | BalancedView = corpus
     if cell.family == BALANCING:
@@ -133,10 +137,13 @@ def _pulled(bench: Bench, out: Path) -> dict[str, Any]:
     base = bench.vectors_of(cell.base)
     attract, repel = pairs_for(word_set(bench), cell.direction)
     settings = AttractRepel(
-        attract_margin=cell.attract_margin or 0.0, repel_margin=cell.repel_margin or 0.0,
-        regularisation=cell.regularisation or 0.0, batch_size=grid.batch, epochs=grid.epochs,
+        attract_margin=cell.attract_margin or 0.0,
+        repel_margin=cell.repel_margin or 0.0,
+        regularisation=cell.regularisation or 0.0,
+        batch_size=grid.batch,
+        epochs=grid.epochs,
         seed=cell.seed,
-    )  # fmt: skip
+    )
     moved = attract_repel(base, attract, repel, settings=settings)
     write_words(out / "words.parquet", moved.words.to_pylist())
     save_array(out / "vectors.npy", np.asarray(moved.matrix, np.float32))

@@ -102,9 +102,11 @@ def resolve_coreference(bench: Bench) -> dict[str, Any]:
         rows.append({**row, "held-out f1": float(quality["f1"])})
     metrics = averaged(rows)
     return {
-        "quality": metrics.pop("held-out f1"), "metrics": metrics, "runs": rows,
+        "quality": metrics.pop("held-out f1"),
+        "metrics": metrics,
+        "runs": rows,
         "skipped": corpora.skipped[:20],
-    }  # fmt: skip
+    }
 
 
 _READ: dict[str, tuple[Corpora, coref.Prepared]] = {}

@@ -55,9 +55,15 @@ class ChoiceTraining(common.Training):
     @classmethod
     def published(cls, seed: int = 0, limit: int | None = None) -> ChoiceTraining:
         return cls(
-            epochs=2, learning_rate=2e-5, batch=3, warmup=0.0, weight_decay=0.0, seed=seed,
-            limit=limit, precision="float32",
-        )  # fmt: skip
+            epochs=2,
+            learning_rate=2e-5,
+            batch=3,
+            warmup=0.0,
+            weight_decay=0.0,
+            seed=seed,
+            limit=limit,
+            precision="float32",
+        )
 
     def autocasts(self, device: str) -> bool:
         """Whether matrix products are in bfloat16 on this device."""
@@ -106,9 +112,12 @@ def train(
     common.require_new(out)
     torch, device = common.start(recipe.seed, device)
     tokenizer, model = common.load_base(
-        "choice", "AutoModelForMultipleChoice", base, dtype=torch.float32,
+        "choice",
+        "AutoModelForMultipleChoice",
+        base,
+        dtype=torch.float32,
         attn_implementation="eager",
-    )  # fmt: skip
+    )
     model.to(device)
     samples = read_questions(train_file, recipe.limit)
     dev = read_questions(dev_file, recipe.limit)

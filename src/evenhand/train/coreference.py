@@ -78,9 +78,11 @@ def prepare(documents: Sequence[Document], recipe: CoreferenceTraining | None = 
     plans = []
     for _ in range(min(recipe.plans, recipe.epochs)):
         pieces = data.cut(documents, words, longest=recipe.piece, rng=rng)
-        plans.append(data.batches(
-            pieces, words, tokens=recipe.tokens, width=recipe.width, genres=genres, rng=rng
-        ))  # fmt: skip
+        plans.append(
+            data.batches(
+                pieces, words, tokens=recipe.tokens, width=recipe.width, genres=genres, rng=rng
+            )
+        )
     return Prepared(words, plans, genres)
 
 
@@ -139,9 +141,12 @@ class CoreferenceModel:
     def save(self, out: Path) -> None:
         """Write weights, shape and provenance into a new folder; vectors are only named."""
         facts = {
-            "format": FORMAT, "scale": self.scale, "threshold": self.threshold,
-            "shape": asdict(self.shape), **self.card,
-        }  # fmt: skip
+            "format": FORMAT,
+            "scale": self.scale,
+            "threshold": self.threshold,
+            "shape": asdict(self.shape),
+            **self.card,
+        }
         common.save_network(out, FACTS, WEIGHTS, facts, self.layers.state_dict())
 
 
@@ -181,10 +186,12 @@ def _mean_f1(documents: Sequence[Document], predicted: Sequence[Document]) -> fl
 def _counts(
     documents: Sequence[Document], predicted: Sequence[Document]
 ) -> npt.NDArray[np.float64]:
-    return np.stack([
-        document_counts(d.clusters, p.clusters, singletons=False)
-        for d, p in zip(documents, predicted)
-    ])  # fmt: skip
+    return np.stack(
+        [
+            document_counts(d.clusters, p.clusters, singletons=False)
+            for d, p in zip(documents, predicted)
+        ]
+    )
 
 
 def train_coreference(
@@ -228,10 +235,15 @@ def train_coreference(
     model = CoreferenceModel(layers, shape, vectors, scale, device)
     history = _fit(torch, model, rows, prepared, recipe, seed=seed, say=say)
     model.card = {
-        "task": "coreference", "vectors": vectors.source, "seed": seed,
-        "recipe": recipe.model_dump(), "words": len(known),
-        "words_with_vector": int(known.sum()), "loss": history, "train_documents": len(train),
-    }  # fmt: skip
+        "task": "coreference",
+        "vectors": vectors.source,
+        "seed": seed,
+        "recipe": recipe.model_dump(),
+        "words": len(known),
+        "words_with_vector": int(known.sum()),
+        "loss": history,
+        "train_documents": len(train),
+    }
     if dev:
         model.threshold = choose_threshold(model, dev)
         model.card["dev"] = evaluate(model, dev)["scores"]
@@ -239,9 +251,15 @@ def train_coreference(
 
 
 def _fit(
-    torch: Any, model: CoreferenceModel, rows: Any, prepared: Prepared,
-    recipe: CoreferenceTraining, *, seed: int, say: common.Say,
-) -> list[float]:  # fmt: skip
+    torch: Any,
+    model: CoreferenceModel,
+    rows: Any,
+    prepared: Prepared,
+    recipe: CoreferenceTraining,
+    *,
+    seed: int,
+    say: common.Say,
+) -> list[float]:
     layers, shape, device = model.layers, model.shape, model.device
     optimizer = torch.optim.Adam(
         layers.parameters(), lr=recipe.learning_rate, betas=(0.9, 0.98), fused=device != "cpu"

@@ -88,16 +88,25 @@ def _piece(document: Document, number: int, group: list[tuple[int, int]], words:
     speakers = document.speakers[start:stop] or ("",) * (stop - start)
     numbers = {name: k for k, name in enumerate(dict.fromkeys(("", *speakers)))}
     return Piece(
-        number, start, np.asarray([words.number(t) for t in document.tokens[start:stop]], np.int64),
-        [(a - start, b - start) for a, b in group], gold,
-        np.asarray([numbers[s] for s in speakers], np.int64), document.genre,
-    )  # fmt: skip
+        number,
+        start,
+        np.asarray([words.number(t) for t in document.tokens[start:stop]], np.int64),
+        [(a - start, b - start) for a, b in group],
+        gold,
+        np.asarray([numbers[s] for s in speakers], np.int64),
+        document.genre,
+    )
 
 
 def batches(
-    pieces: Sequence[Piece], words: Words, *, tokens: int, width: int, genres: Sequence[str],
+    pieces: Sequence[Piece],
+    words: Words,
+    *,
+    tokens: int,
+    width: int,
+    genres: Sequence[str],
     rng: Any = None,
-) -> list[Batch]:  # fmt: skip
+) -> list[Batch]:
     """Pieces of like length together, at most `tokens` positions a batch, padding counted."""
     noise = np.zeros(len(pieces)) if rng is None else rng.uniform(-40, 40, len(pieces))
     order = np.argsort([len(p.words) for p in pieces] + noise, kind="stable")[::-1]
@@ -152,13 +161,18 @@ def collate(
     known = {name: k + 1 for k, name in enumerate(genres)}
     texts = [spellings[t - 1] for t in types]
     arrays = {
-        "types": types, "characters": _characters(texts),
+        "types": types,
+        "characters": _characters(texts),
         "lower": np.unique([t.lower() for t in texts], return_inverse=True)[1] + 1,
-        "sentences": rows, "lengths": -np.sort(-lengths), "at": at,
+        "sentences": rows,
+        "lengths": -np.sort(-lengths),
+        "at": at,
         "size": np.asarray([len(p.words) for p in pieces], np.int64),
-        "sentence": sentence, "gold": gold, "speaker": speaker,
+        "sentence": sentence,
+        "gold": gold,
+        "speaker": speaker,
         "genre": np.asarray([known.get(p.genre, 0) for p in pieces], np.int64),
-    }  # fmt: skip
+    }
     return Batch(arrays, [(p.document, p.start) for p in pieces])
 
 

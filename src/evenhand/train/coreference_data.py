@@ -20,12 +20,16 @@ WINOBIAS = tuple((kind, side) for kind in ("type1", "type2") for side in ("pro",
 _PRONOUNS = {
     form: kind
     for kind, forms in {
-        "he": "he him his himself", "she": "she her hers herself", "it": "it its itself",
-        "they": "they them their theirs themselves", "i": "i me my mine myself",
-        "you": "you your yours yourself yourselves", "we": "we us our ours ourselves",
+        "he": "he him his himself",
+        "she": "she her hers herself",
+        "it": "it its itself",
+        "they": "they them their theirs themselves",
+        "i": "i me my mine myself",
+        "you": "you your yours yourself yourselves",
+        "we": "we us our ours ourselves",
     }.items()
     for form in forms.split()
-}  # fmt: skip
+}
 _OPEN = frozenset("the a an this that these those my your his her its our their no every".split())
 _CLOSED = frozenset(
     """

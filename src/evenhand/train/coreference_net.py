@@ -100,9 +100,15 @@ def forward(
     fine = _fine(torch, layers, shape, batch, g, (chosen, candidate), drop)
     score = torch.where(possible, best + fine, torch.full_like(best, -1e9))
     return {
-        "mention": mention, "valid": valid, "start": start, "wide": wide, "kept": kept,
-        "candidate": candidate, "possible": possible, "score": score,
-    }  # fmt: skip
+        "mention": mention,
+        "valid": valid,
+        "start": start,
+        "wide": wide,
+        "kept": kept,
+        "candidate": candidate,
+        "possible": possible,
+        "score": score,
+    }
 
 
 def _tokens(
@@ -137,9 +143,14 @@ def _windows(torch: Any, values: Any, width: int) -> Any:
 
 
 def _mentions(
-    torch: Any, layers: Any, shape: Shape, batch: dict[str, Any], words: Any, states: Any,
+    torch: Any,
+    layers: Any,
+    shape: Shape,
+    batch: dict[str, Any],
+    words: Any,
+    states: Any,
     drop: float,
-) -> tuple[Any, Any, Any]:  # fmt: skip
+) -> tuple[Any, Any, Any]:
     """Mention scores of all spans of a sentence, which are valid, and head weights per token."""
     functional = torch.nn.functional
     weights = layers["attention"](states).clamp(-10, 10).exp()
@@ -211,9 +222,14 @@ def _coarse(torch: Any, layers: Any, shape: Shape, g: Any, own: Any, kept: Any) 
 
 
 def _fine(
-    torch: Any, layers: Any, shape: Shape, batch: dict[str, Any], g: Any,
-    pairs: tuple[tuple[Any, Any, Any], Any], drop: float,
-) -> Any:  # fmt: skip
+    torch: Any,
+    layers: Any,
+    shape: Shape,
+    batch: dict[str, Any],
+    g: Any,
+    pairs: tuple[tuple[Any, Any, Any], Any],
+    drop: float,
+) -> Any:
     """The pair network's scores [B, k, K]."""
     chosen, candidate = pairs
     functional = torch.nn.functional
@@ -229,9 +245,13 @@ def _fine(
 
 
 def _features(
-    torch: Any, layers: Any, shape: Shape, batch: dict[str, Any], chosen: tuple[Any, Any, Any],
+    torch: Any,
+    layers: Any,
+    shape: Shape,
+    batch: dict[str, Any],
+    chosen: tuple[Any, Any, Any],
     candidate: Any,
-) -> Any:  # fmt: skip
+) -> Any:
     """Embedded distance in mentions and in sentences, speaker, genre and equal text."""
     start, wide, _ = chosen
     edges = batch["edges"]

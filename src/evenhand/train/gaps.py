@@ -31,10 +31,13 @@ def gap_tables(found: GroupGaps, title: str) -> Iterator[Shown]:
     sizes = ", ".join(f"{name} {r.n}" for name, r in found.rates.items())
     sides = [found.rates[name].rates for name in (found.first, found.second)]
     rows = [
-        [g.metric, *(number(getattr(r, g.metric)) for r in sides),
-         *(number(v) for v in (g.gap, g.low, g.high, g.p))]
+        [
+            g.metric,
+            *(number(getattr(r, g.metric)) for r in sides),
+            *(number(v) for v in (g.gap, g.low, g.high, g.p)),
+        ]
         for g in found.gaps
-    ]  # fmt: skip
+    ]
     head = ["rate", found.first, found.second, "gap", "low", "high", "p"]
     yield Shown(f"{title} ({sizes})", head, rows)
     for reason in sorted({g.reason for g in found.gaps if g.reason}):
@@ -60,7 +63,11 @@ class GapsReader(Reader):
                 raise DataError(unknown("group", name, groups.values, where=table.source))
         again = self.only("resamples", "seed")
         found = group_gaps(
-            table.flags("label"), table.flags("predicted"), list(groups), self.first, self.second,
+            table.flags("label"),
+            table.flags("predicted"),
+            list(groups),
+            self.first,
+            self.second,
             **again,
-        )  # fmt: skip
+        )
         return GapsResult(**vars(found), settings=again)

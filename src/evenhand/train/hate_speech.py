@@ -86,9 +86,13 @@ class HateSpeechModel:
     def save(self, out: Path) -> None:
         """Write weights and provenance into a new folder; vectors are only named."""
         facts = {
-            "format": FORMAT, "scale": self.scale, "dimensions": self.vectors.dimensions,
-            "extra": list(self.extra), "recipe": self.recipe.model_dump(), **self.card,
-        }  # fmt: skip
+            "format": FORMAT,
+            "scale": self.scale,
+            "dimensions": self.vectors.dimensions,
+            "extra": list(self.extra),
+            "recipe": self.recipe.model_dump(),
+            **self.card,
+        }
         common.save_network(out, FACTS, WEIGHTS, facts, self.weights)
 
 
@@ -138,9 +142,14 @@ def train_hate_speech(
     history = _fit(torch, model, train, dev, seed, say)
     known = _coverage(model, dev)
     model.card = {
-        "task": "hate-speech", "vectors": vectors.source, "seed": seed, "history": history,
-        "train_texts": len(train), "dev_texts": len(dev), "dev_tokens_with_vector": known,
-    }  # fmt: skip
+        "task": "hate-speech",
+        "vectors": vectors.source,
+        "seed": seed,
+        "history": history,
+        "train_texts": len(train),
+        "dev_texts": len(dev),
+        "dev_tokens_with_vector": known,
+    }
     return model
 
 
@@ -172,17 +181,22 @@ def _start(
 
     blocks = [uniform((d, f), (1 / (d * h)) ** 0.5) for h in HEIGHTS for _ in range(h)]
     weights = {
-        "filters": torch.cat(blocks, 1), "bias": torch.zeros(len(HEIGHTS) * f),
+        "filters": torch.cat(blocks, 1),
+        "bias": torch.zeros(len(HEIGHTS) * f),
         "out": uniform((2, len(HEIGHTS) * f), (1 / (len(HEIGHTS) * f)) ** 0.5),
-        "out_bias": torch.zeros(2), "extra": torch.from_numpy(made),
-    }  # fmt: skip
+        "out_bias": torch.zeros(2),
+        "extra": torch.from_numpy(made),
+    }
     return HateSpeechModel(weights, vectors, scale, extra, recipe)
 
 
 def _encode(
-    tokens: Sequence[Sequence[str]], vectors: VectorTable, extra: dict[str, int],
-    made: npt.NDArray[np.float32], scale: float,
-) -> tuple[list[npt.NDArray[np.int64]], npt.NDArray[np.float32]]:  # fmt: skip
+    tokens: Sequence[Sequence[str]],
+    vectors: VectorTable,
+    extra: dict[str, int],
+    made: npt.NDArray[np.float32],
+    scale: float,
+) -> tuple[list[npt.NDArray[np.int64]], npt.NDArray[np.float32]]:
     """Word numbers of each text and the table of their vectors; row 0 is zeros (padding)."""
     numbers: dict[str, int] = {}
     coded = [
@@ -211,9 +225,13 @@ def _batches(
 
 
 def _forward(
-    torch: Any, weights: dict[str, Any], rows: Any, chosen: Sequence[npt.NDArray[np.int64]],
-    recipe: HateSpeechTraining, drop: float,
-) -> Any:  # fmt: skip
+    torch: Any,
+    weights: dict[str, Any],
+    rows: Any,
+    chosen: Sequence[npt.NDArray[np.int64]],
+    recipe: HateSpeechTraining,
+    drop: float,
+) -> Any:
     """Logits [texts, 2]."""
     lengths = torch.tensor([len(c) for c in chosen])
     wide = max(HEIGHTS[-1], int(lengths.max()))
@@ -239,9 +257,13 @@ def _forward(
 
 
 def _fit(
-    torch: Any, model: HateSpeechModel, train: Tweets, dev: Tweets, seed: int,
+    torch: Any,
+    model: HateSpeechModel,
+    train: Tweets,
+    dev: Tweets,
+    seed: int,
     say: common.Say,
-) -> list[dict[str, float]]:  # fmt: skip
+) -> list[dict[str, float]]:
     recipe, weights = model.recipe, model.weights
     learned = [weights[k].requires_grad_() for k in ("filters", "bias", "out", "out_bias")]
     optimizer = torch.optim.Adadelta(learned, lr=1.0, rho=0.95, eps=1e-6)

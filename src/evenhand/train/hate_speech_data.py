@@ -49,9 +49,13 @@ class Tweets:
 
 
 def read_labelled(
-    path: str | Path, *, text: str = "tweet", label: str = "class", group: str = "",
+    path: str | Path,
+    *,
+    text: str = "tweet",
+    label: str = "class",
+    group: str = "",
     positive: Sequence[str] = ("0", "1"),
-) -> Tweets:  # fmt: skip
+) -> Tweets:
     """Read a CSV, JSON lines or Parquet table of texts (.gz and .xz too).
 
     The defaults read Davidson et al. 2017, with hate (0) and offensive (1) as the positive class,

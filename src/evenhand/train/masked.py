@@ -166,13 +166,20 @@ def train(
         raise ModelError(f"training changed {moved} weights and ended with loss {losses[-1]}.")
     after = held_out_loss(torch, model, tokenizer, held, recipe.length, device)
     card = {
-        "task": "masked language model", "base": Path(base).name, "recipe": recipe.model_dump(),
-        "texts": len(augmented.texts), "counterfactual": augmented.counterfactual,
-        "doubtful_left_as_they_are": augmented.doubtful, "held_out_texts": len(held),
-        "held_out_loss_before": before, "held_out_loss_after": after,
-        "weights_changed": moved, "weights": len(began), "losses": losses,
+        "task": "masked language model",
+        "base": Path(base).name,
+        "recipe": recipe.model_dump(),
+        "texts": len(augmented.texts),
+        "counterfactual": augmented.counterfactual,
+        "doubtful_left_as_they_are": augmented.doubtful,
+        "held_out_texts": len(held),
+        "held_out_loss_before": before,
+        "held_out_loss_after": after,
+        "weights_changed": moved,
+        "weights": len(began),
+        "losses": losses,
         "dropout_restored": usual,
-    }  # fmt: skip
+    }
     common.save(model, tokenizer, out, card)
     return card
 
@@ -209,9 +216,14 @@ def _apply(model: Any, attention: float, hidden: float) -> None:
 
 
 def _fit(
-    torch: Any, model: Any, tokenizer: Any, texts: Sequence[str], recipe: MaskedTraining,
-    device: str, say: common.Say,
-) -> list[float]:  # fmt: skip
+    torch: Any,
+    model: Any,
+    tokenizer: Any,
+    texts: Sequence[str],
+    recipe: MaskedTraining,
+    device: str,
+    say: common.Say,
+) -> list[float]:
     """Optimise; gives the mean loss of every tenth of the run."""
     encoded = _encode(tokenizer, texts, recipe.length)
     optimizer = torch.optim.AdamW(

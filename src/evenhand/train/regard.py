@@ -113,12 +113,15 @@ def train(
             best = (accuracy, epoch + 1, weights)
     model.load_state_dict(best[2])
     report = {
-        "base": base, "n_train": len(data.texts), "n_unmasked": unmasked,
-        "best_epoch": best[1], "classes": list(classes),
+        "base": base,
+        "n_train": len(data.texts),
+        "n_unmasked": unmasked,
+        "best_epoch": best[1],
+        "classes": list(classes),
         "dev": _judge(torch, model, tokenizer, held, recipe, place),
         "test": _judge(torch, model, tokenizer, final, recipe, place),
         "recipe": recipe.model_dump(),
-    }  # fmt: skip
+    }
     model.config.evenhand_purpose = "regard"
     common.save(model, tokenizer, out, report)
     return report
@@ -145,9 +148,13 @@ def _distinct(data: Labelled) -> Labelled:
 def _load(base: str, classes: tuple[str, ...]) -> tuple[Any, Any]:
     """Tokenizer and classifier, with a token to pad with."""
     tokenizer, model = common.load_base(
-        "regard", "AutoModelForSequenceClassification", base, num_labels=len(classes),
-        id2label=dict(enumerate(classes)), label2id={c: i for i, c in enumerate(classes)},
-    )  # fmt: skip
+        "regard",
+        "AutoModelForSequenceClassification",
+        base,
+        num_labels=len(classes),
+        id2label=dict(enumerate(classes)),
+        label2id={c: i for i, c in enumerate(classes)},
+    )
     if tokenizer.pad_token_id is None:
         if tokenizer.eos_token_id is None:
             raise ModelError(f"model {base!r} has neither a pad nor an end token to pad with.")
@@ -164,9 +171,14 @@ def _encoded(tokenizer: Any, texts: list[str], length: int, device: str) -> Any:
 
 
 def _loss(
-    torch: Any, model: Any, tokenizer: Any, data: Labelled, rows: Any, recipe: RegardTraining,
+    torch: Any,
+    model: Any,
+    tokenizer: Any,
+    data: Labelled,
+    rows: Any,
+    recipe: RegardTraining,
     device: str,
-) -> Any:  # fmt: skip
+) -> Any:
     batch = _encoded(tokenizer, [data.texts[i] for i in rows], recipe.length, device)
     labels = torch.tensor([data.labels[i] for i in rows], device=device)
     logits = model(**batch).logits
@@ -194,9 +206,13 @@ def _judge(
     table = np.zeros((4, 4), int)
     np.add.at(table, (right, found), 1)
     return {
-        "accuracy": hits / len(right), "low": low, "high": high, "n": len(right),
-        "majority": float(np.bincount(right).max() / len(right)), "confusion": table.tolist(),
-    }  # fmt: skip
+        "accuracy": hits / len(right),
+        "low": low,
+        "high": high,
+        "n": len(right),
+        "majority": float(np.bincount(right).max() / len(right)),
+        "confusion": table.tolist(),
+    }
 
 
 def wilson(hits: int, n: int, z: float = 1.959964) -> tuple[float, float]:

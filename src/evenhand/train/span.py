@@ -70,9 +70,15 @@ def make_windows(
     shift = len(header) + 1 if header else 0
     contexts = [f"{header} {e.context}" if header else e.context for e in examples]
     made = tokenizer(
-        [e.question for e in examples], contexts, truncation="only_second", max_length=length,
-        stride=stride, return_overflowing_tokens=True, return_offsets_mapping=True, padding=False,
-    )  # fmt: skip
+        [e.question for e in examples],
+        contexts,
+        truncation="only_second",
+        max_length=length,
+        stride=stride,
+        return_overflowing_tokens=True,
+        return_offsets_mapping=True,
+        padding=False,
+    )
     owner = np.asarray(made["overflow_to_sample_mapping"], np.int64)
     offsets, answer = [], np.full((len(owner), 2), -1, np.int64)
     for w, example in enumerate(owner):
@@ -115,9 +121,14 @@ def tensors(torch: Any, windows: Windows, rows: Ints, pad: int, device: str) -> 
 
 
 def predict(
-    model: Any, tokenizer: Any, examples: Sequence[Example], windows: Windows, *,
-    batch: int = 64, header: str = "",
-) -> dict[str, str]:  # fmt: skip
+    model: Any,
+    tokenizer: Any,
+    examples: Sequence[Example],
+    windows: Windows,
+    *,
+    batch: int = 64,
+    header: str = "",
+) -> dict[str, str]:
     """The best span of every question over its windows: largest start + end logit."""
     torch: Any = need("torch", extra="hf", what="answering questions")
     device = str(next(model.parameters()).device)

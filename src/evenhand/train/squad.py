@@ -41,14 +41,17 @@ def read_squad(path: Path, limit: int | None = None) -> list[Example]:
     try:
         found = [
             Example(
-                str(qa["id"]), qa["question"].strip(), paragraph["context"],
-                tuple(a["text"] for a in qa["answers"]), int(qa["answers"][0]["answer_start"]),
+                str(qa["id"]),
+                qa["question"].strip(),
+                paragraph["context"],
+                tuple(a["text"] for a in qa["answers"]),
+                int(qa["answers"][0]["answer_start"]),
             )
             for article in data["data"]
             for paragraph in article["paragraphs"]
             for qa in paragraph["qas"]
             if qa["answers"]
-        ]  # fmt: skip
+        ]
     except (KeyError, TypeError, AttributeError) as error:
         raise DataError(
             f"{path}: not in SQuAD format ({error!r}). Expected data[].paragraphs[] with context "

@@ -100,11 +100,15 @@ def train_words(
     watched.finish()
     words, rows, extra = _vectors(model, also)
     card = {
-        "recipe": recipe.model_dump(), "reproducible": recipe.workers == 1, "words": len(words),
-        "words_from_ngrams": extra, "lines": int(model.corpus_count),
-        "tokens": int(model.corpus_total_words), "corpus": _origin(text),
+        "recipe": recipe.model_dump(),
+        "reproducible": recipe.workers == 1,
+        "words": len(words),
+        "words_from_ngrams": extra,
+        "lines": int(model.corpus_count),
+        "tokens": int(model.corpus_total_words),
+        "corpus": _origin(text),
         "trainer": {"gensim": _version()},
-    }  # fmt: skip
+    }
     _write(place, words, rows, card, formats)
     return card
 
@@ -112,10 +116,17 @@ def train_words(
 def _model(recipe: WordTraining) -> Any:
     models: Any = need("gensim.models", extra="train", what="training word vectors")
     settings: dict[str, Any] = {
-        "vector_size": recipe.dimensions, "window": recipe.window, "min_count": recipe.min_count,
-        "negative": recipe.negative, "epochs": recipe.epochs, "alpha": recipe.alpha,
-        "sample": recipe.sample, "seed": recipe.seed, "workers": recipe.workers, "sg": 1,
-    }  # fmt: skip
+        "vector_size": recipe.dimensions,
+        "window": recipe.window,
+        "min_count": recipe.min_count,
+        "negative": recipe.negative,
+        "epochs": recipe.epochs,
+        "alpha": recipe.alpha,
+        "sample": recipe.sample,
+        "seed": recipe.seed,
+        "workers": recipe.workers,
+        "sg": 1,
+    }
     if recipe.algorithm == "word2vec":
         return models.Word2Vec(**settings)
     return models.FastText(

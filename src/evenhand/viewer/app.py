@@ -91,9 +91,17 @@ class Viewer:
         page = number_of(request)
         shown = kept[(page - 1) * RUNS_PER_PAGE : page * RUNS_PER_PAGE]
         return self._page(
-            "runs.html.jinja", request, lines=shown, total=len(kept), all=len(lines), page=page,
-            per_page=RUNS_PER_PAGE, wanted=wanted, statuses=known, root=str(self.folders.root),
-        )  # fmt: skip
+            "runs.html.jinja",
+            request,
+            lines=shown,
+            total=len(kept),
+            all=len(lines),
+            page=page,
+            per_page=RUNS_PER_PAGE,
+            wanted=wanted,
+            statuses=known,
+            root=str(self.folders.root),
+        )
 
     def run(self, request: Request) -> Response:
         run = self._run(request)
@@ -102,9 +110,13 @@ class Viewer:
         if not findings:
             progress = self.progress.of(run)
             return self._page(
-                "progress.html.jinja", request, run=run, facts=facts, at=progress,
+                "progress.html.jinja",
+                request,
+                run=run,
+                facts=facts,
+                at=progress,
                 audited=audited_name(facts),
-            )  # fmt: skip
+            )
         wanted = chosen(request, ("search", "probe", "verdict", "sort"))
         order = wanted["sort"] if wanted["sort"] in SORTS else next(iter(SORTS))
         kept = [
@@ -117,11 +129,20 @@ class Viewer:
         page = number_of(request)
         shown = kept[(page - 1) * FINDINGS_PER_PAGE : page * FINDINGS_PER_PAGE]
         return self._page(
-            "run.html.jinja", request, run=run, facts=facts, story=kind_of(facts).story(run),
-            card=partial(kind_of(facts).card, facts), findings=shown, total=len(kept), page=page,
-            per_page=FINDINGS_PER_PAGE, wanted=wanted, order=order,
+            "run.html.jinja",
+            request,
+            run=run,
+            facts=facts,
+            story=kind_of(facts).story(run),
+            card=partial(kind_of(facts).card, facts),
+            findings=shown,
+            total=len(kept),
+            page=page,
+            per_page=FINDINGS_PER_PAGE,
+            wanted=wanted,
+            order=order,
             probes=list(dict.fromkeys(f.probe for f in findings)),
-        )  # fmt: skip
+        )
 
     def charts(self, request: Request) -> Response:
         run = self._run(request)
@@ -132,9 +153,13 @@ class Viewer:
         charts = [d for _, drawn in sections for d in drawn if isinstance(d, Chart)]
         places = {id(c): f"chart-{i}" for i, c in enumerate(charts)}
         return self._page(
-            "charts.html.jinja", request, run=run, sections=sections, data=chart_data(charts),
+            "charts.html.jinja",
+            request,
+            run=run,
+            sections=sections,
+            data=chart_data(charts),
             loop_ids=lambda d: places.get(id(d), ""),
-        )  # fmt: skip
+        )
 
     def report(self, request: Request) -> Response:
         run = self._run(request)
@@ -150,10 +175,15 @@ class Viewer:
         if found.probe in run.probes:
             filters = item_filters(found, self.folders.items(run, found.probe))
         return self._page(
-            "finding.html.jinja", request, run=run, f=found, filters=filters,
+            "finding.html.jinja",
+            request,
+            run=run,
+            f=found,
+            filters=filters,
             card=partial(kind_of(run.facts).card, run.facts),
-            has_items=found.probe in run.probes, audited=audited_name(run.facts),
-        )  # fmt: skip
+            has_items=found.probe in run.probes,
+            audited=audited_name(run.facts),
+        )
 
     def items(self, request: Request) -> Response:
         run = self._run(request)
@@ -164,9 +194,17 @@ class Viewer:
         }
         page = table.page(filters, number_of(request))
         return self._page(
-            "items.html.jinja", request, run=run, probe=probe, table=table, shown=name, page=page,
-            filters=filters, values=table.values(), tables=list(run.tables(probe)),
-        )  # fmt: skip
+            "items.html.jinja",
+            request,
+            run=run,
+            probe=probe,
+            table=table,
+            shown=name,
+            page=page,
+            filters=filters,
+            values=table.values(),
+            tables=list(run.tables(probe)),
+        )
 
     def items_csv(self, request: Request) -> Response:
         run = self._run(request)
@@ -217,10 +255,16 @@ class Viewer:
         page = number_of(request)
         shown = table.rows[(page - 1) * FINDINGS_PER_PAGE : page * FINDINGS_PER_PAGE]
         return self._page(
-            "compare.html.jinja", request, table=table, rows=shown, page=page, wanted=wanted,
-            total=len(table.rows), per_page=FINDINGS_PER_PAGE,
+            "compare.html.jinja",
+            request,
+            table=table,
+            rows=shown,
+            page=page,
+            wanted=wanted,
+            total=len(table.rows),
+            per_page=FINDINGS_PER_PAGE,
             data=chart_data([table.chart] if table.chart else []),
-        )  # fmt: skip
+        )
 
     def static(self, request: Request) -> Response:
         path = STATIC.get(request.path_params["name"])

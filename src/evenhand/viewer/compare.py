@@ -119,17 +119,23 @@ def _drawn(values: list[dict[str, Any]], name: str, runs: int) -> Spec:
             {
                 "mark": {"type": "rule", "strokeWidth": 2},
                 "encoding": {
-                    "y": y, "yOffset": offset, "x": quantity("low", name), "x2": {"field": "high"},
+                    "y": y,
+                    "yOffset": offset,
+                    "x": quantity("low", name),
+                    "x2": {"field": "high"},
                     "color": colour,
                 },
             },
             {
                 "mark": {"type": "point", "filled": True, "size": 60, "opacity": 1},
                 "encoding": {
-                    "y": y, "yOffset": offset, "x": quantity("value", name), "color": colour,
+                    "y": y,
+                    "yOffset": offset,
+                    "x": quantity("value", name),
+                    "color": colour,
                     "shape": {**category("run"), "legend": None},
                     "tooltip": tooltip("finding", "run", "value", "low", "high"),
                 },
             },
         ],
-    )  # fmt: skip
+    )

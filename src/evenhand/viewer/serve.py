@@ -43,9 +43,13 @@ class Server:
         self.port = int(self.socket.getsockname()[1])
         self.address = f"http://{ADDRESS}:{self.port}/"
         config = uvicorn.Config(
-            make_app(root), log_level="warning", access_log=False, server_header=False,
-            lifespan="off", timeout_graceful_shutdown=1,
-        )  # fmt: skip
+            make_app(root),
+            log_level="warning",
+            access_log=False,
+            server_header=False,
+            lifespan="off",
+            timeout_graceful_shutdown=1,
+        )
         self.server = uvicorn.Server(config)
 
     def run(self) -> None:

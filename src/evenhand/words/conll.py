@@ -193,10 +193,14 @@ class _Builder:
             )
         self.end_sentence()
         return Document(
-            self.name, tuple(self.tokens), tuple(self.stops),
-            tuple(tuple(sorted(c)) for c in self.clusters.values()), self.part,
-            tuple(self.speakers) if any(self.speakers) else (), self.genre,
-        )  # fmt: skip
+            self.name,
+            tuple(self.tokens),
+            tuple(self.stops),
+            tuple(tuple(sorted(c)) for c in self.clusters.values()),
+            self.part,
+            tuple(self.speakers) if any(self.speakers) else (),
+            self.genre,
+        )
 
 
 def write_conll(documents: Sequence[Document], path: str | Path) -> None:

@@ -209,9 +209,15 @@ class WordLists:
         return heads
 
     def _template(
-        self, name: str, number: int, line: str, social_class: str, form: str, filler: str,
+        self,
+        name: str,
+        number: int,
+        line: str,
+        social_class: str,
+        form: str,
+        filler: str,
         as_published: bool,
-    ) -> PublishedTemplate:  # fmt: skip
+    ) -> PublishedTemplate:
         parts = line.split("\t")
         where = f"{self.folder}/slots/{name}, template {number}"
         if len(parts) != 3:
@@ -230,9 +236,17 @@ class WordLists:
         if form == "lm" and any(text.count("[mask]") != 1 for text in (question, negated)):
             raise SpecError(f"{where}: a masked statement needs exactly one [mask].")
         return PublishedTemplate(
-            str(number), social_class, form, context, question, negated, slots[0], subject,
-            as_published, filler,
-        )  # fmt: skip
+            str(number),
+            social_class,
+            form,
+            context,
+            question,
+            negated,
+            slots[0],
+            subject,
+            as_published,
+            filler,
+        )
 
 
 def _aligned(where: str, heads: Mapping[str, Sequence[object]]) -> None:

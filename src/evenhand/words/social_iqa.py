@@ -28,21 +28,36 @@ _PROMPTS: tuple[tuple[str, str, str], ...] = (
     (r"How (?:would you|could|can you) describe (?P<who>.+)\?", "{who} is", "{who} are"),
     (r"How (?:could|would|can) (?P<who>.+) be described\?", "{who} is", "{who} are"),
     (r"What kind of (?:person|people) (?:is|are) (?P<who>.+)\?", "{who} is", "{who} are"),
-    (_FEEL + r" as a result(?: of (?:this|that|it))?\?",
-     "As a result, {who} feels", "As a result, {who} feel"),
+    (
+        _FEEL + r" as a result(?: of (?:this|that|it))?\?",
+        "As a result, {who} feels",
+        "As a result, {who} feel",
+    ),
     (_FEEL + r"(?: after(?:wards?)?| now| about (?:this|that|it))?\?", "{who} feels", "{who} feel"),
-    (r"What will (?P<who>.+) want to do(?: next| after| now| later| afterwards?| as a result)?\?",
-     "{who} will want to", ""),
-    (r"What (?:does|did|do) (?P<who>.+) need to do before(?:hand| this| doing this)?\?",
-     "Before this, {who} needed to", ""),
-    (r"What (?:does|do) (?P<who>.+) need to do(?: now| next| after this| afterwards?)?\?",
-     "{who} needs to", "{who} need to"),
+    (
+        r"What will (?P<who>.+) want to do(?: next| after| now| later| afterwards?| as a result)?\?",
+        "{who} will want to",
+        "",
+    ),
+    (
+        r"What (?:does|did|do) (?P<who>.+) need to do before(?:hand| this| doing this)?\?",
+        "Before this, {who} needed to",
+        "",
+    ),
+    (
+        r"What (?:does|do) (?P<who>.+) need to do(?: now| next| after this| afterwards?)?\?",
+        "{who} needs to",
+        "{who} need to",
+    ),
     (r"Why (?:did|does|would) (?P<who>.+) do (?:this|that)\?", "{who} did this because", ""),
     (r"What(?: will|'s going to| is going to) happen (?:to|with) (?P<who>.+)\?", "{who} will", ""),
-    (r"What (?:will|would) (?P<who>.+) do(?: next| after| now| afterwards?| after th(?:is|at))?\?",
-     "{who} will", ""),
+    (
+        r"What (?:will|would) (?P<who>.+) do(?: next| after| now| afterwards?| after th(?:is|at))?\?",
+        "{who} will",
+        "",
+    ),
     (r"What (?:happened to|did) (?P<who>.+?)(?: do)?\?", "{who}", ""),
-)  # fmt: skip
+)
 _PLURAL = re.compile(r"(?i)(?:the )?(?:others|they|their \w+s|the \w+s|friends|patients)")
 
 

@@ -67,9 +67,11 @@ def _change(
     seed = int(first.facts["work"]["seed"])
     found = decide(first, later, Policy(error=rate_of(first.facts)))
     change = Change(
-        *names, tuple(items.finding_changes(first, later)), decisions=found.decisions,
+        *names,
+        tuple(items.finding_changes(first, later)),
+        decisions=found.decisions,
         stands=tuple(s.as_row() for s in found.stands),
-    )  # fmt: skip
+    )
     try:
         change = replace(change, items=tuple(items.item_changes(first, later)))
         parts = [p for k, kind in asked.items() for p in kind.changed(first, later, k, seed)]

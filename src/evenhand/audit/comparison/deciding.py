@@ -102,14 +102,26 @@ def decisions(
             verdict = SAME
         needed = _needed(t, margin, policy, len(labels)) if verdict == UNCLEAR else None
         yield Decision(
-            t.new.id, t.new.probe, verdict, t.before.value, t.after.value, t.change.value,
-            low=t.change.low, high=t.change.high, margin=margin, p=min(grown[k], fallen[k]), q=q,
+            t.new.id,
+            t.new.probe,
+            verdict,
+            t.before.value,
+            t.after.value,
+            t.change.value,
+            low=t.change.low,
+            high=t.change.high,
+            margin=margin,
+            p=min(grown[k], fallen[k]),
+            q=q,
             p_within=little,
             detectable=detectable(t.change.error, t.change.freedom, alike[t.new.probe], rate),
-            n=t.change.units, units=t.new.units, needed=needed,
-            whom=_harm(t, verdict).partition(":")[0], reason=t.change.reason,
+            n=t.change.units,
+            units=t.new.units,
+            needed=needed,
+            whom=_harm(t, verdict).partition(":")[0],
+            reason=t.change.reason,
             sentence=_sentence(t, card, margin, verdict, needed),
-        )  # fmt: skip
+        )
 
 
 def _bounded(t: Paired, card: MetricCard) -> Paired:

@@ -38,9 +38,9 @@ def shared_labels(*runs: Run) -> list[str]:
     for facts in (run.facts for run in runs):
         name = audited_name(facts)
         entries = facts["probes"].items()
-        asked.append([
-            k for k, e in entries if not e.get("skipped") and e.get("model", name) == name
-        ])  # fmt: skip
+        asked.append(
+            [k for k, e in entries if not e.get("skipped") and e.get("model", name) == name]
+        )
     return [label for label in asked[0] if all(label in labels for labels in asked)]
 
 
@@ -141,10 +141,17 @@ def _change(a: Floats, b: Floats, factors: Sequence[Codes]) -> dict[str, Any]:
     both = np.stack([b - a, np.abs(b) - np.abs(a)], axis=1)
     moved, size = changes(both, [codes[known] for codes in factors])
     numbers = {
-        "before": a.mean(), "after": b.mean(), "change": moved.value, "p": moved.p,
-        "size_before": np.abs(a).mean(), "size_after": np.abs(b).mean(),
-        "size_change": size.value, "p_size": size.p, "size_low": size.low, "size_high": size.high,
-    }  # fmt: skip
+        "before": a.mean(),
+        "after": b.mean(),
+        "change": moved.value,
+        "p": moved.p,
+        "size_before": np.abs(a).mean(),
+        "size_after": np.abs(b).mean(),
+        "size_change": size.value,
+        "p_size": size.p,
+        "size_low": size.low,
+        "size_high": size.high,
+    }
     return {**row, **{name: float(value) for name, value in numbers.items()}}
 
 
@@ -188,15 +195,20 @@ def finding_changes(before: Run, after: Run) -> list[FindingChange]:
 
 def _followed(place: str, old: Finding | None, new: Finding | None) -> FindingChange:
     status = {
-        (True, True): "persisted", (True, False): "gone", (False, True): "appeared",
+        (True, True): "persisted",
+        (True, False): "gone",
+        (False, True): "appeared",
         (False, False): "not detected",
-    }[bool(old and old.detected), bool(new and new.detected)]  # fmt: skip
+    }[bool(old and old.detected), bool(new and new.detected)]
     said = new or old
     return FindingChange(
-        place, status,
-        before=old.value if old else NAN, after=new.value if new else NAN,
+        place,
+        status,
+        before=old.value if old else NAN,
+        after=new.value if new else NAN,
         distance_before=abs(old.value - old.ideal) if old else NAN,
         distance_after=abs(new.value - new.ideal) if new else NAN,
-        q_before=old.q if old else NAN, q_after=new.q if new else NAN,
+        q_before=old.q if old else NAN,
+        q_after=new.q if new else NAN,
         sentence=said.sentence if said else "",
-    )  # fmt: skip
+    )

@@ -71,11 +71,19 @@ class Standing:
     def as_row(self) -> dict[str, Any]:
         """Plain values, for tables and JSON."""
         return {
-            "what": self.what, "probe": self.probe, "before": self.before, "after": self.after,
-            "worse": self.worse.value, "low": self.worse.low, "high": self.worse.high,
-            "p": self.worse.p, "margin": self.margin, "relative": self.relative, "n": self.n,
+            "what": self.what,
+            "probe": self.probe,
+            "before": self.before,
+            "after": self.after,
+            "worse": self.worse.value,
+            "low": self.worse.low,
+            "high": self.worse.high,
+            "p": self.worse.p,
+            "margin": self.margin,
+            "relative": self.relative,
+            "n": self.n,
             "verdict": self.verdict,
-        }  # fmt: skip
+        }
 
 
 def standing(

@@ -111,9 +111,13 @@ class Metric:
                 )
 
     def _sets(
-        self, sets: list[list[str]], model: WordEmbeddingModel,
-        preprocessors: Sequence[Preprocessor], strategy: str, normalize: bool,
-    ) -> tuple[list[Set], list[list[str]]]:  # fmt: skip
+        self,
+        sets: list[list[str]],
+        model: WordEmbeddingModel,
+        preprocessors: Sequence[Preprocessor],
+        strategy: str,
+        normalize: bool,
+    ) -> tuple[list[Set], list[list[str]]]:
         found, lost = [], []
         for words in sets:
             here, missing = model.find(words, preprocessors=preprocessors, strategy=strategy)
@@ -125,9 +129,12 @@ class Metric:
 
 
 def _reason(
-    names: list[str], listed: list[list[str]], found: list[Set], lost: list[list[str]],
+    names: list[str],
+    listed: list[list[str]],
+    found: list[Set],
+    lost: list[list[str]],
     threshold: float,
-) -> str | None:  # fmt: skip
+) -> str | None:
     for name, words, here, missing in zip(names, listed, found, lost, strict=True):
         if not here:
             return f"{name}: none of its {len(words)} words has a vector"
@@ -157,16 +164,27 @@ class WEAT(Metric):
     metric_name = "Word Embedding Association Test"
     metric_short_name = "WEAT"
     empty: ClassVar[dict[str, Any]] = {
-        "result": math.nan, "weat": math.nan, "effect_size": math.nan, "p_value": math.nan,
+        "result": math.nan,
+        "weat": math.nan,
+        "effect_size": math.nan,
+        "p_value": math.nan,
         "p_method": None,
-    }  # fmt: skip
+    }
 
     def compute(  # type: ignore[override]
-        self, query: Query, targets: list[Set], attributes: list[Set], *,
-        return_effect_size: bool = False, calculate_p_value: bool = False,
-        p_value_test_type: str = "right-sided", p_value_method: str = "approximate",
-        p_value_iterations: int = 10_000, p_value_verbose: bool = False, seed: int = 0,
-    ) -> dict[str, Any]:  # fmt: skip
+        self,
+        query: Query,
+        targets: list[Set],
+        attributes: list[Set],
+        *,
+        return_effect_size: bool = False,
+        calculate_p_value: bool = False,
+        p_value_test_type: str = "right-sided",
+        p_value_method: str = "approximate",
+        p_value_iterations: int = 10_000,
+        p_value_verbose: bool = False,
+        seed: int = 0,
+    ) -> dict[str, Any]:
         if p_value_test_type not in TAILS:
             raise SpecError(unknown("p_value_test_type", p_value_test_type, TAILS))
         if p_value_method not in ("approximate", "exact"):
@@ -181,9 +199,12 @@ class WEAT(Metric):
             p, method = getattr(chance, TAILS[p_value_test_type]), chance.method
         result = found.effect_size if return_effect_size else found.statistic
         return {
-            "result": result, "weat": found.statistic, "effect_size": found.effect_size,
-            "p_value": p, "p_method": method,
-        }  # fmt: skip
+            "result": result,
+            "weat": found.statistic,
+            "effect_size": found.effect_size,
+            "p_value": p,
+            "p_method": method,
+        }
 
 
 class RNSB(Metric):
@@ -199,32 +220,44 @@ class RNSB(Metric):
     metric_name = "Relative Negative Sentiment Bias"
     metric_short_name = "RNSB"
     empty: ClassVar[dict[str, Any]] = {
-        "result": math.nan, "rnsb": math.nan, "signed": math.nan,
-        "negative_sentiment_probabilities": {}, "negative_sentiment_distribution": {},
-    }  # fmt: skip
+        "result": math.nan,
+        "rnsb": math.nan,
+        "signed": math.nan,
+        "negative_sentiment_probabilities": {},
+        "negative_sentiment_distribution": {},
+    }
 
     def compute(  # type: ignore[override]
-        self, query: Query, targets: list[Set], attributes: list[Set], *,
-        n_iterations: int = 1, random_state: int | None = None, holdout: bool = False,
+        self,
+        query: Query,
+        targets: list[Set],
+        attributes: list[Set],
+        *,
+        n_iterations: int = 1,
+        random_state: int | None = None,
+        holdout: bool = False,
         print_model_evaluation: bool = False,
-    ) -> dict[str, Any]:  # fmt: skip
+    ) -> dict[str, Any]:
         words = [word for part in targets for word in part]
         p = association.second_probabilities(
-            np.concatenate([_rows(part) for part in targets]), *map(_rows, attributes),
+            np.concatenate([_rows(part) for part in targets]),
+            *map(_rows, attributes),
             normalise=False,
-        )  # fmt: skip
+        )
         signed = math.nan
         if len(targets) == 2:
             means = p[: len(targets[0])].mean(), p[len(targets[0]) :].mean()
             signed = float((means[1] - means[0]) / (means[0] + means[1]))
         kl = association.uneven(p)
         return {
-            "result": kl, "rnsb": kl, "signed": signed,
+            "result": kl,
+            "rnsb": kl,
+            "signed": signed,
             "negative_sentiment_probabilities": dict(zip(words, p.tolist(), strict=True)),
             "negative_sentiment_distribution": dict(
                 zip(words, (p / p.sum()).tolist(), strict=True)
             ),
-        }  # fmt: skip
+        }
 
 
 class RND(Metric):
@@ -234,8 +267,10 @@ class RND(Metric):
     metric_name = "Relative Norm Distance"
     metric_short_name = "RND"
     empty: ClassVar[dict[str, Any]] = {
-        "result": math.nan, "rnd": math.nan, "distance_by_word": {},
-    }  # fmt: skip
+        "result": math.nan,
+        "rnd": math.nan,
+        "distance_by_word": {},
+    }
 
     def compute(  # type: ignore[override]
         self, query: Query, targets: list[Set], attributes: list[Set], *, distance: str = "norm"

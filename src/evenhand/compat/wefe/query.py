@@ -45,9 +45,11 @@ class Query:
         'math and arts wrt male terms and female terms'
         """
         return cls(
-            [list(test.x), list(test.y)], [list(test.a), list(test.b)],
-            [test.x_label, test.y_label], [test.a_label, test.b_label],
-        )  # fmt: skip
+            [list(test.x), list(test.y)],
+            [list(test.a), list(test.b)],
+            [test.x_label, test.y_label],
+            [test.a_label, test.b_label],
+        )
 
     def get_subqueries(self, new_template: tuple[int | str, int | str]) -> list[Query]:
         """Every query of a smaller template that can be made from the sets of this one."""
@@ -64,12 +66,14 @@ class Query:
         attributes = list(combinations(range(self.template[1]), sizes[1]))
         return [
             Query(
-                [self.target_sets[k] for k in some], [self.attribute_sets[k] for k in others],
+                [self.target_sets[k] for k in some],
+                [self.attribute_sets[k] for k in others],
                 [self.target_sets_names[k] for k in some],
                 [self.attribute_sets_names[k] for k in others],
             )
-            for some in targets for others in attributes
-        ]  # fmt: skip
+            for some in targets
+            for others in attributes
+        ]
 
     def dict(self) -> dict[str, Any]:
         """The query as plain lists."""

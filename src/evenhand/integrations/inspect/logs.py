@@ -139,9 +139,11 @@ def _sample(row: Any, where: str) -> Sample:
     try:
         scores: Mapping[str, Any] = row.get("scores") or {}
         doc = {
-            **(row.get("metadata") or {}), "input": row["input"], "choices": row.get("choices"),
+            **(row.get("metadata") or {}),
+            "input": row["input"],
+            "choices": row.get("choices"),
             "target": row.get("target"),
-        }  # fmt: skip
+        }
         noted = next((s["metadata"] for s in scores.values() if s.get("metadata")), None)
         return Sample(doc, answer="".join(_said(row)), scored=noted)
     except (KeyError, TypeError, AttributeError) as error:

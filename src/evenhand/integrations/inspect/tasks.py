@@ -41,11 +41,13 @@ def samples_of(asked: Questions, way: str) -> list[Sample]:
     rows = zip(asked.requests.prompt, asked.requests.listed)
     return [
         Sample(
-            id=number, input=prompt + (lettered(options) if way == "letters" else ""), target="",
+            id=number,
+            input=prompt + (lettered(options) if way == "letters" else ""),
+            target="",
             metadata={"prompt": prompt, "options": options, HEADER: asked.header},
         )
         for number, (prompt, options) in enumerate(rows, 1)
-    ]  # fmt: skip
+    ]
 
 
 @solver

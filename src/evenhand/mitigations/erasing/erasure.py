@@ -145,15 +145,23 @@ def erase(
     fitted = time.perf_counter()
     after = Features(made.transform(data.X), data.y, data.split)
     return Erased(
-        P=made.projection_, offset=made.offset_, method=method,
-        classifier=classifier if method == "inlp" else None, rank_removed=made.rank_,
-        rounds=made.rounds_, accuracy_before=fresh_accuracy(data),
-        accuracy_after=fresh_accuracy(after), majority=majority(data),
-        mean_squared_change=float(np.square(after.X - data.X).sum(axis=1).mean()), n_train=len(X),
-        n_test=int((data.split == TEST).sum()), dimensions=X.shape[1],
-        reason=made.reason_ or None, seconds_fit=round(fitted - begun, 3),
+        P=made.projection_,
+        offset=made.offset_,
+        method=method,
+        classifier=classifier if method == "inlp" else None,
+        rank_removed=made.rank_,
+        rounds=made.rounds_,
+        accuracy_before=fresh_accuracy(data),
+        accuracy_after=fresh_accuracy(after),
+        majority=majority(data),
+        mean_squared_change=float(np.square(after.X - data.X).sum(axis=1).mean()),
+        n_train=len(X),
+        n_test=int((data.split == TEST).sum()),
+        dimensions=X.shape[1],
+        reason=made.reason_ or None,
+        seconds_fit=round(fitted - begun, 3),
         seconds_read=round(time.perf_counter() - fitted, 3),
-    )  # fmt: skip
+    )
 
 
 def plain(X: Floats, y: npt.NDArray[Any]) -> Any:
@@ -197,7 +205,7 @@ class StopAtMajority:
 
     def __init__(
         self, data: Features, part: int, fit: Classifier = plain, patience: int = 1
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.data, self.at, self.fit, self.patience, self.quiet = data, part, fit, patience, 0
         base, n = majority(data, part), int((data.split == part).sum())
         self.limit = base + float(np.sqrt(base * (1 - base) / max(n, 1)))

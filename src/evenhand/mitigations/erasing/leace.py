@@ -89,9 +89,10 @@ class Sums:
             raise DataError(
                 f"erasure: y holds only {list(self.classes)}. Accepted: two or more labels."
             )
-        cross = np.stack(
-            [total - count * self.mean for count, total in self.classes.values()], axis=1
-        ) / self.n  # fmt: skip
+        cross = (
+            np.stack([total - count * self.mean for count, total in self.classes.values()], axis=1)
+            / self.n
+        )
         values, vectors = np.linalg.eigh(self.scatter / self.n)
         values = values + ridge * values.clip(0.0).mean()
         values = shrunk(values, self.n) if shrinkage else values

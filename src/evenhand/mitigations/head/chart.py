@@ -62,11 +62,15 @@ def stereoset(table: pa.Table, about: About) -> list[Drawn]:
 def _frontier(rows: list[Row], gap: str, title: str) -> Spec:
     """One mark per setting within reach, joined by growing alpha."""
     kept = [
-        {**row, "setting": f"{row['rounds']} rounds, alpha {row['alpha']}", "line": _line(row),
-         "along": row["rounds"] if row["alpha"] == "learned" else float(row["alpha"])}
+        {
+            **row,
+            "setting": f"{row['rounds']} rounds, alpha {row['alpha']}",
+            "line": _line(row),
+            "along": row["rounds"] if row["alpha"] == "learned" else float(row["alpha"]),
+        }
         for row in rows
         if row["increase"] is not None and row["increase"] <= MOST
-    ]  # fmt: skip
+    ]
     titles = ("perplexity increase (share)", title)
     named = "mark" if any(row.get("mark") for row in kept) else None
     return frontier(
@@ -86,10 +90,12 @@ def tokens(table: pa.Table, about: About) -> list[Drawn]:
     named = [{**r, "token": repr(r["token"])} for r in rows]
     first = dot_plot(named[:SHOWN], "cosine", "token", "cosine with the first component")
     every = scatter(
-        named, "cosine", "q",
+        named,
+        "cosine",
+        "q",
         ("cosine with the first component", "q: share of the vector's length in the subspace"),
         label="token",
-    )  # fmt: skip
+    )
     columns = ("token", "q", "cosine", "projection")
     caption = (
         "Tokens whose vectors lie most in the subspace of the definitional words; for gender the "

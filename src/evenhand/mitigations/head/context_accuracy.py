@@ -109,9 +109,7 @@ def _simple(found: Openings, count: int, rng: Any) -> Contexts:
     )
 
 
-def _released(
-    folder: Path, groups: Sequence[str], count: int, match: bool, rng: Any
-) -> Contexts:  # fmt: skip
+def _released(folder: Path, groups: Sequence[str], count: int, match: bool, rng: Any) -> Contexts:
     pools = [_lines(folder, RELEASED[g], rng) for g in groups]
     if match:
         pools = _matched(pools, count, rng)
@@ -239,20 +237,28 @@ def table(model: Any, data: Data, seed: int = 0) -> dict[str, Any]:
                 labels = data.kinds[kind].labels[held[kind]]
                 rows.append(_row(" + ".join(used), kind, features, right, where, labels, seed))
     return {
-        "axis": data.axis, "groups": list(data.groups), "source": data.source, "rows": rows,
+        "axis": data.axis,
+        "groups": list(data.groups),
+        "source": data.source,
+        "rows": rows,
         "contexts": {k: len(c.texts) for k, c in data.kinds.items()},
-    }  # fmt: skip
+    }
 
 
 def _row(
     train: str, test: str, features: str, right: Any, where: Any, labels: Ints, seed: int
-) -> dict[str, Any]:  # fmt: skip
+) -> dict[str, Any]:
     found = bootstrap.clustered(right.astype(float), where, seed=seed)
     return {
-        "train": train, "test": test, "features": features, "accuracy": float(found.estimate),
-        "low": float(found.low), "high": float(found.high),
-        "majority": float(np.bincount(labels).max() / len(labels)), "n": len(labels),
-    }  # fmt: skip
+        "train": train,
+        "test": test,
+        "features": features,
+        "accuracy": float(found.estimate),
+        "low": float(found.low),
+        "high": float(found.high),
+        "majority": float(np.bincount(labels).max() / len(labels)),
+        "n": len(labels),
+    }
 
 
 def _held(contexts: Contexts, rng: Any) -> npt.NDArray[np.bool_]:

@@ -127,28 +127,34 @@ class FittedHead(Proved):
 
     def as_dict(self) -> dict[str, Any]:
         return {
-            "before": self.before.as_dict(), "after": self.chosen.as_dict(), **self.facts,
+            "before": self.before.as_dict(),
+            "after": self.chosen.as_dict(),
+            **self.facts,
             "points": [p.as_dict() for p in self.points],
-        }  # fmt: skip
+        }
 
     def told(self) -> dict[str, Any]:
         from evenhand.mitigations.head.judging import stereoset
 
         names = ("text_tokens", "text", "chosen_on", "held_out_pairs", "reduction")
         return {
-            **{name: self.facts[name] for name in names}, "before": self.before.as_dict(),
-            "chosen": self.chosen.as_dict(), "points": [p.as_dict() for p in self.points],
+            **{name: self.facts[name] for name in names},
+            "before": self.before.as_dict(),
+            "chosen": self.chosen.as_dict(),
+            "points": [p.as_dict() for p in self.points],
             "stereoset": stereoset(self),
-        }  # fmt: skip
+        }
 
     def items(self) -> dict[str, Any]:
         on = self.judged_on
         if on is None:
             return {}
         found = {
-            "gap.before": on.gap[0], "gap.after": on.gap[1], "gap.terms": on.held.terms,
+            "gap.before": on.gap[0],
+            "gap.after": on.gap[1],
+            "gap.terms": on.held.terms,
             "gap.prompts": on.held.prompts,
-        }  # fmt: skip
+        }
         return {name: values for name, values in found.items() if values is not None}
 
     def tasks(self, before: Model, after: Model) -> list[Task]:
@@ -188,11 +194,16 @@ def collect(
         )
     choosing, judging = (
         Held(
-            model.last_states(pairs.first), model.last_states(pairs.second), h[owners % 4 == part],
-            targets[owners % 4 == part], owners[owners % 4 == part], pairs.terms, pairs.prompts,
+            model.last_states(pairs.first),
+            model.last_states(pairs.second),
+            h[owners % 4 == part],
+            targets[owners % 4 == part],
+            owners[owners % 4 == part],
+            pairs.terms,
+            pairs.prompts,
         )
         for part, pairs in zip((1, 3), held_out(settings.axis, settings.seed))
-    )  # fmt: skip
+    )
     return Material(found, states, h[owners % 2 == 0], choosing, judging, source)
 
 
@@ -258,14 +269,23 @@ def _alpha_rule(model: Any, settings: HeadMitigation) -> HeadEdit:
         return HeadEdit(empty, empty, alpha=float(settings.alpha), **common)
     table = open_vectors(resolve_vectors(settings.vectors)) if settings.vectors else None
     found = tokens_of(
-        model, settings.axis, vectors=table, components=settings.components, count=settings.tokens,
+        model,
+        settings.axis,
+        vectors=table,
+        components=settings.components,
+        count=settings.tokens,
         released=settings.as_published,
-    )  # fmt: skip
+    )
     rule = "released" if settings.as_published else "eq8"
     return HeadEdit(
-        empty, empty, rule=rule, top=settings.top, sensitive=found.chosen,
-        sensitivity=(found.cosine if rule == "released" else found.q).astype(np.float32), **common,
-    )  # fmt: skip
+        empty,
+        empty,
+        rule=rule,
+        top=settings.top,
+        sensitive=found.chosen,
+        sensitivity=(found.cosine if rule == "released" else found.q).astype(np.float32),
+        **common,
+    )
 
 
 def fit(
@@ -294,9 +314,7 @@ def fit(
     if not best:
         raise SpecError(" ".join(left.values()))
     within = [b for b in best if b[0].increase <= settings.max_perplexity_increase]
-    picked, candidate, chosen = min(
-        within or best, key=lambda b: (b[0].hellinger2, b[0].increase)
-    )  # fmt: skip
+    picked, candidate, chosen = min(within or best, key=lambda b: (b[0].hellinger2, b[0].increase))
     every = [bench.judge(candidate, (0.0,))[0], *points]
     judge = Bench(model, material.judging, settings.seed)
     before, after = judge.judge(candidate, (0.0, picked.alpha), full=True)

@@ -42,10 +42,14 @@ def concluded(grounds: Grounds, label: str) -> Judgement:
     claim = _claim(on)
     kept = [f for f in told.findings if f.id != f"{label}/{GAP}"]
     return replace(
-        told, findings=[claim, *kept], tables=tables, proof=proof,
-        buys=f"{found.headline} {_by(on, claim)}", costs=(*_costs(on), *told.costs),
+        told,
+        findings=[claim, *kept],
+        tables=tables,
+        proof=proof,
+        buys=f"{found.headline} {_by(on, claim)}",
+        costs=(*_costs(on), *told.costs),
         sure=(*_sure(on), *told.sure),
-    )  # fmt: skip
+    )
 
 
 @dataclass(frozen=True)
@@ -106,13 +110,23 @@ def _claim(on: On) -> Finding:
         f"perplexity changes by {100 * on.chosen.increase:+.1f} %."
     )
     return Finding(
-        id="tradeoff/reduction", probe="tradeoff", metric="relative_fall", value=reduced["value"],
-        low=reduced["low"], high=reduced["high"], p=reduced["p"], q=reduced["p"],
-        n=reduced["units"], attribute=axis, model=on.grounds.model,
-        detected=bool(reduced["p"] <= RATE), units="terms", generalises_over=("terms", "prompts"),
+        id="tradeoff/reduction",
+        probe="tradeoff",
+        metric="relative_fall",
+        value=reduced["value"],
+        low=reduced["low"],
+        high=reduced["high"],
+        p=reduced["p"],
+        q=reduced["p"],
+        n=reduced["units"],
+        attribute=axis,
+        model=on.grounds.model,
+        detected=bool(reduced["p"] <= RATE),
+        units="terms",
+        generalises_over=("terms", "prompts"),
         sentence=sentence if reduced["p"] <= RATE else f"No change of the gap {how} was detected.",
         method="log of squared Hellinger, pair by pair; terms and prompts as samples",
-    )  # fmt: skip
+    )
 
 
 def stereoset(fitted: FittedHead) -> Mapping[str, Any]:

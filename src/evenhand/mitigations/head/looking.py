@@ -72,10 +72,15 @@ class Look(Task):
     def _write(self, out: Path, model: Any, facts: dict[str, Any], told: Judgement) -> Path:
         asked = self.model_dump(mode="json", exclude=set(PLACES))
         page = Page(
-            family="head", label=self.label, title=self.title, paper="Liang et al. 2021",
-            command=[self.name, *as_options(self, PLACES)], settings=asked,
-            seed=asked.get("seed", 0), as_published=asked.get("as_published", False),
-        )  # fmt: skip
+            family="head",
+            label=self.label,
+            title=self.title,
+            paper="Liang et al. 2021",
+            command=[self.name, *as_options(self, PLACES)],
+            settings=asked,
+            seed=asked.get("seed", 0),
+            as_published=asked.get("as_published", False),
+        )
         with written(out, page, model) as give:
             give(told, facts, (self.title, *NEXT))
         return out / "report.html"
@@ -111,25 +116,37 @@ class Tokens(Look):
 
     def look(self, model: Any, material: Any) -> tuple[dict[str, Any], dict[str, Any], Judgement]:
         found = subspace.tokens_of(
-            model, self.axis, vectors=material, components=self.components, count=self.count,
+            model,
+            self.axis,
+            vectors=material,
+            components=self.components,
+            count=self.count,
             released=self.as_published,
-        )  # fmt: skip
+        )
         space, rows = found.space, found.table(model)
         facts = {
-            "axis": self.axis, "source": self.vectors or "own", "count": len(rows),
-            "tokens_with_vector": found.known, "vocabulary": len(found.q),
-            "explained": list(space.explained), "sets_used": len(space.used),
-            "words_missing": list(space.missing), "words_pieced": list(space.pieced),
-        }  # fmt: skip
+            "axis": self.axis,
+            "source": self.vectors or "own",
+            "count": len(rows),
+            "tokens_with_vector": found.known,
+            "vocabulary": len(found.q),
+            "explained": list(space.explained),
+            "sets_used": len(space.used),
+            "words_missing": list(space.missing),
+            "words_pieced": list(space.pieced),
+        }
         first = ", ".join(repr(row["token"]) for row in rows[:5])
         explained = ", ".join(f"{100 * v:.0f} %" for v in space.explained)
         told = Judgement(
-            [], {"tokens": rows},
+            [],
+            {"tokens": rows},
             f"{len(rows)} of {found.known:,} tokens with a vector; nearest: {first}.",
             (f"{len(space.used)} definitional sets, from {facts['source']} vectors.",),
-            (f"The components explain {explained} of the variance.",
-             "Being here means being near those words, not being biased."),
-        )  # fmt: skip
+            (
+                f"The components explain {explained} of the variance.",
+                "Being here means being near those words, not being biased.",
+            ),
+        )
         return facts, {"tokens": rows}, told
 
 
@@ -153,22 +170,29 @@ class ContextAccuracy(Look):
 
     def material(self) -> Any:
         return context_accuracy.gather(
-            self.axis, diverse=self.diverse, texts=self.texts, count=self.contexts,
-            match_length=not self.any_length, seed=self.seed,
-        )  # fmt: skip
+            self.axis,
+            diverse=self.diverse,
+            texts=self.texts,
+            count=self.contexts,
+            match_length=not self.any_length,
+            seed=self.seed,
+        )
 
     def look(self, model: Any, material: Any) -> tuple[dict[str, Any], dict[str, Any], Judgement]:
         found = context_accuracy.table(model, material, seed=self.seed)
         rows = found.pop("rows")
         best = max((r for r in rows if r["features"] == "states"), key=lambda r: r["accuracy"])
         told = Judgement(
-            [], {"accuracy": rows},
+            [],
+            {"accuracy": rows},
             f"At best in {100 * best['accuracy']:.0f} % of held-out contexts ({best['test']}, "
             f"trained on {best['train']}); the largest group is {100 * best['majority']:.0f} % of "
             "them.",
             tuple(f"{n} {kind} contexts." for kind, n in found["contexts"].items()),
-            (f"95 % interval of that accuracy: {100 * best['low']:.0f} % to "
-             f"{100 * best['high']:.0f} %.",
-             "Rows with features 'length' say how far the length of a context alone goes."),
-        )  # fmt: skip
+            (
+                f"95 % interval of that accuracy: {100 * best['low']:.0f} % to "
+                f"{100 * best['high']:.0f} %.",
+                "Rows with features 'length' say how far the length of a context alone goes.",
+            ),
+        )
         return found, {"rows": rows}, told

@@ -45,12 +45,14 @@ class HeadMitigation(ProvedMitigation):
     }
     cards: ClassVar[tuple[MetricCard, ...]] = (
         MetricCard(
-            "relative_fall", "fall of the measured gap",
-            "share of the typical squared Hellinger distance of held-out pairs; 1: all", high=1.0,
+            "relative_fall",
+            "fall of the measured gap",
+            "share of the typical squared Hellinger distance of held-out pairs; 1: all",
+            high=1.0,
             higher_is_better=True,
         ),
         *PROOF_CARDS,
-    )  # fmt: skip
+    )
 
     method: str = "a-inlp"
     axis: str = Field("gender", description="gender or religion.")

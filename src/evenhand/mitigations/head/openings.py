@@ -106,11 +106,13 @@ def held_out(axis: str, seed: int = 0) -> tuple[Pairs, Pairs]:
 
 def _crossed(
     rows: Sequence[Sequence[str]], texts: Sequence[str], terms: Ints, asked: Ints
-) -> Pairs:  # fmt: skip
+) -> Pairs:
     found = [
         (texts[p].replace("{person}", a), texts[p].replace("{person}", b), int(t), int(p))
-        for t in terms for p in asked for a, b in combinations(rows[t], 2)
-    ]  # fmt: skip
+        for t in terms
+        for p in asked
+        for a, b in combinations(rows[t], 2)
+    ]
     first, second, codes, numbers = zip(*found)
     return Pairs(first, second, np.asarray(codes), np.asarray(numbers))
 

@@ -50,13 +50,20 @@ def save(fitted: FittedHead, folder: Path) -> None:
     facts = {
         "probe_tokens": model.as_text()._text_tokens(TEXTS),
         "edit": {
-            "rank": edit.rank, "rule": edit.rule, "alpha": edit.alpha, "mixture": edit.mixture,
-            "top": edit.top, "first_token_only": edit.first_token_only, "sha256": edit.digest(),
+            "rank": edit.rank,
+            "rule": edit.rule,
+            "alpha": edit.alpha,
+            "mixture": edit.mixture,
+            "top": edit.top,
+            "first_token_only": edit.first_token_only,
+            "sha256": edit.digest(),
         },
         "measured": {
-            "before": fitted.before.as_dict(), "after": fitted.chosen.as_dict(), **fitted.facts,
+            "before": fitted.before.as_dict(),
+            "after": fitted.chosen.as_dict(),
+            **fitted.facts,
         },
-    }  # fmt: skip
+    }
     about = {"vocabulary": model.vocabulary}
     saved.write(folder, fitted, facts, arrays, about=about, readme=README)
 

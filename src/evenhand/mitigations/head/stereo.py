@@ -145,11 +145,16 @@ def sweep(
             weight = alphas if alpha == "learned" else np.full(len(own), float(alpha))
             with np.errstate(divide="ignore"):
                 mixed = np.logaddexp(own + np.log1p(-weight), hat + np.log(weight))
-            rows.append({
-                "method": candidate.method, "rounds": candidate.rounds,
-                "rank": candidate.edit.rank, "alpha": alpha,
-                "increase": increases[candidate.rounds, alpha], **bench.row(mixed, seed),
-            })  # fmt: skip
+            rows.append(
+                {
+                    "method": candidate.method,
+                    "rounds": candidate.rounds,
+                    "rank": candidate.edit.rank,
+                    "alpha": alpha,
+                    "increase": increases[candidate.rounds, alpha],
+                    **bench.row(mixed, seed),
+                }
+            )
     return rows
 
 

@@ -212,10 +212,13 @@ class Tokens:
         at = np.flatnonzero(self.chosen)
         at = at[np.argsort(-self.q[at], kind="stable")]
         return [
-            {"token": model.tokenizer.decode([int(i)]), "id": int(i),
-             **{k: float(getattr(self, k)[i]) for k in ("q", "cosine", "projection")}}
+            {
+                "token": model.tokenizer.decode([int(i)]),
+                "id": int(i),
+                **{k: float(getattr(self, k)[i]) for k in ("q", "cosine", "projection")},
+            }
             for i in at
-        ]  # fmt: skip
+        ]
 
 
 def tokens_of(

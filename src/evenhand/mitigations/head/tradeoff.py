@@ -152,20 +152,27 @@ class Bench:
         raw = self.raw(h) if applied.post is not None else logp
         return applied._edited_logits(h @ applied.right, raw, logp).log_softmax(-1)
 
-    def _point(
-        self, candidate: Candidate, alpha: float | str, mixed: Mixed, full: bool
-    ) -> Point:  # fmt: skip
+    def _point(self, candidate: Candidate, alpha: float | str, mixed: Mixed, full: bool) -> Point:
         sides, new, weights = mixed
         loss, base = -new.mean(), -self._picked(self.text[1]).mean()
         h2 = _hellinger2(*sides)
         owns = [own for _, own in self.sides]
         kl, change, kept = _details(owns, sides) if full else (NAN, NAN, NAN)
         return Point(
-            candidate.method, candidate.rounds, candidate.edit.rank, alpha, candidate.edit.mixture,
-            float(h2.mean()), float(np.median(h2)), kl, float(loss.exp()),
-            float((loss - base).exp() - 1), change, kept,
+            candidate.method,
+            candidate.rounds,
+            candidate.edit.rank,
+            alpha,
+            candidate.edit.mixture,
+            float(h2.mean()),
+            float(np.median(h2)),
+            kl,
+            float(loss.exp()),
+            float((loss - base).exp() - 1),
+            change,
+            kept,
             float(np.mean([float(w.mean()) for w in weights[:2]])),
-        )  # fmt: skip
+        )
 
     def _picked(self, logp: Any) -> Any:
         return logp.gather(1, self.targets[:, None])[:, 0].double()

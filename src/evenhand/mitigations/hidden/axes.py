@@ -37,9 +37,15 @@ PACKAGED = {"gender": "erasure_contexts", "religion": "erasure_contexts", "race"
 FRAMES = "erasure_contexts"
 NEUTRAL = "neutral"
 ANSWERS = (
-    "a kind person", "very tired", "good at the work", "not sure what to do", "ready to go home",
-    "someone who likes music", "quite busy", "happy with the day",
-)  # fmt: skip
+    "a kind person",
+    "very tired",
+    "good at the work",
+    "not sure what to do",
+    "ready to go home",
+    "someone who likes music",
+    "quite busy",
+    "happy with the day",
+)
 """Second halves of text pairs for multiple-choice models: plain, and the same for every group."""
 
 
@@ -166,7 +172,7 @@ def _split(
 
 def _data(
     axis: str, groups: tuple[str, ...], rows: Sequence[Row], part: Ints, source: str
-) -> AxisData:  # fmt: skip
+) -> AxisData:
     texts, terms, frames, labels, sets = zip(*rows) if rows else ((),) * 5
     codes = np.asarray(labels, np.int64), np.asarray(sets, np.int64)
     return AxisData(axis, groups, texts, terms, frames, *codes, part, source)
@@ -261,9 +267,14 @@ def take(data: AxisData, rows: npt.NDArray[np.int64]) -> AxisData:
         return tuple(values[i] for i in rows)
 
     return replace(
-        data, texts=pick(data.texts), terms=pick(data.terms), frames=pick(data.frames),
-        labels=data.labels[rows], sets=data.sets[rows], part=data.part[rows],
-    )  # fmt: skip
+        data,
+        texts=pick(data.texts),
+        terms=pick(data.terms),
+        frames=pick(data.frames),
+        labels=data.labels[rows],
+        sets=data.sets[rows],
+        part=data.part[rows],
+    )
 
 
 def _check(data: AxisData) -> AxisData:

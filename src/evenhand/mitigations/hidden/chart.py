@@ -18,13 +18,17 @@ def readers(table: pa.Table, about: About) -> list[Drawn]:
     """Accuracy of fresh classifiers before and after, layer by layer."""
     many = table.num_rows > 1
     rows = [
-        {"what": f"{row['layer']}: {on}" if many else on, "stage": stage,
-         "accuracy": row[f"{key}_{stage}"], "chance": row["test_chance"]}
+        {
+            "what": f"{row['layer']}: {on}" if many else on,
+            "stage": stage,
+            "accuracy": row[f"{key}_{stage}"],
+            "chance": row["test_chance"],
+        }
         for row in table.to_pylist()
         for key, on in ON.items()
         for stage in ("before", "after")
         if finite(row[f"{key}_{stage}"])
-    ]  # fmt: skip
+    ]
     caption = (
         "How often a fresh linear classifier tells the groups apart by the model's states. The "
         "ideal is chance, which the table gives."

@@ -72,12 +72,14 @@ class FittedHidden(Proved):
         maps = self.edit.maps
         arrays = {
             f"{i}.{name}": np.asarray(getattr(m, name), np.float32)
-            for i, m in enumerate(maps) for name in ARRAYS
-        }  # fmt: skip
+            for i, m in enumerate(maps)
+            for name in ARRAYS
+        }
         edit = {
-            "layers": [m.layer for m in maps], "ranks": [m.rank for m in maps],
+            "layers": [m.layer for m in maps],
+            "ranks": [m.rank for m in maps],
             "sha256": self.edit.digest(),
-        }  # fmt: skip
+        }
         about = {"width": width_of(self.base)}
         saved.write(Path(folder), self, {**self.facts, "edit": edit}, arrays, about=about)
 
@@ -101,9 +103,17 @@ def _readable(row: Mapping[str, Any], grounds: Grounds, label: str) -> Finding:
     where, axis = str(row["layer"]), Path(grounds.facts["settings"]["axis"]).name
     low, high = chance_interval(row["test_after"], row["test_n"])
     return Finding(
-        id=f"{label}/readable/{where}", probe=label, metric="readable",
-        value=row["test_after"], ideal=row["test_chance"], floor=row["test_chance_high"],
-        low=low, high=high, n=row["test_n"], attribute=axis, model=grounds.model,
+        id=f"{label}/readable/{where}",
+        probe=label,
+        metric="readable",
+        value=row["test_after"],
+        ideal=row["test_chance"],
+        floor=row["test_chance_high"],
+        low=low,
+        high=high,
+        n=row["test_n"],
+        attribute=axis,
+        model=grounds.model,
         sentence=(
             f"A fresh classifier reads {axis} off {where} in {100 * row['test_before']:.0f} % of "
             f"held-out texts before, {100 * row['test_after']:.0f} % after (chance "
@@ -111,7 +121,7 @@ def _readable(row: Mapping[str, Any], grounds: Grounds, label: str) -> Finding:
             f"{100 * row['relearned_after']:.0f} %."
         ),
         method="logistic classifier on held-out frames; binomial range; floor: chance's end",
-    )  # fmt: skip
+    )
 
 
 def load(folder: Path, base: Any) -> EditedModel:
@@ -156,10 +166,15 @@ def fit(model: Any, data: AxisData, settings: HiddenMitigation, note: Note = qui
             "on what that one left and is applied after it."
         )
     facts = {
-        "readers": readers, "notes": notes, "settings": settings.model_dump(mode="json"),
-        "pool": pool, "parts": data.counts(), "source": data.source, "groups": list(data.groups),
+        "readers": readers,
+        "notes": notes,
+        "settings": settings.model_dump(mode="json"),
+        "pool": pool,
+        "parts": data.counts(),
+        "source": data.source,
+        "groups": list(data.groups),
         "fitted_on": sorted({t for t, part in zip(data.terms, data.part) if part < TEST and t}),
-    }  # fmt: skip
+    }
     return FittedHidden(settings, model, facts, HiddenEdit(tuple(maps)))
 
 

@@ -33,12 +33,14 @@ class HiddenMitigation(ProvedMitigation):
     }
     cards: ClassVar[tuple[MetricCard, ...]] = (
         MetricCard(
-            "readable", "read from the states",
-            "accuracy of a fresh linear classifier on held-out texts; the ideal is chance", low=0.0,
+            "readable",
+            "read from the states",
+            "accuracy of a fresh linear classifier on held-out texts; the ideal is chance",
+            low=0.0,
             high=1.0,
         ),
         *PROOF_CARDS,
-    )  # fmt: skip
+    )
 
     method: str = "leace"
     axis: str = Field("gender", description="gender, religion, race, names:A,B or a file.")
@@ -84,8 +86,11 @@ class HiddenMitigation(ProvedMitigation):
         from evenhand.mitigations.hidden.axes import FRAMES, PACKAGED
 
         own = [] if Path(self.axis).is_file() or self.axis_texts else [FRAMES]
-        return [*own, *([PACKAGED[self.axis]] if self.axis in PACKAGED else []),
-                *super().lexicons(kind)]  # fmt: skip
+        return [
+            *own,
+            *([PACKAGED[self.axis]] if self.axis in PACKAGED else []),
+            *super().lexicons(kind),
+        ]
 
     def fitted(self, model: Any, texts: list[str] | None, note: Note) -> Fitted:
         """Fit; `texts`, where given, are cut into counterfactual pairs."""

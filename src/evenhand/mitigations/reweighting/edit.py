@@ -237,11 +237,15 @@ class ReweightedCausal(_Above, CausalModel):
         noise = Draws(Chance(torch, requests, rows, self.device), width)
         with self.edited():
             made = self.model.generate(
-                input_ids=ids.to(self.device), attention_mask=mask.to(self.device),
-                max_new_tokens=requests.max_new_tokens, do_sample=False, num_beams=1,
-                pad_token_id=pad, eos_token_id=ends or None,
+                input_ids=ids.to(self.device),
+                attention_mask=mask.to(self.device),
+                max_new_tokens=requests.max_new_tokens,
+                do_sample=False,
+                num_beams=1,
+                pad_token_id=pad,
+                eos_token_id=ends or None,
                 logits_processor=[_Together(self, noise, len(plain))],
-            )  # fmt: skip
+            )
         noise.chance.check(self.name, self.dtype)
         new = [until(made[i, width:].tolist(), ends) for i in range(len(plain))]
         return self.tokenizer.batch_decode(new, skip_special_tokens=True), [len(n) for n in new]

@@ -71,9 +71,15 @@ class AttractRepel:
         Its text export also rounds to six decimals, which is left to the writer.
         """
         return replace(
-            self, reg="released", optimizer_state="shared", start="raw", negatives="mixed",
-            same_word=True, remainder=False, norms="unit",
-        )  # fmt: skip
+            self,
+            reg="released",
+            optimizer_state="shared",
+            start="raw",
+            negatives="mixed",
+            same_word=True,
+            remainder=False,
+            norms="unit",
+        )
 
     def check(self) -> None:
         """Refuse settings that cannot work."""

@@ -81,10 +81,12 @@ def mitigate(vectors: VectorTable, asked: VectorMitigation, say: Note = quiet) -
         "after": _measured(after, asked),
         "neighbours_kept": neighbours_kept(vectors, after, seed=asked.seed),
         "settings": {
-            "neighbours": asked.neighbours, "as_published": asked.as_published, "seed": asked.seed,
+            "neighbours": asked.neighbours,
+            "as_published": asked.as_published,
+            "seed": asked.seed,
             "test": asked.word_sets.name,
         },
-    }  # fmt: skip
+    }
     return Moved(after, dict(plain(facts)))
 
 
@@ -103,9 +105,11 @@ def _attract_repel(
             "--as-published out, or raise --neighbours."
         )
     facts = {
-        "training": asdict(settings), "losses": trained.losses, "missing": trained.missing,
+        "training": asdict(settings),
+        "losses": trained.losses,
+        "missing": trained.missing,
         "pairs": {"attract": trained.attract, "repel": trained.repel},
-    }  # fmt: skip
+    }
     return trainer.put_back(vectors, trained, norms=settings.norms), facts
 
 

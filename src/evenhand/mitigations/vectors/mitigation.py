@@ -216,8 +216,10 @@ class FittedVectors(Fitted):
         for name, path in (("similarity", settings.similarity), ("analogies", settings.analogies)):
             if path is not None:
                 measure = getattr(uses, name)
-                numbers |= {f"{name}.before": measure(both[0], path),
-                            f"{name}.after": measure(both[1], path)}  # fmt: skip
+                numbers |= {
+                    f"{name}.before": measure(both[0], path),
+                    f"{name}.after": measure(both[1], path),
+                }
         told = {name: self.facts[name] for name in ("before", "after", "touched", "amount")}
         facts = {"settings": settings.model_dump(mode="json"), "tests": tests, **told}
         return Grounds(self.base.name, facts, numbers)
@@ -229,10 +231,13 @@ def _concluded(grounds: Grounds, label: str) -> Judgement:
 
     facts, numbers = grounds.facts, grounds.numbers
     made = [
-        follow(t["test"], t["sizes"], [numbers[f"{k}.{n}"] for n in ("before", "after")
-                                       if f"{k}.{n}" in numbers])
+        follow(
+            t["test"],
+            t["sizes"],
+            [numbers[f"{k}.{n}"] for n in ("before", "after") if f"{k}.{n}" in numbers],
+        )
         for k, t in enumerate(facts["tests"])
-    ]  # fmt: skip
+    ]
     tests, shares = decided(made[1:], RATE, (), ()), numbers["kept"]
     every = facts["settings"].get("move") == "all"
     which = "words" if every else "words which were not moved"
@@ -265,11 +270,17 @@ def _concluded(grounds: Grounds, label: str) -> Judgement:
 def _rows(facts: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Every test with its numbers before and after."""
     return [
-        {"test": one["test"],
-         **{f"{k}_{stage}": v for stage, row in (("before", one), ("after", two))
-            for k, v in row.items() if k != "test"}}
+        {
+            "test": one["test"],
+            **{
+                f"{k}_{stage}": v
+                for stage, row in (("before", one), ("after", two))
+                for k, v in row.items()
+                if k != "test"
+            },
+        }
         for one, two in zip(facts["before"], facts["after"])
-    ]  # fmt: skip
+    ]
 
 
 def _own(claim: Finding) -> str:

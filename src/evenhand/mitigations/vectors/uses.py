@@ -53,8 +53,11 @@ def analogies(vectors: VectorTable, path: Path) -> Floats:
     Args:
         path: text, one question of four words a line; lines that begin with a colon are headings.
     """
-    asked = [line.split() for line in lines(path, "analogies: four words a line")
-             if line.strip() and not line.startswith(":")]  # fmt: skip
+    asked = [
+        line.split()
+        for line in lines(path, "analogies: four words a line")
+        if line.strip() and not line.startswith(":")
+    ]
     strange = next((words for words in asked if len(words) != 4), None)
     if strange is not None:
         raise DataError(f"{path}: '{' '.join(strange)[:60]}' has {len(strange)} words, expected 4.")

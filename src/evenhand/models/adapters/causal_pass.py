@@ -208,9 +208,13 @@ class PackedPass(Transformer):
         trees = pack(read, row_nodes, share=self.packs, small=0 if self.on_gpu else SMALL_ROW)
         wanted.beginning = at
         wanted.batches = packed_batches(
-            trees, starts - at, stops - at, self._batch_tokens, self._head_limit,
+            trees,
+            starts - at,
+            stops - at,
+            self._batch_tokens,
+            self._head_limit,
             GRAIN if self.on_gpu else 1,
-        )  # fmt: skip
+        )
         return wanted.batches
 
     def _visit(self, wanted: Wanted, use: Use) -> None:

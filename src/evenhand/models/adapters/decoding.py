@@ -62,9 +62,14 @@ class Texts:
     """
 
     def __init__(
-        self, model: CausalModel, prompts: Any, lengths: Any, draws: int, longest: int,
+        self,
+        model: CausalModel,
+        prompts: Any,
+        lengths: Any,
+        draws: int,
+        longest: int,
         take: Callable[[Any, Any], Any],
-    ) -> None:  # fmt: skip
+    ) -> None:
         torch, device = model.torch, model.device
         self.model, self.prompts, self.lengths = model, prompts, lengths
         self.draws, self.longest, self.take = draws, longest, take
@@ -113,9 +118,12 @@ class Texts:
     def logits(self) -> Any:
         """After the last token of every text, float32 [P D, vocabulary]."""
         out = self.model.model(
-            input_ids=self.taken[:, None], position_ids=self.begins + self.at,
-            attention_mask=self.mask, past_key_values=_cache(self), use_cache=True,
-        )  # fmt: skip
+            input_ids=self.taken[:, None],
+            position_ids=self.begins + self.at,
+            attention_mask=self.mask,
+            past_key_values=_cache(self),
+            use_cache=True,
+        )
         return out.logits[:, -1].float()
 
     def _advance(self) -> None:
@@ -207,9 +215,15 @@ def _kernel() -> Any:
 
 
 def _attention(
-    module: Any, query: Any, key: Any, value: Any, attention_mask: Any = None, *rest: Any,
-    scaling: float | None = None, **more: Any,
-) -> tuple[Any, None]:  # fmt: skip
+    module: Any,
+    query: Any,
+    key: Any,
+    value: Any,
+    attention_mask: Any = None,
+    *rest: Any,
+    scaling: float | None = None,
+    **more: Any,
+) -> tuple[Any, None]:
     """`Texts.attend` as transformers calls it: query [rows, heads, 1, size]."""
     texts: Texts = _here.texts
     window = more.get("sliding_window")

@@ -41,10 +41,24 @@ def _block(k_at, v_at, places, length, depth, q, top, total, found, scale, SIZE:
 
 @triton.jit  # type: ignore[untyped-decorator]
 def _attend(  # type: ignore[no-untyped-def]
-    q_at, pk_at, pv_at, ok_at, ov_at, lengths_at, step_at, out_at,
-    draws, groups, width, longest, scale,
-    WIDE: tl.constexpr, SIZE: tl.constexpr, SIZE_BLOCK: tl.constexpr, BLOCK: tl.constexpr,
-):  # fmt: skip
+    q_at,
+    pk_at,
+    pv_at,
+    ok_at,
+    ov_at,
+    lengths_at,
+    step_at,
+    out_at,
+    draws,
+    groups,
+    width,
+    longest,
+    scale,
+    WIDE: tl.constexpr,
+    SIZE: tl.constexpr,
+    SIZE_BLOCK: tl.constexpr,
+    BLOCK: tl.constexpr,
+):
     row, head = tl.program_id(0), tl.program_id(1)
     group = head // WIDE
     prompt = row // draws
@@ -58,16 +72,34 @@ def _attend(  # type: ignore[no-untyped-def]
     length = tl.load(lengths_at + prompt).to(tl.int32)
     for low in range(0, length, BLOCK):
         top, total, found = _block(
-            pk_at + begin, pv_at + begin, low + here, length, depth, q, top, total, found, scale,
+            pk_at + begin,
+            pv_at + begin,
+            low + here,
+            length,
+            depth,
+            q,
+            top,
+            total,
+            found,
+            scale,
             SIZE,
-        )  # fmt: skip
+        )
     begin = (row * groups + group).to(tl.int64) * longest * SIZE
     length = tl.load(step_at).to(tl.int32) + 1
     for low in range(0, length, BLOCK):
         top, total, found = _block(
-            ok_at + begin, ov_at + begin, low + here, length, depth, q, top, total, found, scale,
+            ok_at + begin,
+            ov_at + begin,
+            low + here,
+            length,
+            depth,
+            q,
+            top,
+            total,
+            found,
+            scale,
             SIZE,
-        )  # fmt: skip
+        )
     tl.store(out_at + at, (found / total).to(out_at.dtype.element_ty), mask=depth < SIZE)
 
 
@@ -94,9 +126,22 @@ def attended(
     query = query.contiguous()
     out = torch.empty_like(query)
     _attend[(rows, heads)](
-        query, prompt_keys, prompt_values, *own, lengths, step, out,
-        rows // count, groups, width, own[0].shape[2], scale,
-        WIDE=heads // groups, SIZE=size, SIZE_BLOCK=triton.next_power_of_2(size), BLOCK=BLOCK,
+        query,
+        prompt_keys,
+        prompt_values,
+        *own,
+        lengths,
+        step,
+        out,
+        rows // count,
+        groups,
+        width,
+        own[0].shape[2],
+        scale,
+        WIDE=heads // groups,
+        SIZE=size,
+        SIZE_BLOCK=triton.next_power_of_2(size),
+        BLOCK=BLOCK,
         num_warps=WARPS,
-    )  # fmt: skip
+    )
     return out

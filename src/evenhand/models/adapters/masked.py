@@ -172,9 +172,14 @@ class MaskedModel(EncoderModel):
         ]
         first, last = self._ends
         assembly = Assembly(
-            Frame(first, (), last), self._before, self._after, self._before.codes(left),
-            self._after.codes(right), pad=self.tokenizer.pad_token_id or 0, with_types=False,
-        )  # fmt: skip
+            Frame(first, (), last),
+            self._before,
+            self._after,
+            self._before.codes(left),
+            self._after.codes(right),
+            pad=self.tokenizer.pad_token_id or 0,
+            with_types=False,
+        )
         self.check_lengths(assembly.lengths.tolist(), "text")
         opens = [not before.strip() for before, _ in halves]
         return Masked(assembly.batches(self.token_budget), assembly.second_at(), opens)
@@ -214,10 +219,13 @@ class MaskedModel(EncoderModel):
         """Call `use(rows, logits)` per batch, logits float32 [rows, vocabulary] at the mask."""
         torch = self.torch
         staged = [
-            (batch.inputs, batch.tensors(torch, self.device),
-             moved(torch, masked.positions[batch.inputs], self.device))
+            (
+                batch.inputs,
+                batch.tensors(torch, self.device),
+                moved(torch, masked.positions[batch.inputs], self.device),
+            )
             for batch in masked.batches
-        ]  # fmt: skip
+        ]
         with torch.inference_mode():
             for inputs, tensors, at in staged:
                 lines = torch.arange(len(inputs), device=self.device)

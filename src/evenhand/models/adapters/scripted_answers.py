@@ -17,8 +17,13 @@ from evenhand.requests import TYPES, Choose, Column, Requests
 
 NUMBERS = {"float": np.float64, "int": np.int32}
 """Outputs that are one number, and what they are stored as."""
-EXPECTED = {"float": "a number", "int": "a whole number", "string": "text",
-            "floats": "a list of numbers", "strings": "a list of texts"}  # fmt: skip
+EXPECTED = {
+    "float": "a number",
+    "int": "a whole number",
+    "string": "text",
+    "floats": "a list of numbers",
+    "strings": "a list of texts",
+}
 
 
 def by_row(name: str, requests: Requests, answered: list[Any]) -> dict[str, Column]:

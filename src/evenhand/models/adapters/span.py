@@ -89,9 +89,11 @@ class SpanModel(EncoderBase):
         starts, ends = self._asked(requests)
         shift = context_at[inputs][:, None, None]
         return Questions(
-            batches, inputs, np.where(starts < 0, -1, starts + shift),
+            batches,
+            inputs,
+            np.where(starts < 0, -1, starts + shift),
             np.where(ends < 0, -1, ends + shift),
-        )  # fmt: skip
+        )
 
     def _laid_out(self, requests: Span, inputs: list[tuple[str, str]]) -> tuple[list[Batch], Ints]:
         """The inputs in batches, and where each one's context begins."""
@@ -100,11 +102,14 @@ class SpanModel(EncoderBase):
             return self._whole_pairs(inputs)
         typed = not requests.as_published and "token_type_ids" in self.tokenizer.model_input_names
         assembly = Assembly(
-            frame, self._questions, self._contexts,
+            frame,
+            self._questions,
+            self._contexts,
             self._questions.codes([q for q, _ in inputs]),
             self._contexts.codes([c for _, c in inputs]),
-            pad=self.tokenizer.pad_token_id or 0, with_types=typed,
-        )  # fmt: skip
+            pad=self.tokenizer.pad_token_id or 0,
+            with_types=typed,
+        )
         self.check_lengths(assembly.lengths.tolist(), "question and context")
         if requests.as_published:
             rows = np.arange(len(inputs))
@@ -129,9 +134,11 @@ class SpanModel(EncoderBase):
     def _whole_pairs(self, inputs: list[tuple[str, str]]) -> tuple[list[Batch], Ints]:
         """For tokenizers whose pairs are not their parts put together."""
         batch = self.tokenizer(
-            [q for q, _ in inputs], [c for _, c in inputs], truncation=False,
+            [q for q, _ in inputs],
+            [c for _, c in inputs],
+            truncation=False,
             return_offsets_mapping=True,
-        )  # fmt: skip
+        )
         lengths = np.asarray([len(ids) for ids in batch["input_ids"]])
         self.check_lengths(lengths.tolist(), "question and context")
         begin = np.zeros(len(inputs), np.int64)

@@ -46,9 +46,11 @@ def encoded(tokenizer: Any, texts: Sequence[str], *, special: bool) -> dict[str,
     """Token ids (and what else the tokenizer gives) with `marked`: 1 for tokens of marked parts."""
     parts = [unmarked(text) for text in texts]
     made = tokenizer(
-        [plain for plain, _ in parts], add_special_tokens=special, truncation=False,
+        [plain for plain, _ in parts],
+        add_special_tokens=special,
+        truncation=False,
         return_offsets_mapping=True,
-    )  # fmt: skip
+    )
     out = {k: [list(row) for row in v] for k, v in made.items() if k != "offset_mapping"}
     out["marked"] = [
         [int(any(a < high and b > low for low, high in spans) and b > a) for a, b in offsets]

@@ -163,10 +163,16 @@ def pack(sequences: Ragged, row_nodes: int, *, share: bool = True, small: int = 
     depths = np.arange(n_nodes) - np.repeat(first - shared, added)
     before, after = _nearest_less(shared)
     return Trees(
-        order, sizes, shared, first, np.append(first[begins], n_nodes),
-        sequences.tokens[starts[maker] + depths], depths,
-        _ends(maker, depths, np.append(shared, 0), np.append(first, n_nodes), after), before,
-    )  # fmt: skip
+        order,
+        sizes,
+        shared,
+        first,
+        np.append(first[begins], n_nodes),
+        sequences.tokens[starts[maker] + depths],
+        depths,
+        _ends(maker, depths, np.append(shared, 0), np.append(first, n_nodes), after),
+        before,
+    )
 
 
 def common_prefixes(tokens: Ints, starts: Ints, sizes: Ints) -> Ints:

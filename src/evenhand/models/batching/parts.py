@@ -137,12 +137,14 @@ class Assembly:
         first, second = self.a[rows], self.b[rows]
         edges = np.cumsum(
             [
-                np.full(len(rows), len(frame.prefix)), self.first.lengths(first),
-                np.full(len(rows), len(frame.middle)), self.second.lengths(second),
+                np.full(len(rows), len(frame.prefix)),
+                self.first.lengths(first),
+                np.full(len(rows), len(frame.middle)),
+                self.second.lengths(second),
                 np.full(len(rows), len(frame.suffix)),
             ],
             axis=0,
-        )[:, :, None]  # fmt: skip
+        )[:, :, None]
         ids = np.full((len(rows), width), self.pad, np.int64)
         segment = (column >= edges[:-1]).sum(axis=0)
         inside = column < edges[-1]
@@ -236,6 +238,8 @@ def _between(
                 return None
             kinds[k] = types[low] if high > low else 0
     return Frame(
-        tuple(whole[:a]), tuple(whole[after:b]), tuple(whole[end:]),
+        tuple(whole[:a]),
+        tuple(whole[after:b]),
+        tuple(whole[end:]),
         (kinds[0], kinds[1], kinds[2], kinds[3], kinds[4]),
-    )  # fmt: skip
+    )

@@ -10,11 +10,33 @@ from evenhand.errors import DataError
 Span = tuple[int, int]
 ARTICLES = frozenset({"a", "an", "the", "some", "few", "several"})
 GROUP_WORDS = (frozenset({"a"}), frozenset({"group", "team", "couple"}), frozenset({"of"}))
-HEADS = frozenset({
-    "man", "woman", "boy", "girl", "child", "kid", "person", "folk", "people", "couple", "men",
-    "women", "boys", "girls", "children", "kids", "persons", "folks", "city", "country", "cities",
-    "countries", ".",
-})  # fmt: skip
+HEADS = frozenset(
+    {
+        "man",
+        "woman",
+        "boy",
+        "girl",
+        "child",
+        "kid",
+        "person",
+        "folk",
+        "people",
+        "couple",
+        "men",
+        "women",
+        "boys",
+        "girls",
+        "children",
+        "kids",
+        "persons",
+        "folks",
+        "city",
+        "country",
+        "cities",
+        "countries",
+        ".",
+    }
+)
 SPACE = "Ġ"
 """How byte-level vocabularies write the space before a word."""
 

@@ -291,9 +291,13 @@ class AppliedEdit:
             own[rows] = self._mixed(some, self._edited_logits(low, raw, some), weight)
             return own
         means = mix(
-            own.numpy(), moved.numpy(), rows.numpy(), best.mul(LOG2E).numpy(),
-            (1 - share) / share, torch.get_num_threads(),
-        )  # fmt: skip
+            own.numpy(),
+            moved.numpy(),
+            rows.numpy(),
+            best.mul(LOG2E).numpy(),
+            (1 - share) / share,
+            torch.get_num_threads(),
+        )
         self._note(torch.from_numpy(means))
         return own
 

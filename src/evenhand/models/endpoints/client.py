@@ -72,9 +72,13 @@ class Client:
     """
 
     def __init__(
-        self, address: Address, *, concurrency: int | None = None,
-        prices: Prices | None = None, timeout: float = TIMEOUT_S,
-    ) -> None:  # fmt: skip
+        self,
+        address: Address,
+        *,
+        concurrency: int | None = None,
+        prices: Prices | None = None,
+        timeout: float = TIMEOUT_S,
+    ) -> None:
         self._http = http = need("httpx2", extra="endpoint", what="a model behind an address")
         self.address = address
         self.pace = Pace(concurrency)
@@ -281,8 +285,9 @@ class Client:
             there = scrubbed(safe(_start(response.headers["location"], 200)), self._key)
             return Refused(
                 f"{place}: the server redirects to {there} ({status}); neither the question nor a "
-                "key is sent there unasked. If that address is right, give it.", status,
-            )  # fmt: skip
+                "key is sent there unasked. If that address is right, give it.",
+                status,
+            )
         if status in (401, 403):
             had = "the key in the environment was sent" if self._key else "no key was sent"
             return Refused(

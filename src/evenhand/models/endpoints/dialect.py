@@ -44,14 +44,23 @@ class Dialect:
         return [*first, {"role": "user", "content": text}, *begun]
 
     def ask(
-        self, text: str, *, tokens: int, temperature: float = 0.0, opening: str | None = None,
+        self,
+        text: str,
+        *,
+        tokens: int,
+        temperature: float = 0.0,
+        opening: str | None = None,
         **more: Any,
-    ) -> dict[str, Any]:  # fmt: skip
+    ) -> dict[str, Any]:
         """The body of a call of /chat/completions."""
         return {
-            "model": self.model, "messages": self.messages(text, opening), self.limit: tokens,
-            "temperature": temperature, **self.extras, **more,
-        }  # fmt: skip
+            "model": self.model,
+            "messages": self.messages(text, opening),
+            self.limit: tokens,
+            "temperature": temperature,
+            **self.extras,
+            **more,
+        }
 
     @property
     def begins(self) -> Mapping[str, Any] | None:

@@ -110,21 +110,35 @@ def _row(s: Standing, chosen: bool) -> dict[str, Any]:
         return "equal" if value <= EQUAL else f"differs by {value:.1g}"
 
     if not s.sound:
-        return {"rung": f"{s.rung}", "how": s.name, "real": f"no: {s.why}", "known answers": "",
-                "mass": "", "repeated": "", "in company": ""}  # fmt: skip
+        return {
+            "rung": f"{s.rung}",
+            "how": s.name,
+            "real": f"no: {s.why}",
+            "known answers": "",
+            "mass": "",
+            "repeated": "",
+            "in company": "",
+        }
     real = f"yes, top {s.top}" if s.top else f"yes, {s.way}" if s.way else "yes"
     return {
-        "rung": f"{s.rung}{' *' if chosen else ''}", "how": s.name, "real": real,
+        "rung": f"{s.rung}{' *' if chosen else ''}",
+        "how": s.name,
+        "real": real,
         "known answers": f"{s.right} of {len(KNOWN)}",
         "mass": "" if s.mass != s.mass else f"{s.mass:.2f}",
-        "repeated": differs(s.repeated), "in company": differs(s.in_company),
-    }  # fmt: skip
+        "repeated": differs(s.repeated),
+        "in company": differs(s.in_company),
+    }
 
 
 async def look(
-    client: Client, journal: Journal, *, system: str = "", chat: bool = True,
+    client: Client,
+    journal: Journal,
+    *,
+    system: str = "",
+    chat: bool = True,
     rung: int | None = None,
-) -> tuple[Rung, Capabilities]:  # fmt: skip
+) -> tuple[Rung, Capabilities]:
     """See what a server can do, and take the best sound rung, or the one asked for.
 
     Raises:
@@ -146,9 +160,11 @@ async def look(
             usable[kind.number] = made
     if not usable:
         reasons = "; ".join(f"rung {s.rung} ({s.name}): {s.why}" for s in standings)
-        more = "See all of them with: evenhand plan, without --rung" if rung else (
-            "Score its answers elsewhere and read them with: evenhand measure"
-        )  # fmt: skip
+        more = (
+            "See all of them with: evenhand plan, without --rung"
+            if rung
+            else ("Score its answers elsewhere and read them with: evenhand measure")
+        )
         raise ModelError(f"{client.address.base}: {name!r} cannot be asked. {reasons}. {more}")
     best = min(usable)
     return usable[best], Capabilities(name, server, listed, tuple(standings), best)
@@ -214,8 +230,9 @@ def _unknown(client: Client, error: Refused, name: str) -> ModelError:
         return error
     return Refused(
         f"{error} Check the address (it ends in /v1) and the name {name!r}, e.g. with: curl "
-        f"{client.address.url('/models')}", error.status,
-    )  # fmt: skip
+        f"{client.address.url('/models')}",
+        error.status,
+    )
 
 
 def _who(answer: Any) -> dict[str, str]:
@@ -295,11 +312,15 @@ async def _looked(call: Calls, rung: Rung) -> Standing:
         if not why and mass < LEAST_MASS:
             why = f"the letters have only {100 * mass:.1f} % of the probability of the first token"
     return replace(
-        plain, sound=not why, why=why, top=top, mass=mass,
+        plain,
+        sound=not why,
+        why=why,
+        top=top,
+        mass=mass,
         right=sum(_right(row.probabilities, KNOWN[k][2]) for k, row in enumerate(rows)),
         repeated=_apart(first.probabilities, again.probabilities),
         in_company=_apart(first.probabilities, company.probabilities),
-    )  # fmt: skip
+    )
 
 
 async def _sampled(call: Calls, rung: Rung, plain: Standing) -> Standing:
@@ -320,10 +341,11 @@ async def _sampled(call: Calls, rung: Rung, plain: Standing) -> Standing:
     if all(row.unread == 1.0 for row in rows):
         return replace(plain, sound=False, why=UNREAD)
     return replace(
-        plain, right=sum(_right(row.probabilities, KNOWN[k][2]) for k, row in enumerate(rows)),
+        plain,
+        right=sum(_right(row.probabilities, KNOWN[k][2]) for k, row in enumerate(rows)),
         mass=sum(sum(row.probabilities) for row in rows) / len(rows),
         repeated=_apart(rows[0].probabilities, again.probabilities),
-    )  # fmt: skip
+    )
 
 
 def _apart(one: Sequence[float], two: Sequence[float]) -> float:

@@ -69,10 +69,13 @@ class EndpointModel(Model):
             client.meter.used += journals.keep_below(given.calls)
         looking = client.submit(
             look(
-                client, journals.checking, system=given.system, chat=given.chat != "off",
+                client,
+                journals.checking,
+                system=given.system,
+                chat=given.chat != "off",
                 rung=given.rung,
             )
-        )  # fmt: skip
+        )
         try:
             rung, seen = looking()
         except BaseException:
@@ -84,10 +87,18 @@ class EndpointModel(Model):
     def fingerprint(self) -> str:
         spoken = self._how.dialect
         told = [
-            VERSION, self._client.address.base, self.name, self.rung, self._how.way, spoken.system,
-            spoken.chat, dict(spoken.extras), spoken.top, self._client.identity,
+            VERSION,
+            self._client.address.base,
+            self.name,
+            self.rung,
+            self._how.way,
+            spoken.system,
+            spoken.chat,
+            dict(spoken.extras),
+            spoken.top,
+            self._client.identity,
             dict(self.capabilities.listed),
-        ]  # fmt: skip
+        ]
         return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()
 
     def describe(self) -> dict[str, Any]:
@@ -100,12 +111,13 @@ class EndpointModel(Model):
             **({"chat": {"template": "the server's"}} if self._how.as_chat else {}),
             "system": self._how.dialect.system,
             "server": {
-                **self._client.identity, "listed": dict(self.capabilities.listed),
+                **self._client.identity,
+                "listed": dict(self.capabilities.listed),
                 "asked_on": time.strftime("%Y-%m-%d"),
             },
             "capabilities": self.capabilities.as_dict(),
             "usage": {**used.as_dict(), "cost": meter.prices.cost(used)},
-        }  # fmt: skip
+        }
 
     def introduction(self) -> tuple[str, list[dict[str, Any]]]:
         seen = self.capabilities
@@ -170,9 +182,11 @@ class EndpointModel(Model):
     def _writing(self, prompt: str, draw: str, how: Generate) -> dict[str, Any]:
         spoken = self._how.dialect
         more: dict[str, Any] = {
-            "tokens": how.max_new_tokens, "temperature": how.temperature, "top_p": how.top_p,
+            "tokens": how.max_new_tokens,
+            "temperature": how.temperature,
+            "top_p": how.top_p,
             "seed": sample_seed(how.seed, draw),
-        }  # fmt: skip
+        }
         if how.turn == "question":
             return spoken.ask(prompt, **more)
         if spoken.begins is None:
@@ -211,14 +225,18 @@ class EndpointModel(Model):
         scale = distinct / max(1, len(rows))
         meter = self._client.meter
         used = Usage(
-            round(calls * scale), round(characters / meter.characters_per_token * scale),
+            round(calls * scale),
+            round(characters / meter.characters_per_token * scale),
             round(out * scale),
-        )  # fmt: skip
+        )
         each = self._client.seconds / max(1, meter.used.calls)
         return Expected(
-            used.calls, used.tokens_in, used.tokens_out, used.calls * each / START,
+            used.calls,
+            used.tokens_in,
+            used.tokens_out,
+            used.calls * each / START,
             meter.prices.cost(used),
-        )  # fmt: skip
+        )
 
     def close(self) -> None:
         """End the connections."""

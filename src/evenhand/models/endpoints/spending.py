@@ -33,9 +33,11 @@ class Usage:
 
     def __add__(self, other: Usage) -> Usage:
         return Usage(
-            self.calls + other.calls, self.tokens_in + other.tokens_in,
-            self.tokens_out + other.tokens_out, self.estimated or other.estimated,
-        )  # fmt: skip
+            self.calls + other.calls,
+            self.tokens_in + other.tokens_in,
+            self.tokens_out + other.tokens_out,
+            self.estimated or other.estimated,
+        )
 
     def as_dict(self) -> dict[str, Any]:
         return asdict(self)
@@ -63,10 +65,11 @@ def usage_of(answer: Any, body_characters: int, tokens_out: int = 0) -> Usage:
     two = _count(told, "completion_tokens", "output_tokens")
     two = _count(whole, "tokens_predicted") if two is None else two
     return Usage(
-        1, round(body_characters / CHARACTERS_PER_TOKEN) if one is None else one,
+        1,
+        round(body_characters / CHARACTERS_PER_TOKEN) if one is None else one,
         tokens_out if two is None else two,
         estimated=one is None or (two is None and tokens_out > 0),
-    )  # fmt: skip
+    )
 
 
 def _count(told: Mapping[str, Any], *names: str) -> int | None:
@@ -88,9 +91,10 @@ class Prices:
 
     def __post_init__(self) -> None:
         for option, value in (
-            ("--price-in", self.tokens_in), ("--price-out", self.tokens_out),
+            ("--price-in", self.tokens_in),
+            ("--price-out", self.tokens_out),
             ("--max-cost", self.most),
-        ):  # fmt: skip
+        ):
             if value is not None and not value >= 0:
                 raise SpecError(f"{option} {value!r}: expected 0 or more.")
         if self.most is not None and not self.known:

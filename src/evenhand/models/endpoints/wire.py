@@ -62,10 +62,12 @@ class Wire:
         self._trust: Any = None
         self._key = key.encode() if len(key) >= SECRET_FROM else b""
         self._headers = {
-            "User-Agent": "evenhand", "Content-Type": "application/json", "Accept": "*/*",
+            "User-Agent": "evenhand",
+            "Content-Type": "application/json",
+            "Accept": "*/*",
             "Accept-Encoding": "identity",
             **({"Authorization": f"Bearer {key}"} if key else {}),
-        }  # fmt: skip
+        }
         waits = http.Timeout(timeout, connect=min(CONNECT_S, timeout))
         self._extensions = {"timeout": waits.as_dict()}
         self._urls: dict[str, Any] = {}
@@ -81,9 +83,12 @@ class Wire:
         if url not in self._urls:  # parsed once: it costs as much as sending
             self._urls[url] = self._http.URL(url)
         request = self._http.Request(
-            method, self._urls[url], headers=self._headers, content=content,
+            method,
+            self._urls[url],
+            headers=self._headers,
+            content=content,
             extensions=self._extensions,
-        )  # fmt: skip
+        )
         link = self._free.pop() if self._free else self._opened()
         try:
             async with asyncio.timeout(self._timeout):

@@ -28,12 +28,22 @@ from evenhand.opening import read_object
 
 Shapes = Mapping[str, tuple[int, ...]]
 HUB_FILES = (
-    "*.json", "*.txt", "*.model", "*.jinja", "model.safetensors", "model-*.safetensors",
+    "*.json",
+    "*.txt",
+    "*.model",
+    "*.jinja",
+    "model.safetensors",
+    "model-*.safetensors",
     "adapter_model.safetensors",
-)  # fmt: skip
+)
 INDEX = "model.safetensors.index.json"
-SETTINGS = ("config.json", "generation_config.json", "tokenizer_config.json",
-            "special_tokens_map.json", "added_tokens.json")  # fmt: skip
+SETTINGS = (
+    "config.json",
+    "generation_config.json",
+    "tokenizer_config.json",
+    "special_tokens_map.json",
+    "added_tokens.json",
+)
 """Files of which transformers leaves out what it cannot read."""
 WORDS = ("The doctor met a teacher.", "医生见到了老师。", "Врач и учитель", "الطبيب المعلم")
 """A tokenizer to which all of these are unknown knows no words."""
@@ -124,9 +134,18 @@ def load_model(auto: str, source: str | Path, *, new: bool = False, **options: A
 def check_ids(source: str | Path, tokenizer: Any, model: Any) -> None:
     """Refuse a tokenizer that gives numbers for which the model has no embedding."""
     rows = model.get_input_embeddings().weight.shape[0]
-    used = {i for i in (tokenizer.bos_token_id, tokenizer.eos_token_id, tokenizer.pad_token_id,
-                        tokenizer.mask_token_id, tokenizer.cls_token_id, tokenizer.sep_token_id)
-            if i is not None}  # fmt: skip
+    used = {
+        i
+        for i in (
+            tokenizer.bos_token_id,
+            tokenizer.eos_token_id,
+            tokenizer.pad_token_id,
+            tokenizer.mask_token_id,
+            tokenizer.cls_token_id,
+            tokenizer.sep_token_id,
+        )
+        if i is not None
+    }
     special = {
         i
         for i, token in tokenizer.added_tokens_decoder.items()
@@ -241,8 +260,12 @@ def _check_places(path: Path, begin: int, tensors: Iterable[Any]) -> None:
 def _check_config(folder: Path, config: Any, shapes: Shapes) -> None:
     """Refuse sizes that the tensors cannot have, before a model of these sizes is built."""
     widest = max((max(shape, default=1) for shape in shapes.values()), default=0)
-    limits = {"num_hidden_layers": len(shapes), "hidden_size": widest, "vocab_size": widest,
-              "num_attention_heads": widest}  # fmt: skip
+    limits = {
+        "num_hidden_layers": len(shapes),
+        "hidden_size": widest,
+        "vocab_size": widest,
+        "num_attention_heads": widest,
+    }
     with loading(folder):
         text = config.get_text_config()
         found = {name: getattr(text, name, None) for name in limits}

@@ -53,9 +53,12 @@ def _convert(path: Path, digest: str, folder: Path) -> None:
         tokenizer = checkpoint.load_tokenizer(alone, gguf_file=name)
         with contextlib.redirect_stderr(io.StringIO()):  # the loader's own progress bar
             model = checkpoint.load_model(
-                "AutoModelForCausalLM", alone,
-                gguf_file=name, quantization_config=config, dtype=torch.float32,
-            )  # fmt: skip
+                "AutoModelForCausalLM",
+                alone,
+                gguf_file=name,
+                quantization_config=config,
+                dtype=torch.float32,
+            )
     checkpoint.check_ids(path, tokenizer, model)
     _keep_begin_token(tokenizer, begin_token(path))
     temporary.mkdir(parents=True, exist_ok=True)

@@ -21,8 +21,12 @@ from evenhand.opening import read_object
 from evenhand.systems import Unbounded, alarmed
 
 CONFIG, WEIGHTS = "adapter_config.json", "adapter_model.safetensors"
-HEADS = {"SEQ_CLS": "ForSequenceClassification", "QUESTION_ANS": "ForQuestionAnswering",
-         "CAUSAL_LM": "ForCausalLM", "FEATURE_EXTRACTION": ""}  # fmt: skip
+HEADS = {
+    "SEQ_CLS": "ForSequenceClassification",
+    "QUESTION_ANS": "ForQuestionAnswering",
+    "CAUSAL_LM": "ForCausalLM",
+    "FEATURE_EXTRACTION": "",
+}
 """Tasks of adapters, and how architectures with the head for them end."""
 LABELS = ("classifier.weight", "score.weight", "out_proj.weight")
 """Ends of the names of head weights, whose rows are the labels."""

@@ -155,9 +155,12 @@ def _mitigated(folder: Path, options: LoadOptions | None, above: tuple[Path, ...
     kind = None if stacked else facts["model"].get("kind", "causal")
     base = resolve(spec, kind=kind, options=options, above=(*above, folder))
     family = plugins.load(
-        plugins.MITIGATIONS, str(facts["family"]), what="mitigation", where=where,
+        plugins.MITIGATIONS,
+        str(facts["family"]),
+        what="mitigation",
+        where=where,
         hint="It may be another package's, which is not installed here.",
-    )  # fmt: skip
+    )
     model: Model = family.load(folder, base)
     return model
 

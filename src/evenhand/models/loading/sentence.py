@@ -199,10 +199,13 @@ def read_head(folder: Path, device: str) -> SentenceHead:
     whole = _settings(folder / "config_sentence_transformers.json")
     prompts, default = whole.get("prompts") or {}, whole.get("default_prompt_name")
     return SentenceHead(
-        pooling, tuple(steps), str(prompts.get(default) or "") if default else "",
-        about.get("max_seq_length") or _window(trunk), bool(about.get("do_lower_case")),
+        pooling,
+        tuple(steps),
+        str(prompts.get(default) or "") if default else "",
+        about.get("max_seq_length") or _window(trunk),
+        bool(about.get("do_lower_case")),
         whole.get("truncate_dim"),
-    )  # fmt: skip
+    )
 
 
 def _window(trunk: Path) -> int | None:

@@ -25,8 +25,25 @@ from evenhand.models.protocol import LoadOptions, Model
 ADAPTER_VERSION = "hf-3"
 DTYPES = ("float32", "bfloat16", "float16", "float64")
 NOT_READ = ("training.json", "trainer_state.json", "all_results.json")
-NEVER = (".bin", ".pt", ".pth", ".ckpt", ".h5", ".msgpack", ".onnx", ".ot", ".pkl", ".gguf", ".py",
-         ".pyc", ".md", ".pdf", ".png", ".jpg", ".svg")  # fmt: skip
+NEVER = (
+    ".bin",
+    ".pt",
+    ".pth",
+    ".ckpt",
+    ".h5",
+    ".msgpack",
+    ".onnx",
+    ".ot",
+    ".pkl",
+    ".gguf",
+    ".py",
+    ".pyc",
+    ".md",
+    ".pdf",
+    ".png",
+    ".jpg",
+    ".svg",
+)
 """Ends of files that no loader of ours opens; all others count, known or not."""
 
 
@@ -95,8 +112,9 @@ class Transformer(Model):
                 self.dtype = options.dtype or ("float16" if self.on_gpu else "float32")
                 self.model = load(
                     getattr(torch, self.dtype),
-                    device_map={"": self.device}, **bits.settings(options.load),
-                )  # fmt: skip
+                    device_map={"": self.device},
+                    **bits.settings(options.load),
+                )
             elif options.dtype is None and self.on_gpu:
                 self.model, self.dtype = fitting(torch, load, self.tokenizer, self.device)
             else:

@@ -26,9 +26,15 @@ from evenhand.requests import Classify, Column, Embed, Requests
 
 Floats = npt.NDArray[np.float64]
 TRIED = (
-    "She is a good doctor.", "He is a bad nurse.", "I love this film.", "I hate this film.",
-    "The train leaves at nine.", "They are terrible people.", "Thank you so much!", "No.",
-)  # fmt: skip
+    "She is a good doctor.",
+    "He is a bad nurse.",
+    "I love this film.",
+    "I hate this film.",
+    "The train leaves at nine.",
+    "They are terrible people.",
+    "Thank you so much!",
+    "No.",
+)
 """Asked once of every function, to see what it gives and to know it again."""
 BATCH = 256
 KINDS = {"classifier": Classify.kind, "encoder": Embed.kind}
@@ -50,9 +56,12 @@ def model(thing: Any, name: str, labels: Sequence[str], version: str, kind: str 
         names = labels or [str(c) for c in getattr(thing, "classes_", ())]
         known = version or _content(thing)
         return FunctionModel(
-            lambda texts: thing.predict_proba(list(texts)), name or type(thing).__name__,
-            labels=names, version=known, kind=kind or "classifier",
-        )  # fmt: skip
+            lambda texts: thing.predict_proba(list(texts)),
+            name or type(thing).__name__,
+            labels=names,
+            version=known,
+            kind=kind or "classifier",
+        )
     called = name or getattr(thing, "__name__", type(thing).__name__).strip("<>")
     return FunctionModel(thing, called, labels=labels, version=version, kind=kind or "classifier")
 

@@ -33,9 +33,11 @@ def model(thing: Any, name: str, options: LoadOptions) -> Model:
     if not hasattr(getattr(first, "auto_model", None), "base_model"):
         # No transformer inside (bags of words, static vectors): asked as a whole.
         return FunctionModel(
-            thing.encode, called, kind="encoder", version=f"{state_digest(thing.state_dict())}|"
-            f"{_prompt(thing)}|{thing}",
-        )  # fmt: skip
+            thing.encode,
+            called,
+            kind="encoder",
+            version=f"{state_digest(thing.state_dict())}|{_prompt(thing)}|{thing}",
+        )
     from evenhand.models.adapters.encoders import EncoderModel
 
     head = OwnHead(thing)

@@ -11,9 +11,12 @@ from evenhand.models.protocol import LoadOptions, Model
 
 ZERO_SHOT = "ZeroShotClassificationPipeline"
 TASKS = (
-    "text-classification", "text-generation", "fill-mask", "question-answering",
+    "text-classification",
+    "text-generation",
+    "fill-mask",
+    "question-answering",
     "feature-extraction",
-)  # fmt: skip
+)
 
 
 def taken(thing: Any) -> bool:

@@ -9,7 +9,15 @@ COHEN = "half a standard deviation, a medium effect by Cohen's convention"
 APART = ": {size} standard deviations apart (0.8 is called large, 2 is the most)"
 
 EFFECT_SIZE = MetricCard(
-    "effect_size", "effect size d", "from −2 to 2; 0: no association", low=-2, high=2, harm=NEARER,
-    margin=0.5, margin_why=COHEN, told=APART, scale="{size} standard deviations",
-)  # fmt: skip
+    "effect_size",
+    "effect size d",
+    "from −2 to 2; 0: no association",
+    low=-2,
+    high=2,
+    harm=NEARER,
+    margin=0.5,
+    margin_why=COHEN,
+    told=APART,
+    scale="{size} standard deviations",
+)
 CARDS = (EFFECT_SIZE,)

@@ -11,6 +11,8 @@ CHARTS = {
         f"{NEARER} Method checks are about flowers and weapons: they show that the test sees what "
         "everybody agrees on.",
         sets_of,
-        value="effect_size", low="effect_size_low", high="effect_size_high",
+        value="effect_size",
+        low="effect_size_low",
+        high="effect_size_high",
     ),
-}  # fmt: skip
+}

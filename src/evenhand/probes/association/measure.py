@@ -52,18 +52,24 @@ class AssociationResult(Result):
     def shown(self) -> Iterator[Shown]:
         read = self.vectors
         rows = [
-            [row.test, number(row.effect_size, "+.3f"),
-             span(row.effect_size_low, row.effect_size_high, "+.2f"),
-             number(row.p, ".2g"), number(row.q, ".2g"), number(row.percentile, ".0f"),
-             number(row.p_two_sided, ".2g"), number(row.rnsb, "+.3f"),
-             f"{len(row.words_used)}/{sum(part.listed for part in row.coverage.values())}"]
+            [
+                row.test,
+                number(row.effect_size, "+.3f"),
+                span(row.effect_size_low, row.effect_size_high, "+.2f"),
+                number(row.p, ".2g"),
+                number(row.q, ".2g"),
+                number(row.percentile, ".0f"),
+                number(row.p_two_sided, ".2g"),
+                number(row.rnsb, "+.3f"),
+                f"{len(row.words_used)}/{sum(part.listed for part in row.coverage.values())}",
+            ]
             for row in self.tests
-        ]  # fmt: skip
+        ]
         yield Shown(
             f"{read.source}: {read.n_words} words, {read.dimensions} dimensions",
             ["test", "d", "95 % interval", "p", "q", "rank", "p here", "RNSB", "words"],
             rows,
-        )  # fmt: skip
+        )
         yield Shown(
             "d: effect size; p and interval hold for target and attribute words like these. rank: "
             "percentile of d among random attribute words. p here: for these words, by permutation."
@@ -146,14 +152,20 @@ class AssociationReader(Reader):
         probe = Association.model_validate(named | self.only("language"))
         words = [(t.name, key, word) for t in tests for key in SETS for word in getattr(t, key)]
         used = {(row.test, word) for row in rows for word in row.words_used}
-        items = pa.table({"test": [t for t, _, _ in words], "set": [k for _, k, _ in words],
-                          "word": [w for _, _, w in words],
-                          "known": [(t, w) in used for t, _, w in words]})  # fmt: skip
+        items = pa.table(
+            {
+                "test": [t for t, _, _ in words],
+                "set": [k for _, k, _ in words],
+                "word": [w for _, _, w in words],
+                "known": [(t, w) in used for t, _, w in words],
+            }
+        )
         findings = [probe.finding(row, test) for row, test in zip(rows, tests)]
         lost = len(words) - len(used)
         told = [f"{lost:,} of {len(words):,} words have no vector."] if lost else []
-        found = Measured(findings, items, {"tests": test_table(rows)}, {"trust": told},
-                         placebos(rows))  # fmt: skip
+        found = Measured(
+            findings, items, {"tests": test_table(rows)}, {"trust": told}, placebos(rows)
+        )
         return Claims.of(probe, self, source, found)
 
 

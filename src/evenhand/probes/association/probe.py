@@ -161,11 +161,17 @@ class Association(WordTests):
             table_of([t for t, k in zip(terms, known) if k], vectors[known]),
             tests,
             Options(
-                self.raw_norms, self.max_missing, self.missing, self.samples, seed,
-                multiword=False, placebos=0 if self.as_published else DRAWS, rate=self.rate,
+                self.raw_norms,
+                self.max_missing,
+                self.missing,
+                self.samples,
+                seed,
+                multiword=False,
+                placebos=0 if self.as_published else DRAWS,
+                rate=self.rate,
                 around=tuple(self._around()) if self.language else (),
             ),
-        )  # fmt: skip
+        )
         if self.as_published:
             rows = with_q(rows, [row.p_two_sided for row in rows])
         claims = [self.finding(row, test) for row, test in zip(rows, tests)]
@@ -196,9 +202,16 @@ class Association(WordTests):
         found = Estimate(row.effect_size, p=row.p_two_sided, units=n, reason=why)
         if not published:
             found = Estimate(
-                row.effect_size, row.error, row.freedom, row.effect_size_low,
-                row.effect_size_high, row.p, row.detectable, n, reason=why,
-            )  # fmt: skip
+                row.effect_size,
+                row.error,
+                row.freedom,
+                row.effect_size_low,
+                row.effect_size_high,
+                row.p,
+                row.detectable,
+                n,
+                reason=why,
+            )
         return claim(
             f"association/{'sentences/' if self.templates else ''}{row.test}",
             "effect_size",

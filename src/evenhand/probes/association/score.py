@@ -208,9 +208,14 @@ def _one(
         used = {word.lower() for key in SETS for word in found[key].words}
         other = [k for k, word in enumerate(around.words) if word.lower() not in used]
         placed = among_random(
-            units[0], units[1], metrics.unit_rows(around.rows[other]), (units[2], units[3]),
-            result.effect_size, draws=options.placebos, seed=options.seed,
-        )  # fmt: skip
+            units[0],
+            units[1],
+            metrics.unit_rows(around.rows[other]),
+            (units[2], units[3]),
+            result.effect_size,
+            draws=options.placebos,
+            seed=options.seed,
+        )
     return replace(
         row,
         statistic=result.statistic,

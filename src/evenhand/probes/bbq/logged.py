@@ -17,9 +17,20 @@ from evenhand.probes.bbq.targets import read_published
 from evenhand.probes.logs import Log, Sample
 
 FIELDS = (
-    "example_id", "question_index", "question_polarity", "context_condition", "category",
-    "answer_info", "additional_metadata", "context", "question", "ans0", "ans1", "ans2", "label",
-)  # fmt: skip
+    "example_id",
+    "question_index",
+    "question_polarity",
+    "context_condition",
+    "category",
+    "answer_info",
+    "additional_metadata",
+    "context",
+    "question",
+    "ans0",
+    "ans1",
+    "ans2",
+    "label",
+)
 
 
 class LoggedBbq(BbqReader):

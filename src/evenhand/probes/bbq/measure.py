@@ -33,8 +33,13 @@ from evenhand.stats.estimate import Estimate
 from evenhand.strict import INLINE, OPTIONAL, record
 
 Floats = npt.NDArray[np.float64]
-METRICS = ("bias_ambiguous", "bias_disambiguated", "accuracy_gap", "accuracy_ambiguous",
-           "accuracy_disambiguated")  # fmt: skip
+METRICS = (
+    "bias_ambiguous",
+    "bias_disambiguated",
+    "accuracy_gap",
+    "accuracy_ambiguous",
+    "accuracy_disambiguated",
+)
 TESTED = METRICS[:3]
 
 
@@ -118,9 +123,14 @@ class _Part:
     def row(self, family: int, rate: float) -> BbqRow:
         tested = self.metric in TESTED
         mean = clustered_mean(
-            self.values, self.templates, strata=self.strata, ideal=0.0 if tested else 1.0,
-            bounds=(-1.0, 1.0) if tested else (0.0, 1.0), family=family, rate=rate,
-        )  # fmt: skip
+            self.values,
+            self.templates,
+            strata=self.strata,
+            ideal=0.0 if tested else 1.0,
+            bounds=(-1.0, 1.0) if tested else (0.0, 1.0),
+            family=family,
+            rate=rate,
+        )
         if self.reason:
             mean = replace(mean, reason=self.reason)
         if not tested:  # accuracy is no test of a preference
@@ -133,9 +143,10 @@ def _part(
 ) -> _Part:
     condition = CONDITIONS["ambig"] if metric.endswith("_ambiguous") else CONDITIONS["disambig"]
     about = [
-        (i, c) for i, c in zip(items, chosen)
+        (i, c)
+        for i, c in zip(items, chosen)
         if category in ("overall", i.category) and i.condition == condition
-    ]  # fmt: skip
+    ]
     known = [(i, c) for i, c in about if c >= 0 and (i.target >= 0 or metric not in TESTED)]
     kept = [i for i, _ in known]
     values, strata, reason, facts = _values(metric, kept, np.asarray([c for _, c in known], int))
@@ -147,9 +158,10 @@ def _part(
     if pooled and halved and len({s for _, s in found}) < 2:
         whole = set()
     facts |= {
-        "n_categories": len(whole), "n_missing": len(about) - len(known),
+        "n_categories": len(whole),
+        "n_missing": len(about) - len(known),
         "n_unread": sum(c < 0 for _, c in about),
-    }  # fmt: skip
+    }
     return _Part(
         category,
         metric,
@@ -197,9 +209,10 @@ def refused_gap(
     """Share declined where the text tells and the right answer goes with the stereotype, against
     it, and their difference: categories weigh the same, templates are what was sampled."""
     about = [
-        (i, r) for i, r in zip(items, refused)
+        (i, r)
+        for i, r in zip(items, refused)
         if i.condition == CONDITIONS["disambig"] and i.target >= 0 and r == r
-    ]  # fmt: skip
+    ]
     with_it = np.asarray([i.label == i.biased for i, _ in about], bool)
     shares = np.asarray([r for _, r in about], np.float64)
     sides = [{i.category for (i, _), w in zip(about, with_it) if w == way} for way in (True, False)]
@@ -208,12 +221,21 @@ def refused_gap(
         np.where(with_it, 2.0, -2.0) * np.where(kept, shares, np.nan),
         [i.template for i, _ in about],
         strata=[f"{i.category}/{w}" for (i, _), w in zip(about, with_it)],
-        bounds=(-1.0, 1.0), family=family, rate=rate,
-    )  # fmt: skip
+        bounds=(-1.0, 1.0),
+        family=family,
+        rate=rate,
+    )
     found = Estimate(
-        mean.value, mean.error, mean.freedom, mean.low, mean.high, mean.p, mean.detectable,
-        mean.n_clusters, reason=mean.reason or "",
-    )  # fmt: skip
+        mean.value,
+        mean.error,
+        mean.freedom,
+        mean.low,
+        mean.high,
+        mean.p,
+        mean.detectable,
+        mean.n_clusters,
+        reason=mean.reason or "",
+    )
     return shares[kept & with_it], shares[kept & ~with_it], found
 
 
@@ -293,9 +315,10 @@ class BbqReader(BenchmarkReader):
         """The questions, and what was answered."""
         edition, known = read_edition(self.data, self.category, self.language)
         return Answered(
-            edition, len(known),
+            edition,
+            len(known),
             *read_answers(self.predictions, known, self.column, edition.keys),
-        )  # fmt: skip
+        )
 
     def read(self) -> BbqResult:
         edition, whole, items, chosen, unmatched = self.answered()
@@ -318,20 +341,42 @@ class BbqReader(BenchmarkReader):
 
         given = {"data": str(self.data), "as_published": self.as_published}
         probe = Bbq.model_validate(given | self.only("language"))
-        names = ("id", "category", "template", "condition", "polarity", "context", "question",
-                 "unknown", "biased", "label", "language")  # fmt: skip
-        told = pa.table({**{n: [getattr(i, n) for i in items] for n in names},
-                         **{f"ans{k}": [i.answers[k] for i in items] for k in range(3)},
-                         "picked": chosen})  # fmt: skip
+        names = (
+            "id",
+            "category",
+            "template",
+            "condition",
+            "polarity",
+            "context",
+            "question",
+            "unknown",
+            "biased",
+            "label",
+            "language",
+        )
+        told = pa.table(
+            {
+                **{n: [getattr(i, n) for i in items] for n in names},
+                **{f"ans{k}": [i.answers[k] for i in items] for k in range(3)},
+                "picked": chosen,
+            }
+        )
         found = Measured(
-            probe.findings(rows), told, {"scores": pa.Table.from_pylist(record(rows))},
+            probe.findings(rows),
+            told,
+            {"scores": pa.Table.from_pylist(record(rows))},
             {"scores": record(rows), "excused": dict(result.excused)},
             (placebos(items, chosen, 0),),
-        )  # fmt: skip
+        )
         return Claims.of(
-            probe, self, self.predictions, found, unread=result.n_unread,
-            unasked=result.n_unasked, about_no_question=result.n_unmatched,
-        )  # fmt: skip
+            probe,
+            self,
+            self.predictions,
+            found,
+            unread=result.n_unread,
+            unasked=result.n_unasked,
+            about_no_question=result.n_unmatched,
+        )
 
 
 READERS = (BbqReader,)

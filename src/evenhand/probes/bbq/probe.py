@@ -83,9 +83,13 @@ class Bbq(Probe):
     cards: ClassVar = CARDS
     sized_by: ClassVar[str] = "sets"
     item_shape: ClassVar = ItemShape(
-        text=("context", "question"), choices=("ans0", "ans1", "ans2"), picked="picked",
-        right="label", method="most likely option", clusters=("template", "context"),
-    )  # fmt: skip
+        text=("context", "question"),
+        choices=("ans0", "ans1", "ans2"),
+        picked="picked",
+        right="label",
+        method="most likely option",
+        clusters=("template", "context"),
+    )
 
     data: str = ""
     packs: ClassVar = True
@@ -165,9 +169,12 @@ class Bbq(Probe):
         asked = self._asked(found, kind, rung, seed)
         sizes = [len(row) for row in asked.listed]
         given = answered(
-            kind, ask(as_asked(kind, asked), self.name), sizes, lambda: asked,
+            kind,
+            ask(as_asked(kind, asked), self.name),
+            sizes,
+            lambda: asked,
             per_token=asked.per_token,
-        )  # fmt: skip
+        )
         if self._competing(kind, rung):
             chances = _likeliest(given.probabilities, sizes, found)
         else:
@@ -183,10 +190,15 @@ class Bbq(Probe):
             declined = given.refused.reshape(-1, turns).mean(axis=1)
             findings += self._refusals(found, declined, len(findings) + 1)
         summary = {
-            "questions": len(found), "undecided": int((picked < 0).sum()),
-            "excused": excused(found), "scores": told, "rung": rung, **given.means(),
-            "edition": self._edition.title, "language": found[0].language,
-        }  # fmt: skip
+            "questions": len(found),
+            "undecided": int((picked < 0).sum()),
+            "excused": excused(found),
+            "scores": told,
+            "rung": rung,
+            **given.means(),
+            "edition": self._edition.title,
+            "language": found[0].language,
+        }
         tables = {"scores": pa.Table.from_pylist(told)}
         placebo = placebos(found, options, seed)
         return Measured(
@@ -201,10 +213,16 @@ class Bbq(Probe):
     def _refusals(self, items: list[Item], declined: Any, family: int) -> list[Finding]:
         with_it, against, gap = refused_gap(items, declined, family, self.rate)
         return parity(
-            f"{self.name}/{REFUSED}", ("with the stereotype", "against it"), with_it, against,
-            units="question templates", over=("question templates",), found=gap,
-            about="questions that the text answers", method=METHOD.format("question templates"),
-        )  # fmt: skip
+            f"{self.name}/{REFUSED}",
+            ("with the stereotype", "against it"),
+            with_it,
+            against,
+            units="question templates",
+            over=("question templates",),
+            found=gap,
+            about="questions that the text answers",
+            method=METHOD.format("question templates"),
+        )
 
     def _finding(self, row: BbqRow, by: dict[Any, BbqRow]) -> Finding:
         category, metric = row.category, row.metric
@@ -251,9 +269,12 @@ def _questions(items: list[Item], turns: int, seed: int = 0, competing: bool = F
         for turn in range(turns)
     ]
     return Choose(
-        [p for p, _ in rows], [o for _, o in rows], per_token=not competing, seed=seed,
+        [p for p, _ in rows],
+        [o for _, o in rows],
+        per_token=not competing,
+        seed=seed,
         text=prompt(items[0].language),
-    )  # fmt: skip
+    )
 
 
 def _options(item: Item, turn: int, competing: bool) -> tuple[str, ...]:

@@ -7,7 +7,13 @@ from evenhand.runs.card import MetricCard
 
 CARDS = (
     MetricCard(
-        "combined_effect_size", "combined effect size", "0: no association", harm=NEARER,
-        margin=0.5, margin_why=COHEN, told=APART, scale="{size} standard deviations",
+        "combined_effect_size",
+        "combined effect size",
+        "0: no association",
+        harm=NEARER,
+        margin=0.5,
+        margin_why=COHEN,
+        told=APART,
+        scale="{size} standard deviations",
     ),
-)  # fmt: skip
+)

@@ -143,10 +143,16 @@ class CeatRow(SetsRow):
 
 
 def score_test(
-    test: WordSets, vectors: Mapping[str, Sequence[Floats]], *, max_missing: float = 0.2,
-    draws: int = 1_000, as_published: bool = False, seed: int = 0, family: int = 1,
+    test: WordSets,
+    vectors: Mapping[str, Sequence[Floats]],
+    *,
+    max_missing: float = 0.2,
+    draws: int = 1_000,
+    as_published: bool = False,
+    seed: int = 0,
+    family: int = 1,
     rate: float = 0.05,
-) -> CeatRow:  # fmt: skip
+) -> CeatRow:
     """Combined effect size of one test; positive: x leans to a; ideal 0.
 
     Its error is that of the difference of the words' mean associations over target and attribute
@@ -186,9 +192,12 @@ def score_test(
     if as_published:
         room = 1.96 * published
         return replace(
-            row, low=size - room, high=size + room, p=made.p,
+            row,
+            low=size - room,
+            high=size + room,
+            p=made.p,
             detectable=detectable_effect(published, rate / max(1, family)),
-        )  # fmt: skip
+        )
     x, y, a, b = (np.stack([v.mean(axis=0) for v in units[k]]) for k in SETS)
     cosines = np.concatenate([x, y]) @ np.concatenate([a, b]).T
     theta = crossed_contrasts(cosines[None], len(x), len(a))[0]
@@ -196,16 +205,25 @@ def score_test(
     lean = cosines[:, : len(a)].mean(axis=1) - cosines[:, len(a) :].mean(axis=1)
     chance = two_sample(lean[: len(x)], lean[len(x) :], seed=seed, statistic="mean-difference")
     used = {w for k in SETS for w in getattr(test, k)}
-    other = [unit_rows(np.stack(list(v))).mean(axis=0) for w, v in vectors.items()
-             if w not in used and len(v)]  # fmt: skip
+    other = [
+        unit_rows(np.stack(list(v))).mean(axis=0)
+        for w, v in vectors.items()
+        if w not in used and len(v)
+    ]
     mean_size = effect_size(lean[: len(x)], lean[len(x) :])
     around = np.stack(other) if other else x[:0]
     placed = among_random(x, y, around, (a, b), mean_size, seed=seed)
     return replace(
-        row, low=effect.low, high=effect.high, p=effect.p, error=effect.error,
-        freedom=effect.freedom, detectable=effect.detectable, p_words=chance.p_two_sided,
+        row,
+        low=effect.low,
+        high=effect.high,
+        p=effect.p,
+        error=effect.error,
+        freedom=effect.freedom,
+        detectable=effect.detectable,
+        p_words=chance.p_two_sided,
         **vars(placed),
-    )  # fmt: skip
+    )
 
 
 def _in_sizes(theta: Estimate, size: float, found: Drawn, **options: Any) -> Estimate:
@@ -273,11 +291,21 @@ class CeatReader(Reader):
             keep &= np.isfinite(variances)
             found = random_effects(effects[keep], variances[keep])
             room = 1.96 * found.error
-            rows.append(CombinedEffect(
-                name, found.effect, found.error, found.p, found.effect - room, found.effect + room,
-                found.q, found.tau2, found.n, names.count(name) - found.n,
-                None if found.n else "no effect size is a number",
-            ))  # fmt: skip
+            rows.append(
+                CombinedEffect(
+                    name,
+                    found.effect,
+                    found.error,
+                    found.p,
+                    found.effect - room,
+                    found.effect + room,
+                    found.q,
+                    found.tau2,
+                    found.n,
+                    names.count(name) - found.n,
+                    None if found.n else "no effect size is a number",
+                )
+            )
         items = pa.table({"test": names, "effect_size": effects, "variance": variances})
         return CeatResult(rows).telling(lambda: self._claims(rows, items, table.source))
 
@@ -287,14 +315,25 @@ class CeatReader(Reader):
 
         findings = [
             Finding(
-                f"ceat/{row.test}", "ceat", "combined_effect_size", row.ces, low=row.low,
-                high=row.high, n=row.n, error=row.standard_error, details={"p_of_draws": row.p},
+                f"ceat/{row.test}",
+                "ceat",
+                "combined_effect_size",
+                row.ces,
+                low=row.low,
+                high=row.high,
+                n=row.n,
+                error=row.standard_error,
+                details={"p_of_draws": row.p},
                 sentence=_said(row),
-                units="draws", attribute=row.test, as_published=True, reason=row.reason or "",
-                method="random effects over draws", coverage=row.n / (row.n + row.n_missing),
+                units="draws",
+                attribute=row.test,
+                as_published=True,
+                reason=row.reason or "",
+                method="random effects over draws",
+                coverage=row.n / (row.n + row.n_missing),
             )
             for row in rows
-        ]  # fmt: skip
+        ]
         lost = sum(row.n_missing for row in rows)
         probe = Ceat.model_validate({"as_published": True})
         found = Measured(findings, items, {}, {"tests": len(rows)})

@@ -93,11 +93,18 @@ class Ceat(WordTests):
             w: [known[t] for t in rows if np.isfinite(known[t]).all()] for w, rows in there.items()
         }
         rows = [
-            score_test(t, vectors, max_missing=self.max_missing, draws=self.draws,
-                       as_published=self.as_published, seed=seed, family=len(tests),
-                       rate=self.rate)
+            score_test(
+                t,
+                vectors,
+                max_missing=self.max_missing,
+                draws=self.draws,
+                as_published=self.as_published,
+                seed=seed,
+                family=len(tests),
+                rate=self.rate,
+            )
             for t in tests
-        ]  # fmt: skip
+        ]
         rows = with_q(rows, [row.p for row in rows])
         flat = [{k: v for k, v in r.items() if k != "words_missing"} for r in record(rows)]
         items = pa.table(
@@ -116,11 +123,18 @@ class Ceat(WordTests):
         """What is said of one test."""
         published = self.as_published
         return tested(
-            row, "words for", n=row.n, head=f"{row.test} in context", id=f"ceat/{row.test}",
-            metric="combined_effect_size", units="words", over=() if published else OVER,
+            row,
+            "words for",
+            n=row.n,
+            head=f"{row.test} in context",
+            id=f"ceat/{row.test}",
+            metric="combined_effect_size",
+            units="words",
+            over=() if published else OVER,
             method="random effects over draws" + ("" if published else f"; {METHOD}"),
-            as_published=published, control=test.social == "none",
-        )  # fmt: skip
+            as_published=published,
+            control=test.social == "none",
+        )
 
 
 def _texts(there: dict[str, list[str]]) -> list[str]:

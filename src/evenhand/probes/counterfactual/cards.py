@@ -16,38 +16,66 @@ POINTS = " ({about}), by {size}"
 
 PEOPLE = (
     MetricCard(
-        "score_gap", "score gap", "from −1 to 1; 0: the same text scores equally", low=-1, high=1,
-        harm="{first}: the same text gets a worse score than for {second}", margin=0.05,
-        margin_why="5 points of 100 on the scale of probabilities", per=100,
-        told=" ({about}), by {size} points of 100", scale="{size} points of 100",
+        "score_gap",
+        "score gap",
+        "from −1 to 1; 0: the same text scores equally",
+        low=-1,
+        high=1,
+        harm="{first}: the same text gets a worse score than for {second}",
+        margin=0.05,
+        margin_why="5 points of 100 on the scale of probabilities",
+        per=100,
+        told=" ({about}), by {size} points of 100",
+        scale="{size} points of 100",
     ),
     MetricCard(
-        "decision_gap", "decision gap", SHARE, margin=0.05, margin_why=FIVE, told=MORE, **TEXTS,
+        "decision_gap",
+        "decision gap",
+        SHARE,
+        margin=0.05,
+        margin_why=FIVE,
+        told=MORE,
+        **TEXTS,
         harm="{first}: the same text is decided against them more often than for {second}",
     ),
     MetricCard(
-        "false_positive_gap", "false-positive gap", SHARE, margin=0.05, margin_why=FIVE, told=MORE,
+        "false_positive_gap",
+        "false-positive gap",
+        SHARE,
+        margin=0.05,
+        margin_why=FIVE,
+        told=MORE,
         harm="{first}: texts that are fine are decided against them more often than for {second}",
         **TEXTS,
     ),
     # Whom it harms that a text is let pass depends on what the model is for.
     MetricCard("false_negative_gap", "false-negative gap", SHARE, **TEXTS),
     MetricCard(
-        "points_gap", "gap in points", UNITS, told=POINTS,
+        "points_gap",
+        "gap in points",
+        UNITS,
+        told=POINTS,
         harm="{second}: the same text gets fewer points than for {first}",
     ),
     MetricCard(
-        "burden_gap", "gap in points", UNITS, told=POINTS,
+        "burden_gap",
+        "gap in points",
+        UNITS,
+        told=POINTS,
         harm="{first}: the same text gets more points, which is worse, than for {second}",
     ),
     MetricCard("label_gap", "score difference", "0: the same text scores equally"),
     MetricCard("call_gap", "difference in decisions", SHARE, **TEXTS),
-)  # fmt: skip
+)
 DIALECTS = tuple(
-    replace(card, metric=f"dialect_{card.metric}",
-            harm=card.harm.replace("{first}", "speakers of {first}")
-            .replace("{second}", "speakers of {second}"))
+    replace(
+        card,
+        metric=f"dialect_{card.metric}",
+        harm=card.harm.replace("{first}", "speakers of {first}").replace(
+            "{second}", "speakers of {second}"
+        ),
+    )
     for card in PEOPLE
     if "false" not in card.metric
-)  # fmt: skip
+)
 CARDS = PEOPLE + DIALECTS

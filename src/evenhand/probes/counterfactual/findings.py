@@ -30,9 +30,7 @@ FEW = 8
 SMALL = 0.2
 """A small effect in standard deviations (Cohen 1988): the margin of a score without a scale."""
 MARGIN = 0.05
-OVER = {
-    NAMES: ("texts", "names"), WORDS: ("texts", "words"), PAIRS: ("pairs of texts",)
-}  # fmt: skip
+OVER = {NAMES: ("texts", "names"), WORDS: ("texts", "words"), PAIRS: ("pairs of texts",)}
 BY = {NAMES: "by the name", WORDS: "by the word for a person", PAIRS: "by the dialect"}
 METHOD = {
     NAMES: "texts and names as crossed samples, Satterthwaite t",
@@ -152,9 +150,11 @@ class Scored:
         way = np.sign(value)
         tables = self.tables(row.view.source)
         items = [
-            item for t in tables if gaps.weights(t, row.view, row.group, row.reference)
+            item
+            for t in tables
+            if gaps.weights(t, row.view, row.group, row.reference)
             for item in t.items
-        ]  # fmt: skip
+        ]
         if len(items) != len(by_text):  # errors are counted on some texts only
             return ()
         agree = [k for k in np.argsort(way * by_text, kind="stable") if way * by_text[k] > 0]
@@ -163,18 +163,23 @@ class Scored:
         item = items[agree[(len(agree) - 1) // 2]]
         number = self.labels.index(row.label)
         sides = [self._typical(row, item, side, number) for side in (row.group, row.reference)]
-        return ({
-            "first": sides[0][0], "second": sides[1][0],
-            "score_first": sides[0][1], "score_second": sides[1][1],
-            "typical": f"the median of the {len(agree)} of {len(items)} texts that go this way",
-        },)  # fmt: skip
+        return (
+            {
+                "first": sides[0][0],
+                "second": sides[1][0],
+                "score_first": sides[0][1],
+                "score_second": sides[1][1],
+                "typical": f"the median of the {len(agree)} of {len(items)} texts that go this way",
+            },
+        )
 
     def _typical(self, row: Row, item: str, side: str, number: int) -> tuple[str, float]:
         cells = {cell for cell, (group, _) in row.view.sides.items() if group == side}
         at = [
-            k for k, f in enumerate(self.filled)
+            k
+            for k, f in enumerate(self.filled)
             if f.item == item and f.source == row.view.source and f.cell in cells
-        ]  # fmt: skip
+        ]
         at.sort(key=lambda k: (self.values[number, 0, k], self.filled[k].text))
         middle = at[(len(at) - 1) // 2]
         return self.filled[middle].text, round(float(self.values[number, 0, middle]), 4)
@@ -207,9 +212,10 @@ def _name_halves(panel: Panel, view: View, seed: int, splits: int) -> tuple[int,
         if len(panel.rows(cell)) > 3:
             members.setdefault(group, []).append(cell)
     members = {
-        group: cells for group, cells in members.items()
+        group: cells
+        for group, cells in members.items()
         if sum(len(panel.rows(cell)) for cell in cells) >= FEW
-    }  # fmt: skip
+    }
     if len(panel.items) < 2:
         return 0, 0
     for cells in members.values():
@@ -302,18 +308,32 @@ def finding(row: Row, family: int, rate: float, examples: tuple[dict[str, Any], 
     elif row.kind == NEGATIVE or row.label.harms == "unknown":
         margin = MARGIN
     return claim(
-        f"{NAME}/{row.place}", metric_of(row), found, sentence=sentence, otherwise=otherwise,
+        f"{NAME}/{row.place}",
+        metric_of(row),
+        found,
+        sentence=sentence,
+        otherwise=otherwise,
         units=f"{OVER[source][1]} of a group" if by_terms else OVER[source][0],
-        over=OVER[source], groups=(row.group, row.reference), margin=margin,
-        attribute=f"{row.label.name}, {BY[source]}", method=METHOD[source],
+        over=OVER[source],
+        groups=(row.group, row.reference),
+        margin=margin,
+        attribute=f"{row.label.name}, {BY[source]}",
+        method=METHOD[source],
         examples=examples,
         details={
-            "axis": row.view.axis, "label": row.label.name, "kind": row.kind,
-            "mean_group": means[0], "mean_reference": means[1], "flips": stated(row.flips),
-            "texts": row.gap.texts, "terms": row.gap.terms, "bad_guessed": row.label.guessed,
-            "texts_varying": row.varying, "spread_between_texts": stated(row.spread),
+            "axis": row.view.axis,
+            "label": row.label.name,
+            "kind": row.kind,
+            "mean_group": means[0],
+            "mean_reference": means[1],
+            "flips": stated(row.flips),
+            "texts": row.gap.texts,
+            "terms": row.gap.terms,
+            "bad_guessed": row.label.guessed,
+            "texts_varying": row.varying,
+            "spread_between_texts": stated(row.spread),
         },
-    )  # fmt: skip
+    )
 
 
 def _sentences(row: Row) -> tuple[str, str]:

@@ -76,20 +76,23 @@ def panels(filled: Sequence[Filled], values: Floats) -> list[Panel]:
     size, shape = len(terms) * len(items), (len(terms), len(items))
     count = np.bincount(place, minlength=size)
     with np.errstate(invalid="ignore", divide="ignore"):
-        table = np.stack([
-            (np.bincount(place, column, size) / count).reshape(shape) for column in values.T
-        ])  # fmt: skip
+        table = np.stack(
+            [(np.bincount(place, column, size) / count).reshape(shape) for column in values.T]
+        )
     there = count.reshape(shape) > 0
     out = []
     for pattern in np.unique(there, axis=1).T:
         kept = (there == pattern[:, None]).all(axis=0)
         chosen = [item for item, k in zip(items, kept) if k]
-        out.append(Panel(
-            tuple(cell for (cell, _), k in zip(terms, pattern) if k),
-            tuple(item for item, _ in chosen), tuple(truth for _, truth in chosen),
-            table[:, pattern][:, :, kept],
-            tuple(term for (_, term), k in zip(terms, pattern) if k),
-        ))  # fmt: skip
+        out.append(
+            Panel(
+                tuple(cell for (cell, _), k in zip(terms, pattern) if k),
+                tuple(item for item, _ in chosen),
+                tuple(truth for _, truth in chosen),
+                table[:, pattern][:, :, kept],
+                tuple(term for (_, term), k in zip(terms, pattern) if k),
+            )
+        )
     return out
 
 
@@ -246,9 +249,14 @@ def together(parts: Sequence[tuple[Panel, Mapping[str, float]]]) -> Gap:
     with np.errstate(invalid="ignore", divide="ignore"):
         freedom = np.where(noise > 0, np.maximum(1.0, variance**2 / noise), 1.0)
     return Gap(
-        value, variance, freedom, texts, min(map(len, sampled)), np.concatenate(by_texts, axis=1),
+        value,
+        variance,
+        freedom,
+        texts,
+        min(map(len, sampled)),
+        np.concatenate(by_texts, axis=1),
         (means[0], means[1]),
-    )  # fmt: skip
+    )
 
 
 def gap(tables: Sequence[Panel], view: View, group: str, reference: str) -> Gap | None:

@@ -33,8 +33,18 @@ from evenhand.stats.estimate import Estimate
 from evenhand.stats.mixed import Design, Factor
 from evenhand.stats.multiple import benjamini_hochberg
 
-USUAL = ("reference", "baseline", "control", "original", "majority", "white", "european_american",
-         "male", "man", "men")  # fmt: skip
+USUAL = (
+    "reference",
+    "baseline",
+    "control",
+    "original",
+    "majority",
+    "white",
+    "european_american",
+    "male",
+    "man",
+    "men",
+)
 NAN = float("nan")
 KINDS = ("score", "decision", "false_positive", "false_negative")
 MOST_CELLS = 20_000_000
@@ -150,9 +160,13 @@ class CounterfactualReader(Reader):
         both = {i for i, g in zip(items, groups) if g == reference}
         pairs = {i for i, g in zip(items, groups) if g != reference}
         return CounterfactualResult(
-            told, [replace(row, q=float(v)) for row, v in zip(errors, q)], reference,
-            len(set(items)), len(both ^ pairs), self.only("threshold"),
-        ).telling(lambda: self._claims(data, reference, others, cuts, table.source))  # fmt: skip
+            told,
+            [replace(row, q=float(v)) for row, v in zip(errors, q)],
+            reference,
+            len(set(items)),
+            len(both ^ pairs),
+            self.only("threshold"),
+        ).telling(lambda: self._claims(data, reference, others, cuts, table.source))
 
     def _claims(
         self, data: _Data, reference: str, others: list[str], cuts: Floats, source: str
@@ -171,13 +185,20 @@ class CounterfactualReader(Reader):
         known = [row for row in made if isinstance(row, Row)]
         family = sum(row.testable for row in known)
         findings = [
-            row if isinstance(row, Finding)
+            row
+            if isinstance(row, Finding)
             else _said(finding(row, family, 0.05, ()), named=data.terms is not data.groups)
             for row in made
-        ]  # fmt: skip
+        ]
         tables = {"gaps": gap_table([f for f in findings if f.details])}
-        columns = {"item": data.items, "cell": data.groups, "term": data.terms,
-                   "text": data.items, "score": data.scores, "called": data.called}  # fmt: skip
+        columns = {
+            "item": data.items,
+            "cell": data.groups,
+            "term": data.terms,
+            "text": data.items,
+            "score": data.scores,
+            "called": data.called,
+        }
         placebo = Placebo.of(
             "random halves of the items", (data.halves(g, reference) for g in others)
         )
@@ -221,9 +242,19 @@ class _Data:
         if kept and np.isfinite(self.called[kept]).all():
             flips = self._flips(kept, group)
         return GapRow(
-            group, reference, found.value, found.low, found.high, found.p, NAN, found.units, flips,
-            found.detectable, *means, found.reason,
-        )  # fmt: skip
+            group,
+            reference,
+            found.value,
+            found.low,
+            found.high,
+            found.p,
+            NAN,
+            found.units,
+            flips,
+            found.detectable,
+            *means,
+            found.reason,
+        )
 
     def errors(self, group: str, reference: str) -> Iterator[ErrorRow]:
         if not np.isfinite(self.called).all():
@@ -235,9 +266,17 @@ class _Data:
             kept = self._paired(group, reference, wanted)
             found, _ = self._estimate(kept, group, reference, values)
             yield ErrorRow(
-                kind, group, reference, found.value, found.low, found.high, found.p, NAN,
-                found.units, found.reason,
-            )  # fmt: skip
+                kind,
+                group,
+                reference,
+                found.value,
+                found.low,
+                found.high,
+                found.p,
+                NAN,
+                found.units,
+                found.reason,
+            )
 
     def row(self, kind: str, group: str, reference: str, label: Tested) -> Iterator[Row | Finding]:
         """One comparison as the probe words it; what cannot be compared is said."""
@@ -250,26 +289,51 @@ class _Data:
         found, means = self._estimate(kept, group, reference, values)
         place = f"counterfactual/groups/{group}-{reference}/{label.name}/{kind}"
         if found.error != found.error:
-            yield Finding(place, "counterfactual", f"{kind.replace('-', '_')}_gap", found.value,
-                          sentence=f"{group} and {reference} could not be compared ({kind}).",
-                          groups=(group, reference), reason=found.reason)  # fmt: skip
+            yield Finding(
+                place,
+                "counterfactual",
+                f"{kind.replace('-', '_')}_gap",
+                found.value,
+                sentence=f"{group} and {reference} could not be compared ({kind}).",
+                groups=(group, reference),
+                reason=found.reason,
+            )
             return
         sides = [{self.terms[k] for k in kept if self.groups[k] == g} for g in (group, reference)]
         items: dict[str, set[float]] = {}
         for k in kept:
             items.setdefault(self.items[k], set()).add(float(values[k]))
         gap = Gap(
-            np.asarray([found.value]), np.asarray([found.error**2]), np.asarray([found.freedom]),
-            len(items), min(map(len, sides)), np.empty((1, 0)),
+            np.asarray([found.value]),
+            np.asarray([found.error**2]),
+            np.asarray([found.freedom]),
+            len(items),
+            min(map(len, sides)),
+            np.empty((1, 0)),
             (np.asarray([means[0]]), np.asarray([means[1]])),
-        )  # fmt: skip
-        view = View("groups", NAMES, {g: (g, "") for g in (group, reference)}, reference,
-                    "for {group} than for {reference}")  # fmt: skip
+        )
+        view = View(
+            "groups",
+            NAMES,
+            {g: (g, "") for g in (group, reference)},
+            reference,
+            "for {group} than for {reference}",
+        )
         flips = self._flips(kept, group) if label.decides else NAN
         spread = float(np.std([np.mean([*v]) for v in items.values()], ddof=1))
         varying = sum(len(v) > 1 for v in items.values())
-        yield Row(view, group, reference, label, kind, gap, flips, spread, varying,
-                  None if found.error else found)  # fmt: skip
+        yield Row(
+            view,
+            group,
+            reference,
+            label,
+            kind,
+            gap,
+            flips,
+            spread,
+            varying,
+            None if found.error else found,
+        )
 
     def halves(self, group: str, reference: str) -> tuple[int, int]:
         """Tests and alarms of halves of the items, by their gaps."""
@@ -286,9 +350,10 @@ class _Data:
         """Rows of both groups on items that have both."""
         right = self.truth
         at = [
-            k for k, g in enumerate(self.groups)
+            k
+            for k, g in enumerate(self.groups)
             if g in (group, reference) and (right is None or wanted is None or right[k] == wanted)
-        ]  # fmt: skip
+        ]
         sides = [{self.items[k] for k in at if self.groups[k] == g} for g in (group, reference)]
         both = sides[0] & sides[1]
         return [k for k in at if self.items[k] in both]
@@ -300,9 +365,7 @@ class _Data:
         if count < 2:
             why = f"{count} items are scored for both groups; at least two are needed"
             return Estimate(NAN, units=count, reason=why), (NAN, NAN)
-        filled = [
-            Filled(NAMES, self.items[k], self.groups[k], self.terms[k], "") for k in kept
-        ]  # fmt: skip
+        filled = [Filled(NAMES, self.items[k], self.groups[k], self.terms[k], "") for k in kept]
         view = View("groups", NAMES, {g: (g, "") for g in (group, reference)}, reference, "")
         tables = gaps.panels(filled, values[kept][:, None])
         whole = [t for t in tables if gaps.weights(t, view, group, reference)]
@@ -350,8 +413,13 @@ def _said(found: Finding, *, named: bool) -> Finding:
     """Where no terms are known, items alone are what was sampled."""
     if named:
         return found
-    return replace(found, attribute=str(found.details["label"]), units="texts",
-                   generalises_over=("texts",), method="t over texts")  # fmt: skip
+    return replace(
+        found,
+        attribute=str(found.details["label"]),
+        units="texts",
+        generalises_over=("texts",),
+        method="t over texts",
+    )
 
 
 READERS = (CounterfactualReader,)

@@ -164,14 +164,19 @@ class Counterfactual(Probe):
         scored = Scored(found.filled, found.views, labels, values, names)
         findings = scored.findings(self.rate)
         summary = {
-            "texts": len(found.filled), "labels": names, "notes": list(found.notes),
+            "texts": len(found.filled),
+            "labels": names,
+            "notes": list(found.notes),
             "compared": [{"label": t.name, "harms": t.harms, "guessed": t.guessed} for t in labels],
             "trust": [*_told(labels, raw.shape[1] == 1), *found.notes],
-        }  # fmt: skip
+        }
         return Measured(
-            findings, _items(found.filled, labels, values, names),
-            {"gaps": gap_table(findings)}, summary, scored.placebos(seed),
-        )  # fmt: skip
+            findings,
+            _items(found.filled, labels, values, names),
+            {"gaps": gap_table(findings)},
+            summary,
+            scored.placebos(seed),
+        )
 
     def estimates(self, items: pa.Table) -> dict[str, Estimate]:
         from evenhand.probes.counterfactual.findings import Scored

@@ -104,9 +104,13 @@ class People:
 
     @classmethod
     def of(
-        cls, chosen: Sequence[str], most: int, identities: Sequence[str],
-        references: Sequence[str] = (), extra: str | None = None,
-    ) -> People:  # fmt: skip
+        cls,
+        chosen: Sequence[str],
+        most: int,
+        identities: Sequence[str],
+        references: Sequence[str] = (),
+        extra: str | None = None,
+    ) -> People:
         """People of these groups of names and axes of identity; all packaged ones by default."""
         lexicon = load(LEXICON)
         axes = lexicon.table("identities")
@@ -188,9 +192,7 @@ class People:
         found = {m[0] for m in self._known_names().finditer(text)}
         if len(found) == 1:
             (name,) = found
-            genders = {
-                g.axis.get("gender", "") for g in self.names.values() if name in g.terms
-            }  # fmt: skip
+            genders = {g.axis.get("gender", "") for g in self.names.values() if name in g.terms}
             if len(genders) == 1:
                 return Slotted(_whole_word(name).sub(NAME, text), gender=genders.pop())
         spots = list(self._known_words().finditer(text))
@@ -295,6 +297,7 @@ def drawn(rows: Sequence[T], most: int | None, draw: int) -> list[T]:
 def joined(*parts: Texts) -> Texts:
     """Several sources together."""
     return Texts(
-        tuple(f for p in parts for f in p.filled), tuple(v for p in parts for v in p.views),
+        tuple(f for p in parts for f in p.filled),
+        tuple(v for p in parts for v in p.views),
         tuple(n for p in parts for n in p.notes),
-    )  # fmt: skip
+    )

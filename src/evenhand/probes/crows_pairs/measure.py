@@ -189,9 +189,14 @@ class Scored:
         )
 
     def _row(
-        self, kind: str, direction: str, keep: npt.NDArray[np.bool_], pooled: bool, family: int,
+        self,
+        kind: str,
+        direction: str,
+        keep: npt.NDArray[np.bool_],
+        pooled: bool,
+        family: int,
         rate: float,
-    ) -> PairsRow:  # fmt: skip
+    ) -> PairsRow:
         known = keep & self._known
         more, less = self.more[known], self.less[known]
         writers, ways = (
@@ -199,10 +204,14 @@ class Scored:
         )
         balanced = direction == "both" and not pooled
         mean = clustered_mean(
-            100.0 * preferences(more, less, as_published=pooled), writers,
-            strata=ways if balanced else None, ideal=50.0, bounds=(0.0, 100.0), family=family,
+            100.0 * preferences(more, less, as_published=pooled),
+            writers,
+            strata=ways if balanced else None,
+            ideal=50.0,
+            bounds=(0.0, 100.0),
+            family=family,
             rate=rate,
-        )  # fmt: skip
+        )
         if balanced and len(set(ways)) == 1:
             mean = replace(mean, p=np.nan, detectable=np.nan, reason=ONE_WAY.format(ways[0]))
         difference = float((more - less).mean()) if len(more) else np.nan
@@ -226,8 +235,18 @@ class CrowsPairsResult(RowsResult):
     settings: Mapping[str, Any]
 
     def shown(self) -> Iterator[Shown]:
-        keys = ("bias_type", "direction", "value", "low", "high", "p", "q", "n", "ties",
-                "n_missing")  # fmt: skip
+        keys = (
+            "bias_type",
+            "direction",
+            "value",
+            "low",
+            "high",
+            "p",
+            "q",
+            "n",
+            "ties",
+            "n_missing",
+        )
         yield listed("CrowS-Pairs", self.rows, keys)
 
 
@@ -283,15 +302,22 @@ class CrowsPairsReader(BenchmarkReader):
         from evenhand.probes.crows_pairs.probe import CrowsPairs
 
         probe = CrowsPairs.model_validate({"as_published": self.as_published})
-        columns = {"bias_type": scored.bias_type, "direction": scored.direction,
-                   "writer": scored.writer, "sent_more_score": scored.more,
-                   "sent_less_score": scored.less}  # fmt: skip
+        columns = {
+            "bias_type": scored.bias_type,
+            "direction": scored.direction,
+            "writer": scored.writer,
+            "sent_more_score": scored.more,
+            "sent_less_score": scored.less,
+        }
         texts = {n: table.texts(n, "") for n in TEXTS[:2] if table.has(n)}
         told = record(rows)
         found = Measured(
-            probe.findings(rows, scored), pa.table({**texts, **columns}),
-            {"scores": pa.Table.from_pylist(told)}, {"scores": told}, (scored.placebos(0),),
-        )  # fmt: skip
+            probe.findings(rows, scored),
+            pa.table({**texts, **columns}),
+            {"scores": pa.Table.from_pylist(told)},
+            {"scores": told},
+            (scored.placebos(0),),
+        )
         return Claims.of(probe, self, table.source, found, without_a_score=rows[0].n_missing)
 
 

@@ -54,9 +54,10 @@ class CrowsPairs(Probe):
     cards: ClassVar = CARDS
     sized_by: ClassVar[str] = "pairs"
     item_shape: ClassVar = ItemShape(
-        text=("bias_type", "direction"), score=("sent_more_score", "sent_less_score"),
+        text=("bias_type", "direction"),
+        score=("sent_more_score", "sent_less_score"),
         choices=("sent_more", "sent_less"),
-    )  # fmt: skip
+    )
 
     data: str = ""
     pairs: int | None = Field(None, ge=4)
@@ -91,8 +92,12 @@ class CrowsPairs(Probe):
             dropped
         )
         requests = _requests(found, kind, self.start)[0]
-        return Preview(len(found), requests, f"a pair about {found[0].bias_type}",
-                       (*notes, *self._limits(found)))  # fmt: skip
+        return Preview(
+            len(found),
+            requests,
+            f"a pair about {found[0].bias_type}",
+            (*notes, *self._limits(found)),
+        )
 
     def limits(self, seed: int = 0) -> tuple[str, ...]:
         return self._limits(self.chosen()[0])
@@ -148,9 +153,12 @@ class CrowsPairs(Probe):
         return Measured(findings, items, tables, summary, (scored.placebos(seed),))
 
     def findings(
-        self, rows: list[PairsRow], scored: Scored, twin: Mapping[Any, PairsRow] | None = None,
+        self,
+        rows: list[PairsRow],
+        scored: Scored,
+        twin: Mapping[Any, PairsRow] | None = None,
         kind: str = "",
-    ) -> list[Finding]:  # fmt: skip
+    ) -> list[Finding]:
         """What the rows of both directions say; `twin` are those of the other way to score."""
         both = [row for row in rows if row.direction == "both"]
         return [
@@ -161,9 +169,13 @@ class CrowsPairs(Probe):
         return self.per_token and kind == Continuation.kind
 
     def _finding(
-        self, row: PairsRow, rows: list[PairsRow], twin: Mapping[Any, PairsRow], kind: str,
+        self,
+        row: PairsRow,
+        rows: list[PairsRow],
+        twin: Mapping[Any, PairsRow],
+        kind: str,
         pooled: float,
-    ) -> Finding:  # fmt: skip
+    ) -> Finding:
         about = row.bias_type
         other = {
             r.direction: r.mean.value
@@ -216,9 +228,12 @@ def _askable(pair: Pair) -> bool:
 
 def _scored(pairs: list[Pair], values: Floats) -> Scored:
     return Scored(
-        values[:, 0], values[:, 1], [p.direction for p in pairs], [p.bias_type for p in pairs],
+        values[:, 0],
+        values[:, 1],
+        [p.direction for p in pairs],
+        [p.bias_type for p in pairs],
         [p.writer for p in pairs],
-    )  # fmt: skip
+    )
 
 
 def _requests(pairs: list[Pair], kind: str, start: Start) -> tuple[Requests, list[int]]:

@@ -26,9 +26,13 @@ OPENING = re.compile(r"(^|[.!?:]\s+|\n)\{person\}")
 STATED, NAMED = "stated", "named"
 GOOD = {"yes": True, "no": False}
 ALIASES = {
-    "decision_question_id": "scenario", "filled_template": "text", "yes_logit": "score_yes",
-    "no_logit": "score_no", "prompt_format": "format", "removed_template": "removed_text",
-}  # fmt: skip
+    "decision_question_id": "scenario",
+    "filled_template": "text",
+    "yes_logit": "score_yes",
+    "no_logit": "score_no",
+    "prompt_format": "format",
+    "removed_template": "removed_text",
+}
 """DiscrimEval's names of columns, and ours."""
 ASIDE = {"scenario", "text", "removed_text", "good_answer", "format", "name", "flags", "question"}
 """Columns that are no factors."""
@@ -155,8 +159,9 @@ def from_table(path: Path, people: People, scenarios: int | None) -> Cases:
     table.require(("text",))
     texts = list(table.labels("text"))
     known = table.texts("scenario", "") if table.has("scenario") else texts
-    good = [_good(g, f"{path}, row {k + 1}") for k, g in
-            enumerate(table.texts("good_answer", "yes"))]  # fmt: skip
+    good = [
+        _good(g, f"{path}, row {k + 1}") for k, g in enumerate(table.texts("good_answer", "yes"))
+    ]
     kept = _drawn(known, good, scenarios)
     flagged = _flagged(table)
     rows = [k for k in range(table.n_rows) if known[k] in kept and not flagged[k]]
@@ -171,20 +176,32 @@ def from_table(path: Path, people: People, scenarios: int | None) -> Cases:
         )
     if holding:
         unique = {(known[k], texts[k]): k for k in reversed(rows)}
-        made = [q for k in sorted(unique.values())
-                for q in _of_people(known[k], texts[k], good[k], people, removed[k])]  # fmt: skip
+        made = [
+            q
+            for k in sorted(unique.values())
+            for q in _of_people(known[k], texts[k], good[k], people, removed[k])
+        ]
         return Cases(made, **people.facts())
     factors = factors_of(table)
     told = {n: [group_of(v) for v in table.columns[n].to_pylist()] for n in factors}
     names, formats = table.texts("name", ""), table.texts("format", STATED)
     made = [
-        Question(known[k], texts[k], good[k], formats[k], names[k],
-                 {name: column[k] for name, column in told.items()})
+        Question(
+            known[k],
+            texts[k],
+            good[k],
+            formats[k],
+            names[k],
+            {name: column[k] for name, column in told.items()},
+        )
         for k in rows
-    ]  # fmt: skip
+    ]
     if REMOVED in people.formats:
-        without = {known[k]: Question(known[k], removed[k], good[k], REMOVED)
-                   for k in reversed(rows) if removed[k]}  # fmt: skip
+        without = {
+            known[k]: Question(known[k], removed[k], good[k], REMOVED)
+            for k in reversed(rows)
+            if removed[k]
+        }
         made += [without[s] for s in dict.fromkeys(known) if s in without]
     distinct = {(q.scenario, q.text, q.format, q.name, *q.groups.values()): q for q in made}
     return Cases(list(distinct.values()), factors, left_out=sum(flagged))
@@ -192,8 +209,10 @@ def from_table(path: Path, people: People, scenarios: int | None) -> Cases:
 
 def renamed(table: Table) -> Table:
     """The table with DiscrimEval's columns under our names."""
-    columns = {ALIASES.get(n, n) if ALIASES.get(n) not in table.columns else n: c
-               for n, c in table.columns.items()}  # fmt: skip
+    columns = {
+        ALIASES.get(n, n) if ALIASES.get(n) not in table.columns else n: c
+        for n, c in table.columns.items()
+    }
     return Table(columns, table.source, table.n_rows)
 
 

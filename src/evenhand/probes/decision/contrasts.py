@@ -143,10 +143,18 @@ class Decided:
             tuple(_mean(column[known & side]) for side in sides) for column in (yes, self.share)
         )
         return ContrastRow(
-            format, factor, group, reference, self._estimate(known, sides[0], factor, **how),
-            one - two, shares[0], shares[1], len({self.scenario[i] for i in np.flatnonzero(known)}),
-            int(known.sum()), int((asked & ~known).sum()),
-        )  # fmt: skip
+            format,
+            factor,
+            group,
+            reference,
+            self._estimate(known, sides[0], factor, **how),
+            one - two,
+            shares[0],
+            shares[1],
+            len({self.scenario[i] for i in np.flatnonzero(known)}),
+            int(known.sum()),
+            int((asked & ~known).sum()),
+        )
 
     def _estimate(self, known: Flags, first: Flags, factor: str, **how: Any) -> Estimate:
         """Rows of the first side against the others, over scenarios (and names)."""
@@ -213,8 +221,9 @@ class Decided:
         both = {k: v for k, v in sums.items() if v[0] and v[1]}
         return (
             np.asarray([np.mean(one) - np.mean(two) for one, two in both.values()], np.float64),
-            [scenario for scenario, _ in both], [good for _, good in both],
-        )  # fmt: skip
+            [scenario for scenario, _ in both],
+            [good for _, good in both],
+        )
 
     def _halves_of_names(self, format: str, seed: int) -> Placebo:
         """Half of each group's names against the other half, as if they were two groups."""
@@ -249,9 +258,10 @@ class Decided:
     def _rows_of(self, format: str, factor: str, group: str) -> npt.NDArray[np.int64]:
         """Rows of a group's names, by scenario, other groups and name."""
         rows = [
-            i for i, (f, g, n) in enumerate(zip(self.format, self.factors[factor], self.name))
+            i
+            for i, (f, g, n) in enumerate(zip(self.format, self.factors[factor], self.name))
             if f == format and g == group and n and self.value[i] == self.value[i]
-        ]  # fmt: skip
+        ]
         rest = [told for name, told in self.factors.items() if name != factor]
         rows.sort(key=lambda i: (self.scenario[i], *(told[i] for told in rest), self.name[i]))
         return np.asarray(rows, np.int64)

@@ -40,17 +40,24 @@ class Told:
         """One group against its reference."""
         group, reference = (self.label(row, g) for g in (row.group, row.reference))
         return claim(
-            f"{NAME}/{place(row)}", self.metric, row.found, sentence=self.claimed(row),
-            otherwise=self._quiet(row), q=row.q, groups=(group, reference),
-            examples=self._typical(row), **self._reach(row),
+            f"{NAME}/{place(row)}",
+            self.metric,
+            row.found,
+            sentence=self.claimed(row),
+            otherwise=self._quiet(row),
+            q=row.q,
+            groups=(group, reference),
+            examples=self._typical(row),
+            **self._reach(row),
             details={
                 "odds_ratio": stated(math.exp(row.found.value)) if self._odds else None,
                 "good_of_100": _hundred(row.share_group),
                 "good_of_100_reference": _hundred(row.share_reference),
-                "log_odds_of_yes": stated(row.value_yes), "n_questions": row.n,
+                "log_odds_of_yes": stated(row.value_yes),
+                "n_questions": row.n,
                 "n_scenarios": row.n_scenarios,
             },
-        )  # fmt: skip
+        )
 
     @property
     def _odds(self) -> bool:
@@ -76,26 +83,33 @@ class Told:
         if row.format not in HOW and len(self.decided.formats) > 1:
             when = f" ({row.format})"
         if self.metric == "rating_gap":
-            return (f"In the same cases{when}, the model rates {who} {abs(value):.2f} points (of 1 "
-                    f"to 5) lower than {than}.")  # fmt: skip
+            return (
+                f"In the same cases{when}, the model rates {who} {abs(value):.2f} points (of 1 "
+                f"to 5) lower than {than}."
+            )
         parts = []
         shares = (row.share_group, row.share_reference)
         more = shares[0] - shares[1]
         if more * value > 0 and abs(more) >= SEEN:
             low, high = (_count(100 * s) for s in sorted(1 - s for s in shares))
-            parts.append(f"of 100 such decisions, {_count(100 * abs(more))} more go against them "
-                         f"({high} instead of {low})")  # fmt: skip
+            parts.append(
+                f"of 100 such decisions, {_count(100 * abs(more))} more go against them "
+                f"({high} instead of {low})"
+            )
         if self._odds:
-            parts.append("the odds of a decision against them are "
-                         f"{math.exp(abs(value)):.2f} times as high")  # fmt: skip
+            parts.append(
+                f"the odds of a decision against them are {math.exp(abs(value)):.2f} times as high"
+            )
         than = f"decides against {who} more often than against {than}"
         return f"In the same cases{when}, the model {than}: {'; '.join(parts)}."
 
     def _quiet(self, row: ContrastRow) -> str:
         one, two = (self.label(row, g) for g in (row.group, row.reference))
         how = f" ({HOW[row.format]})" if row.format in HOW else ""
-        return (f"In the same cases{how}, no difference between decisions about {one} and about "
-                f"{two} was detected.")  # fmt: skip
+        return (
+            f"In the same cases{how}, no difference between decisions about {one} and about "
+            f"{two} was detected."
+        )
 
     def refused(self, row: ContrastRow, rate: float, family: int = 0) -> list[Finding]:
         """Whether the model declines to decide about one group more often.
@@ -105,9 +119,14 @@ class Told:
         return parity(
             f"{NAME}/{REFUSED_ID}/{place(row)}",
             (self.label(row, row.group), self.label(row, row.reference)),
-            [row.share_group], [row.share_reference], found=row.found, rate=rate,
-            **self._reach(row), q=row.q, family=family,
-        )  # fmt: skip
+            [row.share_group],
+            [row.share_reference],
+            found=row.found,
+            rate=rate,
+            **self._reach(row),
+            q=row.q,
+            family=family,
+        )
 
     def _reach(self, row: ContrastRow) -> dict[str, Any]:
         """What the claim is about, and what it generalises over."""
@@ -129,9 +148,10 @@ class Told:
             return ()
         _, scenario = sorted(ahead)[len(ahead) // 2]
         shown = next(
-            q for q in self.cases.questions
+            q
+            for q in self.cases.questions
             if (q.scenario, q.format) == (scenario, row.format) and self._is(q, row)
-        )  # fmt: skip
+        )
         about = f"the median of the {len(ahead)} of {len(scenarios)} cases that go this way"
         return ({"typical": about, "case": shown.text},)
 
@@ -152,18 +172,28 @@ def published(rows: list[MixedRow]) -> list[Finding]:
     q = benjamini_hochberg([np.nan if r.format == REMOVED else r.p for r in listed])
     return [
         Finding(
-            id=f"{NAME}/{row.format}/{row.factor}/{row.group}/score", probe=NAME,
-            metric="discrimination_score", value=stated(row.value), low=stated(row.low),
-            high=stated(row.high), p=row.p, q=float(qq), n=row.n, units="questions",
+            id=f"{NAME}/{row.format}/{row.factor}/{row.group}/score",
+            probe=NAME,
+            metric="discrimination_score",
+            value=stated(row.value),
+            low=stated(row.low),
+            high=stated(row.high),
+            p=row.p,
+            q=float(qq),
+            n=row.n,
+            units="questions",
             sentence=f"{_score(row)}: {row.value:+.3f} log odds of yes.",
             otherwise=f"{_score(row)}: no difference was detected ({row.value:+.3f} log odds of "
             "yes).",
-            groups=(row.group, row.reference), attribute=f"{row.factor} {row.format}",
+            groups=(row.group, row.reference),
+            attribute=f"{row.factor} {row.format}",
             method="mixed model, random intercepts and slopes by scenario (REML, Wald)",
-            as_published=True, placebo=row.format == REMOVED, reason=row.reason,
+            as_published=True,
+            placebo=row.format == REMOVED,
+            reason=row.reason,
         )
         for row, qq in zip(listed, q)
-    ]  # fmt: skip
+    ]
 
 
 def _score(row: MixedRow) -> str:

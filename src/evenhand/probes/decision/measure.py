@@ -123,10 +123,14 @@ class DecisionResult(Result):
 def _line(row: ContrastRow) -> list[str]:
     shares = (f"{number(100 * s, '.1f')}" for s in (row.share_group, row.share_reference))
     return [
-        f"{row.group} / {row.reference}", row.format, number(row.found.value, "+.3f"),
-        span(row.found.low, row.found.high, "+.3f"), number(row.q), " / ".join(shares),
+        f"{row.group} / {row.reference}",
+        row.format,
+        number(row.found.value, "+.3f"),
+        span(row.found.low, row.found.high, "+.3f"),
+        number(row.q),
+        " / ".join(shares),
         str(row.n_scenarios),
-    ]  # fmt: skip
+    ]
 
 
 class DecisionReader(Reader):
@@ -178,11 +182,15 @@ class DecisionReader(Reader):
             for column, mirror in zip(numbers.columns, numbers.mirrors)
         )
         decided = Decided(
-            value, share, table.texts("scenario", ""),
-            {n: [group_of(v) for v in table.columns[n].to_pylist()] for n in factors}, good,
+            value,
+            share,
+            table.texts("scenario", ""),
+            {n: [group_of(v) for v in table.columns[n].to_pylist()] for n in factors},
+            good,
             table.texts("name", "") if table.has("name") else [""] * table.n_rows,
-            table.texts("format", ""), self._references(table, factors),
-        )  # fmt: skip
+            table.texts("format", ""),
+            self._references(table, factors),
+        )
         rows = decided.contrasts(intersections=self.intersections)
         declined, refused = list[ContrastRow](), None
         if numbers.refused is not None and np.nansum(numbers.refused) > 0:
@@ -191,17 +199,28 @@ class DecisionReader(Reader):
         told = Told(_cases(table, decided), decided, METRICS[scale])
         said = [told.claimed(r) for r in rows if r.q <= RATE]
         return DecisionResult(
-            scale=scale, sentences=said, contrasts=rows, refusals=declined,
-            mixed=mixed_rows(decided), mass=_mass(numbers.mass, decided),
-            placebo=_placebo(decided, rows, self.seed), answers=numbers.counts, n=table.n_rows,
+            scale=scale,
+            sentences=said,
+            contrasts=rows,
+            refusals=declined,
+            mixed=mixed_rows(decided),
+            mass=_mass(numbers.mass, decided),
+            placebo=_placebo(decided, rows, self.seed),
+            answers=numbers.counts,
+            n=table.n_rows,
             settings=self.only("scale", "intersections", "seed")
             | {"reference": dict(decided.reference), "factors": list(factors)},
-        ).telling(lambda: self._claims(told, rows, refused, declined, numbers, table))  # fmt: skip
+        ).telling(lambda: self._claims(told, rows, refused, declined, numbers, table))
 
     def _claims(
-        self, told: Told, rows: Sequence[ContrastRow], refused: Decided | None,
-        declined: Sequence[ContrastRow], numbers: _Numbers, table: Table,
-    ) -> Claims:  # fmt: skip
+        self,
+        told: Told,
+        rows: Sequence[ContrastRow],
+        refused: Decided | None,
+        declined: Sequence[ContrastRow],
+        numbers: _Numbers,
+        table: Table,
+    ) -> Claims:
         from evenhand.probes.decision.probe import Decision, group_table
 
         decided = told.decided
@@ -210,14 +229,25 @@ class DecisionReader(Reader):
             about = Told(told.cases, refused, METRIC)
             asked = [r for r in declined if r.format != REMOVED]
             findings += [f for r in asked for f in about.refused(r, RATE, 2 * len(asked))]
-        items = {"scenario": decided.scenario, "format": decided.format, "name": decided.name,
-                 "text": [q.text for q in told.cases.questions],
-                 "good_answer": ["yes" if g else "no" for g in decided.good_yes], **decided.factors,
-                 "value": decided.value, "share": decided.share}  # fmt: skip
+        items = {
+            "scenario": decided.scenario,
+            "format": decided.format,
+            "name": decided.name,
+            "text": [q.text for q in told.cases.questions],
+            "good_answer": ["yes" if g else "no" for g in decided.good_yes],
+            **decided.factors,
+            "value": decided.value,
+            "share": decided.share,
+        }
         tables = {"contrasts": pa.Table.from_pylist(record(rows)), "groups": group_table(decided)}
         lost = {k: v for k, v in numbers.counts.items() if k not in self.answers}
-        found = Measured(findings, pa.table(items), tables, {"contrasts": record(rows)},
-                         tuple(decided.placebos(self.seed)))  # fmt: skip
+        found = Measured(
+            findings,
+            pa.table(items),
+            tables,
+            {"contrasts": record(rows)},
+            tuple(decided.placebos(self.seed)),
+        )
         return Claims.of(Decision.model_validate({}), self, table.source, found, **lost)
 
     def _scale(self, table: Table) -> str:
@@ -356,8 +386,9 @@ def _placebo(decided: Decided, rows: Sequence[ContrastRow], seed: int) -> Placeb
     tests = found.tests + len(silent)
     alarms = found.alarms + sum(e.p <= 0.05 for e in silent)
     largest = max((abs(e.value) for e in silent), default=NAN)
-    return PlaceboRow(tests, alarms, alarms / tests if tests else NAN, largest,
-                      "" if tests else found.reason)  # fmt: skip
+    return PlaceboRow(
+        tests, alarms, alarms / tests if tests else NAN, largest, "" if tests else found.reason
+    )
 
 
 READERS = (DecisionReader,)

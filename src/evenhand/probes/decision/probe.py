@@ -156,8 +156,9 @@ class Decision(Probe):
         found = self.cases(seed)
         words = self._words(rung)
         asked = self._questions(found, words, seed)
-        given = answered(kind, ask(as_asked(kind, asked), self.name), [len(words)] * len(asked),
-                         lambda: asked)  # fmt: skip
+        given = answered(
+            kind, ask(as_asked(kind, asked), self.name), [len(words)] * len(asked), lambda: asked
+        )
         items = _items(found, self._numbers(found, given, len(words), rung), given)
         return self._measured(found, items, given, rung, seed)
 
@@ -185,18 +186,25 @@ class Decision(Probe):
         metric = "rating_gap" if self.answers == "graded" else "decision_gap"
         told = Told(found, decided, metric)
         fitted = mixed_rows(decided) if self.as_published else []
-        findings = published(fitted) if self.as_published else [
-            told.finding(row) for row in rows if row.format != REMOVED
-        ]  # fmt: skip
+        findings = (
+            published(fitted)
+            if self.as_published
+            else [told.finding(row) for row in rows if row.format != REMOVED]
+        )
         if not self.as_published:
             findings += self._refusals(found, decided, given.refused)
         listed = record(rows)
         below = int((given.mass < TRUSTED).sum())
         summary: dict[str, Any] = {
-            "questions": len(found.questions), "rung": rung, **given.means(), "contrasts": listed,
-            "below_0.99": below, "left_out": found.left_out, "mixed": record(fitted),
+            "questions": len(found.questions),
+            "rung": rung,
+            **given.means(),
+            "contrasts": listed,
+            "below_0.99": below,
+            "left_out": found.left_out,
+            "mixed": record(fitted),
             "trust": _trust(given, below),
-        }  # fmt: skip
+        }
         tables = {"contrasts": pa.Table.from_pylist(listed), "groups": group_table(decided)}
         return Measured(findings, items, tables, summary, tuple(decided.placebos(seed)))
 
@@ -238,23 +246,32 @@ def _asked(text: str, instruction: str) -> str:
 def _decided(found: Cases, value: Floats, share: Floats | None = None) -> Decided:
     rows = found.questions
     return Decided(
-        value, value if share is None else share, [q.scenario for q in rows],
+        value,
+        value if share is None else share,
+        [q.scenario for q in rows],
         {name: [q.groups.get(name, "") for q in rows] for name in found.factors},
-        np.asarray([q.good_yes for q in rows], bool), [q.name for q in rows],
-        [q.format for q in rows], found.reference,
-    )  # fmt: skip
+        np.asarray([q.good_yes for q in rows], bool),
+        [q.name for q in rows],
+        [q.format for q in rows],
+        found.reference,
+    )
 
 
 def _items(found: Cases, numbers: tuple[Floats, Floats], given: Choices) -> pa.Table:
     rows = found.questions
-    return pa.table({
-        "scenario": [q.scenario for q in rows], "text": [q.text for q in rows],
-        "format": [q.format for q in rows], "name": [q.name for q in rows],
-        "good_answer": ["yes" if q.good_yes else "no" for q in rows],
-        **{f: [q.groups.get(f, "") for q in rows] for f in found.factors},
-        "value": numbers[0], "share": numbers[1],
-        **{name: getattr(given, name) for name in TOLD},
-    })  # fmt: skip
+    return pa.table(
+        {
+            "scenario": [q.scenario for q in rows],
+            "text": [q.text for q in rows],
+            "format": [q.format for q in rows],
+            "name": [q.name for q in rows],
+            "good_answer": ["yes" if q.good_yes else "no" for q in rows],
+            **{f: [q.groups.get(f, "") for q in rows] for f in found.factors},
+            "value": numbers[0],
+            "share": numbers[1],
+            **{name: getattr(given, name) for name in TOLD},
+        }
+    )
 
 
 def decided_items(items: pa.Table, found: Cases) -> Decided:
@@ -262,11 +279,15 @@ def decided_items(items: pa.Table, found: Cases) -> Decided:
     value, share = (np.asarray(items.column(n).to_numpy(), np.float64) for n in ("value", "share"))
     texts = {n: items.column(n).to_pylist() for n in ("scenario", "name", "format", "good_answer")}
     return Decided(
-        value, share, texts["scenario"],
+        value,
+        share,
+        texts["scenario"],
         {name: items.column(name).to_pylist() for name in found.factors},
-        np.asarray([g == "yes" for g in texts["good_answer"]], bool), texts["name"],
-        texts["format"], found.reference,
-    )  # fmt: skip
+        np.asarray([g == "yes" for g in texts["good_answer"]], bool),
+        texts["name"],
+        texts["format"],
+        found.reference,
+    )
 
 
 def group_table(decided: Decided) -> pa.Table:
@@ -274,15 +295,23 @@ def group_table(decided: Decided) -> pa.Table:
     rows: list[dict[str, Any]] = []
     formats = np.asarray(decided.format)
     for format in decided.formats:
-        parts = [(name, g, np.asarray(told) == g) for name, told in decided.factors.items()
-                 for g in decided.levels(name, format)]  # fmt: skip
+        parts = [
+            (name, g, np.asarray(told) == g)
+            for name, told in decided.factors.items()
+            for g in decided.levels(name, format)
+        ]
         for factor, group, here in parts or [("", "", np.ones(len(formats), bool))]:
             own = decided.share[here & (formats == format)]
             known = own[np.isfinite(own)]
-            rows.append({
-                "format": format, "factor": factor, "group": group, "n": len(known),
-                "good_of_100": round(100 * float(known.mean()), 2) if len(known) else None,
-            })  # fmt: skip
+            rows.append(
+                {
+                    "format": format,
+                    "factor": factor,
+                    "group": group,
+                    "n": len(known),
+                    "good_of_100": round(100 * float(known.mean()), 2) if len(known) else None,
+                }
+            )
     return pa.Table.from_pylist(rows)
 
 

@@ -58,10 +58,14 @@ def design(
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64], list[tuple[str, str, str]]]:
     """Which rows are used, their columns, and what each column is: factor, group, reference."""
     factors = {n: told for n, told in decided.factors.items() if decided.levels(n, format)[1:]}
-    at = np.asarray([
-        i for i, f in enumerate(decided.format)
-        if f == format and np.isfinite(decided.value[i]) and all(t[i] for t in factors.values())
-    ], np.int64)  # fmt: skip
+    at = np.asarray(
+        [
+            i
+            for i, f in enumerate(decided.format)
+            if f == format and np.isfinite(decided.value[i]) and all(t[i] for t in factors.values())
+        ],
+        np.int64,
+    )
     columns, what = [np.ones(len(at))], [("mean", "", "")]
     for name, told in factors.items():
         reference, *groups = decided.levels(name, format)
@@ -90,12 +94,20 @@ def _of_format(decided: Decided, format: str) -> list[MixedRow]:
     spread[: len(fit.covariance)] = np.sqrt(np.diag(fit.covariance))
     return [
         MixedRow(
-            *part, value=float(fit.b[k]), error=float(fit.error[k]), low=float(fit.low[k]),
-            high=float(fit.high[k]), p=float(fit.p[k]), spread=float(spread[k]), n=len(at),
-            slopes=slopes, converged=fit.converged, singular=fit.singular,
+            *part,
+            value=float(fit.b[k]),
+            error=float(fit.error[k]),
+            low=float(fit.low[k]),
+            high=float(fit.high[k]),
+            p=float(fit.p[k]),
+            spread=float(spread[k]),
+            n=len(at),
+            slopes=slopes,
+            converged=fit.converged,
+            singular=fit.singular,
         )
         for k, part in enumerate(named)
-    ]  # fmt: skip
+    ]
 
 
 def _fitted(

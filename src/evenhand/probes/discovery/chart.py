@@ -85,11 +85,13 @@ def changed_words(part: Mapping[str, Any], rate: float) -> list[Drawn]:
     """Words whose difference persisted, shrank, grew, appeared or is gone, from a comparison."""
     told = [r for r in part["words"] if r["status"] != "not detected" and finite(r["change"])]
     rows = [
-        {"word": f"{r['word']} ({r['group_a']} / {r['group_b']})",
-         "verdict": VERDICTS[int(not (r["q"] is not None and r["q"] <= rate))],
-         **{k: r[k] for k in ("before", "after", "change", "low", "high", "q", "status")}}
+        {
+            "word": f"{r['word']} ({r['group_a']} / {r['group_b']})",
+            "verdict": VERDICTS[int(not (r["q"] is not None and r["q"] <= rate))],
+            **{k: r[k] for k in ("before", "after", "change", "low", "high", "q", "status")},
+        }
         for r in sorted(told, key=lambda r: r["change"])[:WORDS]
-    ]  # fmt: skip
+    ]
     if not rows:
         return []
     spec = dot_plot(rows, "change", "word", "change of the difference of success rates")
@@ -110,9 +112,17 @@ CHARTS: dict[str, Builder] = {
         "Do two clusters of names recover the groups?",
         "Accuracy of k-means beside what permuted labels give (mean and 95 % point), and of a "
         "cross-validated linear classifier.",
-        ("pair", "kmeans_accuracy", "null_mean", "null_p95", "p", "q", "linear_accuracy",
-         "linear_p"),
+        (
+            "pair",
+            "kmeans_accuracy",
+            "null_mean",
+            "null_p95",
+            "p",
+            "q",
+            "linear_accuracy",
+            "linear_p",
+        ),
         by="kmeans_accuracy",
     ),
     "distractors": lambda table, about: [],  # read in the viewer and on the validity sheet
-}  # fmt: skip
+}

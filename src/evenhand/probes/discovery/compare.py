@@ -46,17 +46,24 @@ def counts_of(table: pa.Table) -> WordCounts:
     at = tuple(
         np.asarray([{v: i for i, v in enumerate(known)}[v] for v in values])
         for known, values in (
-            (units, people), (contexts, columns["context"]), (words, columns["word"]),
+            (units, people),
+            (contexts, columns["context"]),
+            (words, columns["word"]),
         )
-    )  # fmt: skip
+    )
     shown = np.zeros((len(units), len(contexts), len(words)))
     won = np.zeros_like(shown)
     shown[at], won[at] = columns["shown"].astype(float), columns["won"].astype(float)
     groups, names = zip(*(u.split("\t") for u in units))
     return WordCounts(
-        tuple(groups), tuple(names), tuple(map(str, contexts)), tuple(map(str, words)), shown,
-        won, len(words),
-    )  # fmt: skip
+        tuple(groups),
+        tuple(names),
+        tuple(map(str, contexts)),
+        tuple(map(str, words)),
+        shown,
+        won,
+        len(words),
+    )
 
 
 def paired_words(before: Run, after: Run, label: str = PROBE) -> dict[str, Any]:
@@ -94,9 +101,11 @@ def paired_words(before: Run, after: Run, label: str = PROBE) -> dict[str, Any]:
     order = ("persisted", "shrank", "grew", "reversed", "appeared", "gone", "not detected")
     rows.sort(key=lambda r: (order.index(r["status"]), -abs(r["before"])))
     return {
-        "label": label, "words": rows, "counts": {k: tally.get(k, 0) for k in order},
+        "label": label,
+        "words": rows,
+        "counts": {k: tally.get(k, 0) for k in order},
         "clusters": _clusters(before, after, label),
-    }  # fmt: skip
+    }
 
 
 def _by_word(run: Run, label: str) -> dict[tuple[str, str, str], dict[str, Any]]:
@@ -121,12 +130,24 @@ def _pair_rows(
     rows = []
     for i, word in enumerate(counts[0].words):
         old, new = (k[*pair, word] for k in known)
-        rows.append({
-            "group_a": pair[0], "group_b": pair[1], "word": word, "n": int(old["n"]),
-            "d_before": old["d"], "d_after": new["d"], "before": float(was[i]),
-            "after": float(now[i]), "change": change[i].value, "low": change[i].low,
-            "high": change[i].high, "p": change[i].p, "q_before": _q(old), "q_after": _q(new),
-        })  # fmt: skip
+        rows.append(
+            {
+                "group_a": pair[0],
+                "group_b": pair[1],
+                "word": word,
+                "n": int(old["n"]),
+                "d_before": old["d"],
+                "d_after": new["d"],
+                "before": float(was[i]),
+                "after": float(now[i]),
+                "change": change[i].value,
+                "low": change[i].low,
+                "high": change[i].high,
+                "p": change[i].p,
+                "q_before": _q(old),
+                "q_after": _q(new),
+            }
+        )
     return rows
 
 
@@ -163,11 +184,17 @@ def _clusters(before: Run, after: Run, label: str) -> list[dict[str, Any]]:
     rows = []
     for old in tables[0]:
         new = later[old["group_a"], old["group_b"]]
-        rows.append({
-            "group_a": old["group_a"], "group_b": old["group_b"], "chance": old["null_mean"],
-            "before": old["kmeans_accuracy"], "after": new["kmeans_accuracy"],
-            "q_before": old["q"], "q_after": new["q"],
-        })  # fmt: skip
+        rows.append(
+            {
+                "group_a": old["group_a"],
+                "group_b": old["group_b"],
+                "chance": old["null_mean"],
+                "before": old["kmeans_accuracy"],
+                "after": new["kmeans_accuracy"],
+                "q_before": old["q"],
+                "q_after": new["q"],
+            }
+        )
     return rows
 
 
@@ -199,8 +226,18 @@ def _top_words(words: list[dict[str, Any]], name: str) -> list[dict[str, Any]]:
         for side, rows in ((a, here[:TOP]), (b, here[::-1][:TOP])):
             sign = 1 if side == a else -1
             out += [
-                {"model": name, "group_a": a, "group_b": b, "leans_to": side, "place": k,
-                 "word": r["word"], "rd": r["rd"], "p": r["p"], "q": r["q"]}
-                for k, r in enumerate(rows, start=1) if sign * r["rd"] > 0
-            ]  # fmt: skip
+                {
+                    "model": name,
+                    "group_a": a,
+                    "group_b": b,
+                    "leans_to": side,
+                    "place": k,
+                    "word": r["word"],
+                    "rd": r["rd"],
+                    "p": r["p"],
+                    "q": r["q"],
+                }
+                for k, r in enumerate(rows, start=1)
+                if sign * r["rd"] > 0
+            ]
     return out

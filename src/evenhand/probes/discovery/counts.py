@@ -44,9 +44,12 @@ class Shown:
         place = np.full(len(self.names), -1, np.int64)
         place[kept] = np.arange(len(kept))
         rows = place[self.name] >= 0
-        return replace(self.take(rows), name=place[self.name[rows]],
-                       groups=tuple(self.groups[n] for n in kept),
-                       names=tuple(self.names[n] for n in kept))  # fmt: skip
+        return replace(
+            self.take(rows),
+            name=place[self.name[rows]],
+            groups=tuple(self.groups[n] for n in kept),
+            names=tuple(self.names[n] for n in kept),
+        )
 
     def take(self, rows: NDArray[Any]) -> Shown:
         """Some of the rows."""
@@ -138,9 +141,14 @@ def count_words(
         good += np.bincount(flat, weights=weight * success, minlength=len(good))
     words = tuple(made.words[i] for i in kept)
     return WordCounts(
-        shown.groups, shown.names, shown.contexts, words,
-        total.reshape(shape), good.reshape(shape), len(made.words),
-    )  # fmt: skip
+        shown.groups,
+        shown.names,
+        shown.contexts,
+        words,
+        total.reshape(shape),
+        good.reshape(shape),
+        len(made.words),
+    )
 
 
 def _blocks(

@@ -142,10 +142,17 @@ def _refusals(
         if made.error[0] == 0:  # nothing varies
             found = estimate(float(made.value[0]), 0.0, 1.0, units=found.units)
         out += parity(
-            f"{probe}/{REFUSED}/{a}-{b}", (a, b), one, two, units="names",
-            over=("names", "situations"), found=found, rate=rate, family=tests + len(pairs),
+            f"{probe}/{REFUSED}/{a}-{b}",
+            (a, b),
+            one,
+            two,
+            units="names",
+            over=("names", "situations"),
+            found=found,
+            rate=rate,
+            family=tests + len(pairs),
             method="t over names and situations",
-        )  # fmt: skip
+        )
     return out
 
 

@@ -124,10 +124,17 @@ def compare(counts: WordCounts, group_a: str, group_b: str, settings: Settings) 
         reason = f"d, by re-labelled names: {coarse}"
     beyond, typical = _verdicts(counts, used, in_a, settings, reason)
     numbers = [
-        found.sr_a, found.sr_b, found.d, found.m, found.rd,
-        sodapop.log_odds(won[used], shown[used], in_a), p, p_max_t, benjamini_hochberg(p),
+        found.sr_a,
+        found.sr_b,
+        found.d,
+        found.m,
+        found.rd,
+        sodapop.log_odds(won[used], shown[used], in_a),
+        p,
+        p_max_t,
+        benjamini_hochberg(p),
         *_ends(values, in_a, float(in_a.sum()) if settings.as_published else 1.0),
-    ]  # fmt: skip
+    ]
     n = shown[used].sum(axis=0).astype(np.int64)
     order = np.argsort(-np.where(np.isnan(found.rd), -np.inf, found.rd), kind="stable")
     rows = []

@@ -74,11 +74,14 @@ def letter_requests(
         return Choose([prompt(p.filled) for p, _ in turns], ["\t".join(t) for _, t in turns])
     prompts = [
         LETTER_PROMPT.format(
-            context=p.filled.context, question=p.filled.question,
-            first=texts[0], second=texts[1], third=texts[2],
+            context=p.filled.context,
+            question=p.filled.question,
+            first=texts[0],
+            second=texts[1],
+            third=texts[2],
         )
         for p, texts in turns
-    ]  # fmt: skip
+    ]
     if kind == Choose.kind:
         return Choose(prompts, ["\t".join(LETTERS)] * len(prompts), text="{prompt}\n" + ASKED)
     prompts = [f"{p}\n{ASKED}" for p in prompts]

@@ -73,11 +73,19 @@ class DiscoveryResult(Result):
             f"p {self.p_method}, for these situations",
             ["word", "SR a", "SR b", "RD", "95 % interval", "p", "q", "n"],
             [
-                [r.word, number(r.sr_a), number(r.sr_b), number(r.rd, "+.4f"), span(r.low, r.high),
-                 number(r.p, ".2g"), number(r.q, ".2g"), str(r.n)]
+                [
+                    r.word,
+                    number(r.sr_a),
+                    number(r.sr_b),
+                    number(r.rd, "+.4f"),
+                    span(r.low, r.high),
+                    number(r.p, ".2g"),
+                    number(r.q, ".2g"),
+                    str(r.n),
+                ]
                 for r in ends
             ],
-        )  # fmt: skip
+        )
         yield from self._beyond()
         made = self.clustering
         if made.kmeans_accuracy == made.kmeans_accuracy:
@@ -115,11 +123,17 @@ class DiscoveryResult(Result):
             f"{', beyond the typical word' if rest else ''} ({len(made)} words)",
             ["word", "difference", "95 % interval", "p", "q", "situations"],
             [
-                [word, number(t.value, "+.4f"), span(t.low, t.high), number(t.p, ".2g"),
-                 number(t.q, ".2g"), str(t.situations)]
+                [
+                    word,
+                    number(t.value, "+.4f"),
+                    span(t.low, t.high),
+                    number(t.p, ".2g"),
+                    number(t.q, ".2g"),
+                    str(t.situations),
+                ]
                 for word, t in [*made[:SHOWN], *rest]
             ],
-        )  # fmt: skip
+        )
 
 
 class DiscoveryReader(Reader):
@@ -172,9 +186,12 @@ class DiscoveryReader(Reader):
         if least is None:
             least = RELEASED_MIN_COUNT if self.as_published else MIN_COUNT
         counts = count_words(
-            rows, stop_words=read_stop_words(self.stop_words), min_count=least, count=how,
+            rows,
+            stop_words=read_stop_words(self.stop_words),
+            min_count=least,
+            count=how,
             first_name_only=self.as_published,
-        )  # fmt: skip
+        )
         settings = Settings(self.samples, self.seed, self.as_published)
         found = compare(counts, *both, settings)
         result = DiscoveryResult(

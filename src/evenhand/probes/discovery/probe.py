@@ -160,9 +160,13 @@ class Discovery(Probe):
 
     def situations(self) -> Reading:
         return survey_contexts(
-            self.contexts, question=self.question, placeholder=self.placeholder,
-            pronouns=self.pronouns, limit=self.context_count, pick=self.context_ids,
-        )  # fmt: skip
+            self.contexts,
+            question=self.question,
+            placeholder=self.placeholder,
+            pronouns=self.pronouns,
+            limit=self.context_count,
+            pick=self.context_ids,
+        )
 
     def preview(self, answers: frozenset[str], seed: int) -> Preview:
         kind = self.choose(answers)
@@ -249,9 +253,11 @@ class Discovery(Probe):
         least = RELEASED_MIN_COUNT if self.as_published else self.min_count
         counts = sums.counts(min_count=least, first_name_only=self.as_published)
         settings = Settings(
-            None if self.as_published else self.samples, seed, self.as_published,
+            None if self.as_published else self.samples,
+            seed,
+            self.as_published,
             rate=self.rate,
-        )  # fmt: skip
+        )
         facts = self._facts(read) | {"fills": fill.asked, "distractors": scored}
         facts |= {"rung": rung, **tally.means()}
         sums, known = tally.totals()
@@ -291,9 +297,13 @@ class Discovery(Probe):
                 f"tokenizer may differ from the chooser's"
             )
         return {
-            "notes": notes, "lexicons": self.lexicons(), "pool": self.pool, "pairing": self.pairing,
-            "contexts_left_out": dict(read.left_out), "context_coverage": read.coverage,
-        }  # fmt: skip
+            "notes": notes,
+            "lexicons": self.lexicons(),
+            "pool": self.pool,
+            "pairing": self.pairing,
+            "contexts_left_out": dict(read.left_out),
+            "context_coverage": read.coverage,
+        }
 
     def _known_stereotypes(self) -> list[Stereotype]:
         if not self.stereotypes:
@@ -320,9 +330,14 @@ class Discovery(Probe):
         if self._picks_letters(kind, rung):
             return letter_successes(ask, pools, seed, kind, tally)
         return successes(
-            ask, pools, kind, pairing="random" if self.as_published else self.pairing, seed=seed,
-            as_published=self.as_published, tally=tally,
-        )  # fmt: skip
+            ask,
+            pools,
+            kind,
+            pairing="random" if self.as_published else self.pairing,
+            seed=seed,
+            as_published=self.as_published,
+            tally=tally,
+        )
 
     def _pools(
         self, context: Context, people: list[str], of: list[str], fill: Filler, seed: int
@@ -391,10 +406,15 @@ def _shown(
     success = np.concatenate([np.empty(0), *won])
     known = ~np.isnan(success)
     return Shown(
-        tuple(of[p.name] for p in pools), tuple(people[p.name] for p in pools), (context.id,),
-        list(codes), name[known], np.zeros(int(known.sum()), np.int64), distractor[known],
+        tuple(of[p.name] for p in pools),
+        tuple(people[p.name] for p in pools),
+        (context.id,),
+        list(codes),
+        name[known],
+        np.zeros(int(known.sum()), np.int64),
+        distractor[known],
         success[known],
-    )  # fmt: skip
+    )
 
 
 class Sample:
@@ -411,10 +431,12 @@ class Sample:
     def add(self, rows: Shown, first: int) -> None:
         """Rows of the names from `first` on."""
         counts = np.bincount(rows.name, minlength=len(rows.names))
-        keys = np.concatenate([
-            np.random.default_rng([*self._seed, first + k]).random(n)
-            for k, n in enumerate(counts.tolist())
-        ])  # fmt: skip
+        keys = np.concatenate(
+            [
+                np.random.default_rng([*self._seed, first + k]).random(n)
+                for k, n in enumerate(counts.tolist())
+            ]
+        )
         self._kept.append((keys, rows))
         every = np.concatenate([k for k, _ in self._kept])
         if len(every) > self._size:

@@ -61,9 +61,11 @@ def ordered(rows: Shown, first: str) -> Shown:
     place = np.empty(len(order), np.int64)
     place[order] = np.arange(len(order))
     return replace(
-        rows, groups=tuple(rows.groups[n] for n in order),
-        names=tuple(rows.names[n] for n in order), name=place[rows.name],
-    )  # fmt: skip
+        rows,
+        groups=tuple(rows.groups[n] for n in order),
+        names=tuple(rows.names[n] for n in order),
+        name=place[rows.name],
+    )
 
 
 def read_stop_words(which: str) -> Collection[str]:

@@ -69,9 +69,15 @@ def _questions(distractors: int, kind: str) -> int:
 
 
 def successes(
-    ask: Asker, pools: Sequence[Pool], kind: str, *, pairing: str, seed: int,
-    as_published: bool = False, tally: Tally | None = None,
-) -> list[np.ndarray]:  # fmt: skip
+    ask: Asker,
+    pools: Sequence[Pool],
+    kind: str,
+    *,
+    pairing: str,
+    seed: int,
+    as_published: bool = False,
+    tally: Tally | None = None,
+) -> list[np.ndarray]:
     """Success of every distractor of every pool, in order: 0, 1 or a share."""
     scores = ask(score_requests(pools, kind, as_published=as_published), "score answers")
     values = _by_choice(scores, pools, tally) if kind == Choose.kind else _by_logit(scores, pools)

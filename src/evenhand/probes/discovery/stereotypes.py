@@ -21,8 +21,10 @@ from evenhand.runs.finding import Finding
 from evenhand.strict import record
 from evenhand.words.reading_answers import clean
 
-VOTES = (("stereotype", "non_stereotype", "unsure"),
-         ("region_stereo", "region_nonstereo", "region_unsure"))  # fmt: skip
+VOTES = (
+    ("stereotype", "non_stereotype", "unsure"),
+    ("region_stereo", "region_nonstereo", "region_unsure"),
+)
 """How the editions call the votes of annotators from the region."""
 ACCEPTED = (
     "Accepted: SeeGULL's CSV or SeeGULL Multilingual's JSON lines (identity, attribute, votes)."
@@ -117,8 +119,11 @@ def with_votes(found: Measured, known: Iterable[Stereotype], rate: float) -> Mea
         (r["group_a"], r["group_b"], r["word"]): m for r, m in zip(rows, matched)
     }
     listed = [m for m in matched if m.votes == m.votes]
-    told = {"discovered": len(matched), "listed": len(listed),
-            "stereotypes": sum(m.stereotype for m in listed)}  # fmt: skip
+    told = {
+        "discovered": len(matched),
+        "listed": len(listed),
+        "stereotypes": sum(m.stereotype for m in listed),
+    }
     return replace(
         found,
         findings=[_carrying(f, by.get((*f.groups, f.attribute))) for f in found.findings],

@@ -71,8 +71,15 @@ def sample_table(shown: Sequence[Shown], found: Sequence[Context]) -> pa.Table:
     for part in shown:
         for n, d, s in zip(part.name, part.distractor, part.success):
             filled = right[part.contexts[0]].filled(part.names[n])
-            values = (part.groups[n], part.names[n], filled.id, filled.context, filled.answer,
-                      part.distractors[d], float(s))  # fmt: skip
+            values = (
+                part.groups[n],
+                part.names[n],
+                filled.id,
+                filled.context,
+                filled.answer,
+                part.distractors[d],
+                float(s),
+            )
             for key, value in zip(columns, values):
                 rows[key].append(value)
     text = {k: pa.array(v, pa.string()) for k, v in rows.items() if k != "success"}

@@ -30,9 +30,14 @@ class Teller:
     """
 
     def __init__(
-        self, probe: str, counts: WordCounts, settings: Settings, sample: pa.Table, *,
+        self,
+        probe: str,
+        counts: WordCounts,
+        settings: Settings,
+        sample: pa.Table,
+        *,
         relative: bool,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.probe, self.groups, self.relative = probe, counts.groups, relative
         self.published = settings.as_published
         self.texts = sample.to_pylist()
@@ -63,9 +68,11 @@ class Teller:
             examples=typical_examples(row.word, more, less, self.texts),
             details={
                 **{name: clean(getattr(row, name)) for name in DETAILS},
-                "p_names": row.p, "shown": row.n, "situations": found.situations,
+                "p_names": row.p,
+                "shown": row.n,
+                "situations": found.situations,
             },
-        )  # fmt: skip
+        )
 
     def typical(self, pair: tuple[str, str], found: Tested) -> Finding:
         """What wrong answers share, whatever their words."""
@@ -90,10 +97,15 @@ class Teller:
         one, two = (people(g) for g in pair)
         sentence = f"Which words win more often for names of {one} or of {two} could not be tested."
         return Finding(
-            f"{self.probe}/{'-'.join(pair)}/words", self.probe, "d", NAN, sentence, groups=pair,
+            f"{self.probe}/{'-'.join(pair)}/words",
+            self.probe,
+            "d",
+            NAN,
+            sentence,
+            groups=pair,
             reason=reason or "no word was shown with names of both groups in enough situations",
             as_published=self.published,
-        )  # fmt: skip
+        )
 
     def clusters(self, row: Mapping[str, Any]) -> Finding:
         """How far clusters of names recover the groups; without direction, so it is no verdict."""
@@ -134,11 +146,18 @@ class Teller:
     ) -> Finding:
         scarce = "names" if found.units < found.situations or found.situations < 2 else "situations"
         return claim(
-            place, metric, found.estimate(), sentence=sentence, otherwise=otherwise,
-            units="wrong answers shown" if self.published else scarce, over=self.over, q=found.q,
+            place,
+            metric,
+            found.estimate(),
+            sentence=sentence,
+            otherwise=otherwise,
+            units="wrong answers shown" if self.published else scarce,
+            over=self.over,
+            q=found.q,
             method=RELEASED if self.published else f"t over {' and '.join(self.over)}",
-            as_published=self.published, **more,
-        )  # fmt: skip
+            as_published=self.published,
+            **more,
+        )
 
 
 def _sides(pair: tuple[str, str], found: Tested) -> tuple[str, str]:
@@ -167,8 +186,13 @@ def typical_examples(
     if not agree:
         return ()
     _, distractor, text, rates = agree[(len(agree) - 1) // 2]
-    return ({
-        "situation": text["situation"], "answer": text["answer"], "distractor": distractor,
-        "success": rates[more], "success_for_the_others": rates[less],
-        "typical": f"the median of {len(agree)} that agree, of {len(gaps)} wrong answers",
-    },)  # fmt: skip
+    return (
+        {
+            "situation": text["situation"],
+            "answer": text["answer"],
+            "distractor": distractor,
+            "success": rates[more],
+            "success_for_the_others": rates[less],
+            "typical": f"the median of {len(agree)} that agree, of {len(gaps)} wrong answers",
+        },
+    )

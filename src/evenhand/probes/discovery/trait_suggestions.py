@@ -140,11 +140,17 @@ class SuggestionsResult(Result):
             f"Suggestions from {self.vectors}: for people to accept or not, no verdicts",
             ["word", "perhaps", "cosine", "rather than", "margin", "note"],
             [
-                [r.word, r.suggestion or "-", number(r.cosine, ".2f"), r.opposite or "-",
-                 number(r.margin, ".2f"), r.note]
+                [
+                    r.word,
+                    r.suggestion or "-",
+                    number(r.cosine, ".2f"),
+                    r.opposite or "-",
+                    number(r.margin, ".2f"),
+                    r.note,
+                ]
                 for r in self.suggestions
             ],
-        )  # fmt: skip
+        )
 
 
 class SuggestTraitsReader(Reader):

@@ -27,12 +27,23 @@ from evenhand.runs.record import Run
 from evenhand.strict import INLINE, UNWRITTEN
 
 TRAITS = (
-    "powerless - powerful", "low status - high status", "dominated - dominant", "poor - wealthy",
-    "unconfident - confident", "unassertive - competitive", "traditional - modern",
-    "religious - science-oriented", "conventional - alternative", "conservative - liberal",
-    "untrustworthy - trustworthy", "dishonest - sincere", "cold - warm",
-    "threatening - benevolent", "repellent - likable", "egoistic - altruistic",
-)  # fmt: skip
+    "powerless - powerful",
+    "low status - high status",
+    "dominated - dominant",
+    "poor - wealthy",
+    "unconfident - confident",
+    "unassertive - competitive",
+    "traditional - modern",
+    "religious - science-oriented",
+    "conventional - alternative",
+    "conservative - liberal",
+    "untrustworthy - trustworthy",
+    "dishonest - sincere",
+    "cold - warm",
+    "threatening - benevolent",
+    "repellent - likable",
+    "egoistic - altruistic",
+)
 STRONG = 5
 HUMAN_MARKS = ((20.0, "†"), (10.0, "*"))
 
@@ -143,9 +154,10 @@ def discovered(
         )
     pair = (group_b, group_a) if turned else (group_a, group_b)
     found = [
-        r for r in rows
+        r
+        for r in rows
         if (r["group_a"], r["group_b"]) == pair and r["q"] is not None and r["q"] <= rate
-    ]  # fmt: skip
+    ]
     first, second = ([r["word"] for r in found if (r["d"] > 0) == up] for up in (True, False))
     return (second, first) if turned else (first, second)
 

@@ -62,9 +62,16 @@ class Tested:
 
     def estimate(self) -> Estimate:
         return Estimate(
-            self.value, self.error, self.freedom, self.low, self.high, self.p, self.detectable,
-            self.units, reason=self.reason,
-        )  # fmt: skip
+            self.value,
+            self.error,
+            self.freedom,
+            self.low,
+            self.high,
+            self.p,
+            self.detectable,
+            self.units,
+            reason=self.reason,
+        )
 
 
 @dataclass(frozen=True)
@@ -101,9 +108,7 @@ def pair_tests(rates: Floats, in_a: Marks, typical: Marks | None = None) -> Pair
     size = count[..., None] - (known & chosen)
     beyond = rates - success_rate(rest, size)
     shared = success_rate(total, count)[..., None]
-    return PairTests(
-        group_contrasts(beyond, in_a, least), group_contrasts(shared, in_a, least)
-    )  # fmt: skip
+    return PairTests(group_contrasts(beyond, in_a, least), group_contrasts(shared, in_a, least))
 
 
 def typical_words(rates: Floats, in_a: Marks) -> Marks:
@@ -129,13 +134,22 @@ def pair_rows(rates: Floats, in_a: Marks, why: str = "") -> list[Tested]:
     made = pair_tests(rates, in_a)
     return [
         Tested(
-            e.value, e.low, e.high, e.p, NAN, e.error, e.freedom, e.detectable, int(k), e.units,
+            e.value,
+            e.low,
+            e.high,
+            e.p,
+            NAN,
+            e.error,
+            e.freedom,
+            e.detectable,
+            int(k),
+            e.units,
             e.reason if e.value == e.value else why or FEW_SITUATIONS,
         )
         for part in (made.words, made.typical)
         if part is not None
         for e, k in zip(part.estimates(), part.situations)
-    ]  # fmt: skip
+    ]
 
 
 def corrected(rows: Sequence[Tested], rate: float) -> list[Tested]:

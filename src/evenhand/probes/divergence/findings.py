@@ -103,29 +103,31 @@ def _judged(asked: Asked, family: int, rate: float) -> list[Finding]:
     for number, (found, band, rows) in enumerate(zip(estimates, reach, by_row)):
         groups = _groups(axis, number)
         agree = int((rows * found.value > 0).sum())
-        out.append(claim(
-            f"divergence/{axis.name}/{words.name}/{'-'.join(groups).replace(' ', '-')}",
-            f"{words.name}_shift",
-            found,
-            sentence=_sentence(asked, number, found.value),
-            otherwise=_otherwise(asked, number),
-            units="terms",
-            over=("terms", "words"),
-            groups=groups,
-            attribute=words.about,
-            coverage=sum(asked.scores.words) / len(words.words),
-            method=METHOD,
-            examples=_examples(asked, number, found.value, rows, agree),
-            details={
-                "axis": axis.name,
-                "odds_ratio": stated(float(np.exp(found.value))),
-                "rows": len(axis.terms),
-                "rows_agreeing": agree,
-                "controls": sum(map(len, asked.scores.controls)),
-                "neutral_reach": stated(float(band)),
-                "words": sum(asked.scores.words),
-            },
-        ))  # fmt: skip
+        out.append(
+            claim(
+                f"divergence/{axis.name}/{words.name}/{'-'.join(groups).replace(' ', '-')}",
+                f"{words.name}_shift",
+                found,
+                sentence=_sentence(asked, number, found.value),
+                otherwise=_otherwise(asked, number),
+                units="terms",
+                over=("terms", "words"),
+                groups=groups,
+                attribute=words.about,
+                coverage=sum(asked.scores.words) / len(words.words),
+                method=METHOD,
+                examples=_examples(asked, number, found.value, rows, agree),
+                details={
+                    "axis": axis.name,
+                    "odds_ratio": stated(float(np.exp(found.value))),
+                    "rows": len(axis.terms),
+                    "rows_agreeing": agree,
+                    "controls": sum(map(len, asked.scores.controls)),
+                    "neutral_reach": stated(float(band)),
+                    "words": sum(asked.scores.words),
+                },
+            )
+        )
     return out
 
 
@@ -139,17 +141,23 @@ def grammar(asked: Sequence[Asked]) -> list[Finding]:
         for number, value in enumerate(values):
             groups = _groups(part.axis, number)
             first, second = _sides(part.listed, value)
-            out.append(Finding(
-                f"divergence/{part.axis.name}/{part.listed.name}/{'-'.join(groups)}", "divergence",
-                f"{part.listed.name}_shift", stated(float(value)),
-                f"After {_named(part.axis, number)}, the model expects {first} rather than "
-                f"{second} at {times(value)} times the odds that it does after "
-                f"{_rest(part.axis, number)}: grammar, which is not judged.",
-                n=len(part.axis.terms) * len(part.axis.groups), units="terms", groups=groups,
-                attribute=part.listed.about,
-                reason="grammar: these words must agree with the group",
-                details={"axis": part.axis.name, "odds_ratio": stated(float(np.exp(value)))},
-            ))  # fmt: skip
+            out.append(
+                Finding(
+                    f"divergence/{part.axis.name}/{part.listed.name}/{'-'.join(groups)}",
+                    "divergence",
+                    f"{part.listed.name}_shift",
+                    stated(float(value)),
+                    f"After {_named(part.axis, number)}, the model expects {first} rather than "
+                    f"{second} at {times(value)} times the odds that it does after "
+                    f"{_rest(part.axis, number)}: grammar, which is not judged.",
+                    n=len(part.axis.terms) * len(part.axis.groups),
+                    units="terms",
+                    groups=groups,
+                    attribute=part.listed.about,
+                    reason="grammar: these words must agree with the group",
+                    details={"axis": part.axis.name, "odds_ratio": stated(float(np.exp(value)))},
+                )
+            )
     return out
 
 
@@ -157,13 +165,14 @@ def placebos(asked: Sequence[Asked], seed: int) -> tuple[Placebo, ...]:
     """Random control terms in the place of every axis's terms, list by list."""
     return tuple(
         shifts.neutral_swaps(
-            a.scores, a.weights,
+            a.scores,
+            a.weights,
             f"control terms in the place of {_plain(a.axis.name)} terms ({a.listed.name})",
             [seed, number],
         )
         for number, a in enumerate(asked)
         if a.listed.judged
-    )  # fmt: skip
+    )
 
 
 def shift_table(findings: Sequence[Finding]) -> pa.Table:
@@ -210,15 +219,27 @@ def distances(material: Material, pairs: Sequence[Pair], h2: Floats) -> list[Fin
             if rank == rank
             else ""
         )
-        out.append(Finding(
-            f"divergence/{axis.name}/distance", "divergence", "hellinger", stated(value),
-            f"Swapping one group's term for another's ({_plain(axis.name)}) changes the model's "
-            f"next-word distribution by a median Hellinger distance of {value:.2f} (0: same, 1: no "
-            f"overlap){beside}. It has no direction and is not a verdict.",
-            n=int(own.sum()), units="swaps", groups=axis.groups, attribute="all next words",
-            reason="a distance has no direction: it is context of the shifts",
-            details={"axis": axis.name, "rank_among_controls": rank, "controls": int(other.sum())},
-        ))  # fmt: skip
+        out.append(
+            Finding(
+                f"divergence/{axis.name}/distance",
+                "divergence",
+                "hellinger",
+                stated(value),
+                f"Swapping one group's term for another's ({_plain(axis.name)}) changes the model's "
+                f"next-word distribution by a median Hellinger distance of {value:.2f} (0: same, 1: no "
+                f"overlap){beside}. It has no direction and is not a verdict.",
+                n=int(own.sum()),
+                units="swaps",
+                groups=axis.groups,
+                attribute="all next words",
+                reason="a distance has no direction: it is context of the shifts",
+                details={
+                    "axis": axis.name,
+                    "rank_among_controls": rank,
+                    "controls": int(other.sum()),
+                },
+            )
+        )
     return out
 
 

@@ -112,22 +112,24 @@ def claims(
         values = h2[[i for i, p in enumerate(pairs) if p.swap == (axis, group_a, group_b)]]
         shown = np.sqrt(values) if as_published else values
         interval = bootstrap.interval(shown, resamples=resamples, seed=seed, method="expanded")
-        out.append(Finding(
-            id=f"divergence/{axis}/{group_a}-{group_b}",
-            probe="divergence",
-            metric="hellinger" if as_published else "hellinger2",
-            value=float(shown.mean()),
-            low=float(interval.low),
-            high=float(interval.high),
-            n=len(shown),
-            groups=(group_a, group_b),
-            attribute=axis,
-            sentence=f"The model's next word differs between {group_a!r} and {group_b!r} contexts.",
-            reason=NO_TEST,
-            method="mean over pairs; bootstrap over pairs",
-            as_published=as_published,
-            details={"median": float(np.median(shown))},
-        ))  # fmt: skip
+        out.append(
+            Finding(
+                id=f"divergence/{axis}/{group_a}-{group_b}",
+                probe="divergence",
+                metric="hellinger" if as_published else "hellinger2",
+                value=float(shown.mean()),
+                low=float(interval.low),
+                high=float(interval.high),
+                n=len(shown),
+                groups=(group_a, group_b),
+                attribute=axis,
+                sentence=f"The model's next word differs between {group_a!r} and {group_b!r} contexts.",
+                reason=NO_TEST,
+                method="mean over pairs; bootstrap over pairs",
+                as_published=as_published,
+                details={"median": float(np.median(shown))},
+            )
+        )
     return out
 
 

@@ -72,9 +72,13 @@ class Divergence(Probe):
     def material(self) -> terms.Material:
         """Terms, controls and lists of these settings."""
         return terms.material(
-            self.axes, lexicon=self.lexicon, controls=CONTROLS, lists=self.lists,
-            prompts=self.prompts, words=self.words,
-        )  # fmt: skip
+            self.axes,
+            lexicon=self.lexicon,
+            controls=CONTROLS,
+            lists=self.lists,
+            prompts=self.prompts,
+            words=self.words,
+        )
 
     def pairs(self) -> list[Pair]:
         """The pairs of contexts whose whole distributions are compared."""

@@ -58,9 +58,11 @@ class Scores:
         )
         kept = np.isfinite(every).all(axis=0)
         return Scores(
-            self.groups[..., kept], tuple(c[:, kept] for c in self.controls),
-            int(kept[: self.first].sum()), tuple(f for f, k in zip(self.frames, kept) if k),
-        )  # fmt: skip
+            self.groups[..., kept],
+            tuple(c[:, kept] for c in self.controls),
+            int(kept[: self.first].sum()),
+            tuple(f for f, k in zip(self.frames, kept) if k),
+        )
 
     def leave(self) -> tuple[Floats, int]:
         """What takes openings and sides out of values by word, and the freedom that is left."""
@@ -116,9 +118,11 @@ def spread_of(scores: Scores) -> Spread:
     alone, left = scores.leave()
     noise = float(((np.concatenate(parts) @ alone) ** 2).sum())
     return Spread(
-        float(squares.sum()) / freedom, min(float(freedom), max(1.0, alike)),
-        noise / (freedom * left) if left else 0.0, freedom * left,
-    )  # fmt: skip
+        float(squares.sum()) / freedom,
+        min(float(freedom), max(1.0, alike)),
+        noise / (freedom * left) if left else 0.0,
+        freedom * left,
+    )
 
 
 def comparisons(groups: int) -> Floats:

@@ -108,23 +108,35 @@ def _pair(
 
 
 def _finding(
-    compared: Compared, metric: int, found: Estimate, told: Told,
+    compared: Compared,
+    metric: int,
+    found: Estimate,
+    told: Told,
     examples: tuple[dict[str, Any], ...],
-) -> Finding:  # fmt: skip
+) -> Finding:
     axis, a, b = compared.pair
     name, gaps = METRICS[metric], compared.gaps[:, metric]
     flips = float(paired_sign_flip(gaps, seed=told.seed).p_two_sided[0])
     sentence, otherwise = _sentences(name, found.value, a, b, told.judge)
     made = claim(
-        f"generation/{axis}/{a}-{b}/{name}", f"{name}_difference", found, sentence=sentence,
-        otherwise=otherwise, units="prompts", over=("prompts",), groups=(a, b),
-        attribute=f"{axis}: {name}", examples=examples,
+        f"generation/{axis}/{a}-{b}/{name}",
+        f"{name}_difference",
+        found,
+        sentence=sentence,
+        otherwise=otherwise,
+        units="prompts",
+        over=("prompts",),
+        groups=(a, b),
+        attribute=f"{axis}: {name}",
+        examples=examples,
         method="t over prompts; texts paired by random numbers",
         details={
-            "published_form": abs(found.value), "scorer": told.judge,
-            "texts": compared.texts, "p_sign_flips": flips,
+            "published_form": abs(found.value),
+            "scorer": told.judge,
+            "texts": compared.texts,
+            "p_sign_flips": flips,
         },
-    )  # fmt: skip
+    )
     if not told.as_published:
         return made
     # Prompts have equally many texts, so that resampling prompts is resampling their means.
@@ -132,9 +144,15 @@ def _finding(
         gaps, np.arange(len(gaps)), resamples=told.resamples, seed=told.seed, method="expanded"
     )
     return replace(
-        made, p=flips, low=float(ends.low), high=float(ends.high), error=float("nan"),
-        freedom=float("nan"), method="sign flips and bootstrap over prompts", as_published=True,
-    )  # fmt: skip
+        made,
+        p=flips,
+        low=float(ends.low),
+        high=float(ends.high),
+        error=float("nan"),
+        freedom=float("nan"),
+        method="sign flips and bootstrap over prompts",
+        as_published=True,
+    )
 
 
 def _sentences(name: str, value: float, a: str, b: str, judge: str) -> tuple[str, str]:
@@ -188,12 +206,14 @@ def _example(
     mean = found.gaps[middle, metric]
     draw = min(draws, key=lambda d: abs(gaps[d] - mean))
     said = [texts[k]["continuation"][draw].as_py() for k in (one, two)]
-    return ({
-        "first": sums.layout.prompts[one].text + said[0],
-        "second": sums.layout.prompts[two].text + said[1],
-        "gap": round(float(mean), 4),
-        "typical": f"the median of {agree} prompts that agree, of {len(found.units)}",
-    },)  # fmt: skip
+    return (
+        {
+            "first": sums.layout.prompts[one].text + said[0],
+            "second": sums.layout.prompts[two].text + said[1],
+            "gap": round(float(mean), 4),
+            "typical": f"the median of {agree} prompts that agree, of {len(found.units)}",
+        },
+    )
 
 
 def _values(texts: pa.Table, as_published: bool) -> Floats:

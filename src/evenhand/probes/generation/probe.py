@@ -163,9 +163,7 @@ class Generation(Probe):
             start = stop
         told = Told(judge.name, self.rate, self.as_published, self.resamples, seed)
         regard = shares(sums)
-        marks = {
-            n: float(getattr(sums, n).sum() / len(layout)) for n in ("refused", "unread")
-        }  # fmt: skip
+        marks = {n: float(getattr(sums, n).sum() / len(layout)) for n in ("refused", "unread")}
         return Measured(
             findings(sums, told, items),
             items.found(),
@@ -185,15 +183,17 @@ def _judged(
     rows = [layout.prompts[k] for k in prompt]
     scored = judge([first_line(p, t, judge.masks) for p, t in zip(rows, texts)])
     refused, unread = sums.add(start, stop, scored, texts)
-    return pa.table({
-        **{n: coded(prompt, values) for n, values in layout.columns.items()},
-        "draw": draw,
-        "continuation": written,
-        "label": scored.labels,
-        "score": scored.score,
-        "refused": refused.astype(np.float64),
-        "unread": unread.astype(np.float64),
-    })  # fmt: skip
+    return pa.table(
+        {
+            **{n: coded(prompt, values) for n, values in layout.columns.items()},
+            "draw": draw,
+            "continuation": written,
+            "label": scored.labels,
+            "score": scored.score,
+            "refused": refused.astype(np.float64),
+            "unread": unread.astype(np.float64),
+        }
+    )
 
 
 def first_line(prompt: Prompt, text: str, masked: bool) -> str:

@@ -106,9 +106,7 @@ def write_sheets(texts: Sequence[Text], folder: Path, *, raters: int = 5, seed: 
     write_text(folder / "key.json", json.dumps(key, indent=1) + "\n")
 
 
-def read_texts(
-    sources: Sequence[Path], *, pairs: int = 50, seed: int = 0
-) -> list[Text]:  # fmt: skip
+def read_texts(sources: Sequence[Path], *, pairs: int = 50, seed: int = 0) -> list[Text]:
     """Texts to rate, in whole pairs: from tables, or from run folders of the generation probe.
 
     Args:
@@ -206,9 +204,12 @@ def summarise(rows: Sequence[Rating], seed: int = 0) -> list[ModelRatings]:
         said: dict[str, Any] = {}
         for name in SCALES:
             found = bootstrap.clustered([getattr(r, name) for r in mine], pairs, seed=seed)
-            said |= {name: float(found.estimate), f"{name}_low": float(found.low),
-                     f"{name}_high": float(found.high),
-                     f"{name}_agreement": agreement(mine, name)}  # fmt: skip
+            said |= {
+                name: float(found.estimate),
+                f"{name}_low": float(found.low),
+                f"{name}_high": float(found.high),
+                f"{name}_agreement": agreement(mine, name),
+            }
         sizes = {"n_ratings": len(mine), "n_pairs": len(set(pairs))}
         relative = _relative(mine)
         out.append(ModelRatings(model=model, **sizes, **said, relative_fairness=relative))
@@ -296,8 +297,9 @@ class RatingsResult(Result):
         keys = ("model", *SCALES, "relative_fairness", "fairness_agreement", "n_ratings")
         yield listed(
             "ratings (relative fairness: 0 is best; agreement: 1 is perfect, 0 is chance)",
-            self.models, keys,
-        )  # fmt: skip
+            self.models,
+            keys,
+        )
 
 
 class ScoreTask(Task):

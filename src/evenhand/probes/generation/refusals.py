@@ -56,10 +56,15 @@ def parity(sums: TextSums, rate: float, family: int = 1) -> list[Finding]:
         units = (sums.places(int(u)) for u in sums.units((axis, a, b)))
         shares = np.asarray([(refused[at[a]], refused[at[b]]) for at in units]).reshape(-1, 2)
         out += refusals.parity(
-            f"generation/{axis}/{a}-{b}/{REFUSED}", (a, b), *shares.T, units="prompts",
-            over=("prompts",), about="requests to write about", rate=rate,
+            f"generation/{axis}/{a}-{b}/{REFUSED}",
+            (a, b),
+            *shares.T,
+            units="prompts",
+            over=("prompts",),
+            about="requests to write about",
+            rate=rate,
             family=family,
             attribute=f"{axis}: {REFUSED}",
             method="t over prompts; texts paired by random numbers",
-        )  # fmt: skip
+        )
     return out

@@ -84,8 +84,10 @@ class TextSums:
             shape = piece.prompts, piece.draws
             here = slice(piece.first, piece.first + piece.prompts)
             for target, marks in (
-                (self.refused, refused), (self.unread, unread), (self.other, other)
-            ):  # fmt: skip
+                (self.refused, refused),
+                (self.unread, unread),
+                (self.other, other),
+            ):
                 target[here] += marks[part].reshape(shape).sum(axis=1)
             self._judge(piece, here, values[part].reshape(*shape, len(METRICS)))
         return refused, unread
@@ -113,10 +115,11 @@ class TextSums:
     def units(self, pair: Pair) -> npt.NDArray[np.int64]:
         """The units that have prompts of both groups."""
         found = (
-            u for u in range(len(self.layout.first) - 1)
+            u
+            for u in range(len(self.layout.first) - 1)
             if self.layout.prompts[self.layout.first[u]].axis == pair[0]
             and {*pair[1:]} <= {*self.places(u)}
-        )  # fmt: skip
+        )
         return np.fromiter(found, np.int64)
 
     def means(self, pair: Pair, units: npt.NDArray[np.int64]) -> Floats:

@@ -89,24 +89,44 @@ class Scored:
         means = np.asarray([self.he[known & (names == n)].mean() for n in sides])
         male = np.asarray([s == SIDES[0] for s in sides.values()], bool)
         overall = _between(means, male, **how)
-        out = [StereotypeRow(score, OVERALL, "", overall, _middle(means, male),
-                             _times(overall.value / scale), int(known.sum()),
-                             int((~known).sum()))]  # fmt: skip
+        out = [
+            StereotypeRow(
+                score,
+                OVERALL,
+                "",
+                overall,
+                _middle(means, male),
+                _times(overall.value / scale),
+                int(known.sum()),
+                int((~known).sum()),
+            )
+        ]
         contrasts = self._contrasts(list(sides), male, known, **how)
         for k, (name, side) in enumerate(sides.items()):
             here = names == name
             own = known & here
             units = len({s for s, o in zip(self.sentence, own) if o})
-            out.append(StereotypeRow(
-                score, name, side, replace(contrasts[k], units=units), float(means[k]),
-                _times(means[k] / scale), int(own.sum()), int((here & ~known).sum()),
-            ))  # fmt: skip
+            out.append(
+                StereotypeRow(
+                    score,
+                    name,
+                    side,
+                    replace(contrasts[k], units=units),
+                    float(means[k]),
+                    _times(means[k] / scale),
+                    int(own.sum()),
+                    int((here & ~known).sum()),
+                )
+            )
         return with_q(out, [row.found.p for row in out])
 
     def _contrasts(
-        self, names: list[str], male: npt.NDArray[np.bool_], known: npt.NDArray[np.bool_],
+        self,
+        names: list[str],
+        male: npt.NDArray[np.bool_],
+        known: npt.NDArray[np.bool_],
         **how: Any,
-    ) -> list[Estimate]:  # fmt: skip
+    ) -> list[Estimate]:
         if len(names) < 2:
             return [Estimate(NAN, reason="there is no other stereotype to compare with")] * len(
                 names
@@ -178,8 +198,19 @@ class GestResult(RowsResult):
     settings: Mapping[str, Any]
 
     def shown(self) -> Iterator[Shown]:
-        keys = ("score", "stereotype", "usual", "value", "low", "high", "p", "q", "masculine_rate",
-                "n", "n_missing")  # fmt: skip
+        keys = (
+            "score",
+            "stereotype",
+            "usual",
+            "value",
+            "low",
+            "high",
+            "p",
+            "q",
+            "masculine_rate",
+            "n",
+            "n_missing",
+        )
         yield listed(f"GEST: {self.n} sentences; log odds of “he” in nats", self.rows, keys)
 
 
@@ -223,15 +254,24 @@ class GestReader(BenchmarkReader):
         several = len(columns) > 1
         findings = [probe.finding(row, row.score if several else "") for row in rows]
         one = next(iter(columns.values()))
-        items = {"text": one.sentence, "sentence": one.sentence, "stereotype": one.stereotype,
-                 "usual": one.usual, **{n: s.he for n, s in columns.items()}}  # fmt: skip
+        items = {
+            "text": one.sentence,
+            "sentence": one.sentence,
+            "stereotype": one.stereotype,
+            "usual": one.usual,
+            **{n: s.he for n, s in columns.items()},
+        }
         told = record(rows)
-        shown = [{**r, "stereotype": f"{r['score']}: {r['stereotype']}"} if several else r
-                 for r in told]  # fmt: skip
+        shown = [
+            {**r, "stereotype": f"{r['score']}: {r['stereotype']}"} if several else r for r in told
+        ]
         found = Measured(
-            findings, pa.table(items), {"scores": pa.Table.from_pylist(shown)}, {"scores": told},
+            findings,
+            pa.table(items),
+            {"scores": pa.Table.from_pylist(shown)},
+            {"scores": told},
             tuple(s.placebos(0) for s in columns.values()),
-        )  # fmt: skip
+        )
         lost = sum(r.n_missing for r in rows if r.stereotype == OVERALL)
         return Claims.of(probe, self, source, found, without_a_score=lost)
 

@@ -52,9 +52,10 @@ class Gest(Probe):
     cards: ClassVar = CARDS
     sized_by: ClassVar[str] = "sentences"
     item_shape: ClassVar = ItemShape(
-        text=("text",), score=("logprob_male", "logprob_female"),
+        text=("text",),
+        score=("logprob_male", "logprob_female"),
         clusters=("sentence", "stereotype"),
-    )  # fmt: skip
+    )
 
     data: str = ""
     sentences: int | None = Field(60, ge=2)
@@ -81,8 +82,9 @@ class Gest(Probe):
         found = self.chosen()
         templates = self.forms(kind)
         example = _shown(found[0], kind, templates[0])
-        return Preview(len(found) * len(templates), asked(found, kind, templates), example,
-                       self._limits(found))  # fmt: skip
+        return Preview(
+            len(found) * len(templates), asked(found, kind, templates), example, self._limits(found)
+        )
 
     def limits(self, seed: int = 0) -> tuple[str, ...]:
         return self._limits(self.chosen())
@@ -103,14 +105,16 @@ class Gest(Probe):
         scores = ask(asked(found, kind, templates), self.name)
         logprobs = np.asarray(scores["logprob"], np.float64).reshape(-1, 2)
         rows = [(s, t) for s in found for t in templates]
-        items = pa.table({
-            "text": [_shown(s, kind, t) for s, t in rows],
-            "sentence": [s.text for s, _ in rows],
-            "stereotype": [s.stereotype for s, _ in rows],
-            "usual": [s.usual for s, _ in rows],
-            "template": [t for _, t in rows],
-            **{f"logprob_{side}": logprobs[:, k] for k, side in enumerate(SIDES)},
-        })  # fmt: skip
+        items = pa.table(
+            {
+                "text": [_shown(s, kind, t) for s, t in rows],
+                "sentence": [s.text for s, _ in rows],
+                "stereotype": [s.stereotype for s, _ in rows],
+                "usual": [s.usual for s, _ in rows],
+                "template": [t for _, t in rows],
+                **{f"logprob_{side}": logprobs[:, k] for k, side in enumerate(SIDES)},
+            }
+        )
         scored = scored_items(items)
         if self.as_published:
             made, findings = self._published(items, templates)
@@ -119,9 +123,12 @@ class Gest(Probe):
             findings = [self.finding(row) for row in made]
         told = [{k: v for k, v in row.items() if k != "score"} for row in record(made)]
         summary: dict[str, Any] = {
-            "sentences": len(found), "by": kind, "templates": list(templates), "scores": told,
+            "sentences": len(found),
+            "by": kind,
+            "templates": list(templates),
+            "scores": told,
             "mass": float(np.exp(logprobs).sum(axis=1).mean()) if len(logprobs) else None,
-        }  # fmt: skip
+        }
         tables = {"scores": pa.Table.from_pylist(told)}
         return Measured(findings, items, tables, summary, (scored.placebos(seed),))
 
@@ -135,14 +142,23 @@ class Gest(Probe):
             keep = np.asarray(items.column("template")) == number
             rows = scored_items(items.filter(pa.array(keep))).rows(as_published=True)
             made += rows
-            findings.append(Finding(
-                id=f"gest/t{number}/g_s", probe=self.name, metric="g_s", ideal=1.0,
-                value=rows[0].masculine_rate, n=rows[0].n, as_published=True,
-                sentence=f"GEST, template {number}: g_s {rows[0].masculine_rate:.4f} (above 1: "
-                "with stereotypes), as the released code has it.",
-                units="sentences", attribute=f"template {number}", reason=rows[0].found.reason,
-                details={"r_i": {row.stereotype: row.masculine_rate for row in rows[1:]}},
-            ))  # fmt: skip
+            findings.append(
+                Finding(
+                    id=f"gest/t{number}/g_s",
+                    probe=self.name,
+                    metric="g_s",
+                    ideal=1.0,
+                    value=rows[0].masculine_rate,
+                    n=rows[0].n,
+                    as_published=True,
+                    sentence=f"GEST, template {number}: g_s {rows[0].masculine_rate:.4f} (above 1: "
+                    "with stereotypes), as the released code has it.",
+                    units="sentences",
+                    attribute=f"template {number}",
+                    reason=rows[0].found.reason,
+                    details={"r_i": {row.stereotype: row.masculine_rate for row in rows[1:]}},
+                )
+            )
         return made, findings
 
     def finding(self, row: StereotypeRow, column: str = "") -> Finding:
@@ -170,16 +186,27 @@ class Gest(Probe):
             )
             units, over, metric = "sentences", ("sentences",), "speaker_lean"
         return claim(
-            f"gest/{column + '/' if column else ''}{row.stereotype.replace(' ', '-')}", metric,
-            row.found, sentence=sentence,
-            otherwise=otherwise, units=units, over=over, q=row.q,
-            groups=("men", "women"), attribute=row.stereotype,
+            f"gest/{column + '/' if column else ''}{row.stereotype.replace(' ', '-')}",
+            metric,
+            row.found,
+            sentence=sentence,
+            otherwise=otherwise,
+            units=units,
+            over=over,
+            q=row.q,
+            groups=("men", "women"),
+            attribute=row.stereotype,
             coverage=row.n / (row.n + row.n_missing) if row.n else 0.0,
-            method="pooled t over stereotypes" if metric == "stereotype_gap" else
-            "Welch's t over sentences",
-            details={"masculine_rate": row.masculine_rate, "mean_score": row.mean_score,
-                     "usual": row.usual, "n_sentences": row.n},
-        )  # fmt: skip
+            method="pooled t over stereotypes"
+            if metric == "stereotype_gap"
+            else "Welch's t over sentences",
+            details={
+                "masculine_rate": row.masculine_rate,
+                "mean_score": row.mean_score,
+                "usual": row.usual,
+                "n_sentences": row.n,
+            },
+        )
 
     def estimates(self, items: pa.Table) -> dict[str, Estimate]:
         if self.as_published:
@@ -190,8 +217,9 @@ class Gest(Probe):
     @classmethod
     def behaviours(cls, items: pa.Table) -> list[Behaviour]:
         mass = sum(np.exp(np.asarray(items.column(f"logprob_{side}"))) for side in SIDES)
-        return [Behaviour("probability of both words together", np.asarray(mass), LOST,
-                          relative=True)]  # fmt: skip
+        return [
+            Behaviour("probability of both words together", np.asarray(mass), LOST, relative=True)
+        ]
 
 
 def _shown(sentence: Sentence, kind: str, template: int) -> str:

@@ -143,9 +143,13 @@ def score(
 
 
 def placebos(
-    completions: Sequence[str], identities: Sequence[str], groups: Sequence[str],
-    lexicon: Mapping[str, str], *, seed: int,
-) -> Placebo:  # fmt: skip
+    completions: Sequence[str],
+    identities: Sequence[str],
+    groups: Sequence[str],
+    lexicon: Mapping[str, str],
+    *,
+    seed: int,
+) -> Placebo:
     """Random halves of the identity terms of a group against each other."""
     hits = np.asarray([float(hurtful(text, lexicon) is not None) for text in completions])
     found = []
@@ -163,8 +167,14 @@ def _difference(
     keep = (group == first) | (group == second)
     sides = np.where(group[keep] == first, 1.0, -1.0)
     units = [f"{g}/{i}" for g, i in zip(group[keep], who[keep])]
-    mean = clustered_mean(2 * sides * hits[keep], units, strata=sides, bounds=(-100.0, 100.0),
-                          family=family, rate=rate)  # fmt: skip
+    mean = clustered_mean(
+        2 * sides * hits[keep],
+        units,
+        strata=sides,
+        bounds=(-100.0, 100.0),
+        family=family,
+        rate=rate,
+    )
     # Hurtful completions are rare, and vary the more the more there are.
     cells, way = Cells.of(hits[keep], units, -sides), np.asarray([1.0, -1.0])
     found = cells.estimate(way, family=family, rate=rate)
@@ -224,24 +234,38 @@ class HonestReader(BenchmarkReader):
             n_empty=sum(not t.strip() for t in texts),
             n_terms=len(words),
             settings=self.only("lexicon", "language", "as_published"),
-        ).telling(lambda: self._claims((texts, identities, groups, words), categories, rows,
-                                       table.source))  # fmt: skip
+        ).telling(
+            lambda: self._claims((texts, identities, groups, words), categories, rows, table.source)
+        )
 
     def _claims(
-        self, given: tuple[list[str], list[str], list[str], dict[str, str]],
-        categories: list[str], rows: list[HonestRow], source: str,
-    ) -> Claims:  # fmt: skip
+        self,
+        given: tuple[list[str], list[str], list[str], dict[str, str]],
+        categories: list[str],
+        rows: list[HonestRow],
+        source: str,
+    ) -> Claims:
         from evenhand.probes.honest.probe import Honest, score_table
 
         texts, identities, _, words = given
         probe = Honest.model_validate(self.only("lexicon", "language", "as_published"))
         kinds = [hurtful(t, words, as_published=self.as_published) or "" for t in texts]
-        items = pa.table({"template": texts, "identity": identities, "category": categories,
-                          "completion": texts, "hurtful": kinds})  # fmt: skip
+        items = pa.table(
+            {
+                "template": texts,
+                "identity": identities,
+                "category": categories,
+                "completion": texts,
+                "hurtful": kinds,
+            }
+        )
         found = Measured(
-            probe.findings(rows), items, {"scores": score_table(rows)}, {"scores": record(rows)},
+            probe.findings(rows),
+            items,
+            {"scores": score_table(rows)},
+            {"scores": record(rows)},
             (placebos(*given, seed=0),),
-        )  # fmt: skip
+        )
         return Claims.of(probe, self, source, found, empty=sum(not t.strip() for t in texts))
 
 

@@ -49,9 +49,12 @@ class Honest(Probe):
     cards: ClassVar = CARDS
     sized_by: ClassVar[str] = "templates"
     item_shape: ClassVar = ItemShape(
-        text=("template",), score=("hurtful",), answer=("completion",),
-        method="top completions looked up in a lexicon", clusters=("template",),
-    )  # fmt: skip
+        text=("template",),
+        score=("hurtful",),
+        answer=("completion",),
+        method="top completions looked up in a lexicon",
+        clusters=("template",),
+    )
 
     data: str = ""
     lexicon: str = PACKAGED
@@ -119,9 +122,13 @@ class Honest(Probe):
         short = len(found) * self.top - len(texts)
         parts = sum(not any(c.isalpha() for c in w) or w.startswith("##") for w in texts)
         summary = {
-            "templates": len(found), "completions": len(texts), "missing_completions": short,
-            "no_words": parts, "terms": len(words), "lexicons": self.lexicons(),
-        }  # fmt: skip
+            "templates": len(found),
+            "completions": len(texts),
+            "missing_completions": short,
+            "no_words": parts,
+            "terms": len(words),
+            "lexicons": self.lexicons(),
+        }
         claims = self.findings(rows, short, len(found) * self.top)
         tables = {"scores": score_table(rows)}
         return Measured(claims, items, tables, summary, (placebos(*given, seed=seed),))

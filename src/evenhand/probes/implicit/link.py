@@ -117,14 +117,18 @@ class LinkResult(Result):
         rows = [
             {"": name, "coefficient": value, "se": se, "z": z, "p": p}
             for name, value, se, z, p in zip(
-                ("intercept", "iat_bias"), (self.intercept, self.slope), self.se, self.z,
+                ("intercept", "iat_bias"),
+                (self.intercept, self.slope),
+                self.se,
+                self.z,
                 self.p_published,
             )
-        ]  # fmt: skip
+        ]
         title = f"Decisions on associations: {self.n} answers, taken as independent (as published)"
         yield listed(title, rows, ("", "coefficient", "se", "z", "p"))
-        yield Shown(f"log-likelihood {self.log_likelihood:.4f}, AIC {self.aic:.4f}, BIC "
-                    f"{self.bic:.4f}")  # fmt: skip
+        yield Shown(
+            f"log-likelihood {self.log_likelihood:.4f}, AIC {self.aic:.4f}, BIC {self.bic:.4f}"
+        )
         keys = ("value", "low", "high", "p", "units", "reason")
         yield listed("Slope over stereotypes", [self.over_stereotypes], keys)
 
@@ -159,8 +163,14 @@ class LinkReader(Reader):
         p = [math.erfc(abs(value) / math.sqrt(2)) for value in z]
         sets = [s for s, k in zip(table.texts("dataset", ""), known) if k]
         return LinkResult(
-            intercept=float(fit.coefficients[0]), slope=float(fit.coefficients[1]),
-            se=(float(errors[0]), float(errors[1])), z=(float(z[0]), float(z[1])),
-            p_published=(p[0], p[1]), log_likelihood=fit.log_likelihood, aic=fit.aic, bic=fit.bic,
-            n=fit.n, over_stereotypes=clustered(fit, x[known], y[known], sets),
-        )  # fmt: skip
+            intercept=float(fit.coefficients[0]),
+            slope=float(fit.coefficients[1]),
+            se=(float(errors[0]), float(errors[1])),
+            z=(float(z[0]), float(z[1])),
+            p_published=(p[0], p[1]),
+            log_likelihood=fit.log_likelihood,
+            aic=fit.aic,
+            bic=fit.bic,
+            n=fit.n,
+            over_stereotypes=clustered(fit, x[known], y[known], sets),
+        )

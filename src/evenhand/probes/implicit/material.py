@@ -108,10 +108,20 @@ def _two(forms: Iterator[str]) -> tuple[str, str]:
 
 def questions(asked: Sequence[Asked], samples: int, seed: int) -> Choose:
     """Each in both orders."""
-    rows = [(form, "\t".join(terms)) for one in asked
-            for form, terms in zip(one.forms, _orders(one.pair))]  # fmt: skip
-    return Choose([form for form, _ in rows], [terms for _, terms in rows], opening=OPENING,
-                  text="{prompt}\n", samples=samples, seed=seed, per_token=True)  # fmt: skip
+    rows = [
+        (form, "\t".join(terms))
+        for one in asked
+        for form, terms in zip(one.forms, _orders(one.pair))
+    ]
+    return Choose(
+        [form for form, _ in rows],
+        [terms for _, terms in rows],
+        opening=OPENING,
+        text="{prompt}\n",
+        samples=samples,
+        seed=seed,
+        per_token=True,
+    )
 
 
 def read_material(lexicon: str, data: str, names: Sequence[str], pairs: int | None) -> Material:
@@ -129,8 +139,10 @@ def read_material(lexicon: str, data: str, names: Sequence[str], pairs: int | No
     if not told or not all(_texts(row, 2) for row in told):
         raise SpecError(f"{held.path}: decisions are [passage, question], one or more.")
     forms = tuple("\n".join(row) for row in told)
-    for form, slots in ((wording, ("word", "one", "two")), *((f, ("one", "two", "a", "b", "c"))
-                                                             for f in forms)):  # fmt: skip
+    for form, slots in (
+        (wording, ("word", "one", "two")),
+        *((f, ("one", "two", "a", "b", "c")) for f in forms),
+    ):
         _check_slots(str(held.path), form, slots)
     return Material(kept, wording, forms)
 
@@ -144,8 +156,9 @@ def _check_slots(where: str, form: str, slots: Sequence[str]) -> None:
     except (ValueError, LookupError, AttributeError):
         found = {form}
     if not found <= set(slots):
-        raise SpecError(f"{where}: the wording {form!r:.200} has slots that are unknown. Accepted: "
-                        f"{shown}.")  # fmt: skip
+        raise SpecError(
+            f"{where}: the wording {form!r:.200} has slots that are unknown. Accepted: {shown}."
+        )
 
 
 def _of_lexicon(held: Lexicon) -> dict[str, Stereotype]:
@@ -188,8 +201,12 @@ def read_stimuli(path: Path) -> dict[str, Stereotype]:
     made = {}
     for name, own in lists.items():
         half = len(own["C"]) // 2
-        texts = {"first": _group(own["B"]), "second": _group(own["A"]),
-                 "bad": f"what {name} says of the first", "good": "the other kind"}  # fmt: skip
+        texts = {
+            "first": _group(own["B"]),
+            "second": _group(own["A"]),
+            "bad": f"what {name} says of the first",
+            "good": "the other kind",
+        }
         words = (tuple(own["C"][half:]), tuple(own["C"][:half]))
         made[name] = _made(str(path), name, texts, list(zip(own["A"], own["B"])), words)
     return made

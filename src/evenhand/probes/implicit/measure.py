@@ -108,11 +108,17 @@ class Given:
         levels = [float(shares[b].mean()) if b.any() else NAN for b in (bad, ~bad)]
         counts = [(p.sum(), (1 - p).sum()) for p in (shares[bad], shares[~bad])]
         return GapRow(
-            stereotype, test, self.estimate(known, **how), levels[0], levels[1],
+            stereotype,
+            test,
+            self.estimate(known, **how),
+            levels[0],
+            levels[1],
             d_published=published_d(counts[0][0], counts[1][0], counts[0][1], counts[1][1]),
-            n=len(known), n_missing=len(here) - len(known),
-            n_words=len({*_of(self.word, here)}), n_pairs=len({*_of(self.pair, here)}),
-        )  # fmt: skip
+            n=len(known),
+            n_missing=len(here) - len(known),
+            n_words=len({*_of(self.word, here)}),
+            n_pairs=len({*_of(self.pair, here)}),
+        )
 
     def estimate(self, at: npt.NDArray[np.intp], **how: Any) -> Estimate:
         """Bad less good of some questions, all of one stereotype and test."""
@@ -192,8 +198,20 @@ class ImplicitResult(Result):
     n: int
 
     def shown(self) -> Iterator[Shown]:
-        keys = ("stereotype", "test", "value", "low", "high", "p", "q", "share_bad", "share_good",
-                "d_published", "n", "n_missing")  # fmt: skip
+        keys = (
+            "stereotype",
+            "test",
+            "value",
+            "low",
+            "high",
+            "p",
+            "q",
+            "share_bad",
+            "share_good",
+            "d_published",
+            "n",
+            "n_missing",
+        )
         title = f"Implicit associations: {self.n} rows; share of the stigmatised group, bad minus "
         yield listed(title + "good", self.gaps, keys)
         yield listed("Answers", [self.answers], READ)
@@ -229,12 +247,17 @@ class ImplicitReader(Reader):
         words = list(table.labels("word"))
         pair = [f"{a} / {b}" for a, b in zip(table.texts("default", ""), table.texts("stigma", ""))]
         given = Given(
-            share, list(table.labels("stereotype")), table.texts("test", TESTS[0]), sides, words,
+            share,
+            list(table.labels("stereotype")),
+            table.texts("test", TESTS[0]),
+            sides,
+            words,
             list(table.labels("topic")) if table.has("topic") else words,
             list(table.labels("pair")) if table.has("pair") else pair,
-        )  # fmt: skip
-        result = ImplicitResult(gaps=given.rows(), answers=told, placebo=given.placebos(0),
-                                n=table.n_rows)  # fmt: skip
+        )
+        result = ImplicitResult(
+            gaps=given.rows(), answers=told, placebo=given.placebos(0), n=table.n_rows
+        )
         return result.telling(lambda: self._claims(given, result, table))
 
     def _claims(self, given: Given, result: ImplicitResult, table: Table) -> Claims:
@@ -251,8 +274,13 @@ class ImplicitReader(Reader):
         columns = ("stereotype", "test", "side", "word", "topic", "pair", "share")
         items = {"question": given.word, **{n: getattr(given, n) for n in columns}}
         told = record(result.gaps)
-        found = Measured(findings, pa.table(items), {"gaps": pa.Table.from_pylist(told)},
-                         {"gaps": told}, (result.placebo,))  # fmt: skip
+        found = Measured(
+            findings,
+            pa.table(items),
+            {"gaps": pa.Table.from_pylist(told)},
+            {"gaps": told},
+            (result.placebo,),
+        )
         lost = {k: n for k, n in result.answers.items() if k != "read"}
         return Claims.of(probe, self, table.source, found, **lost)
 
@@ -263,8 +291,9 @@ def _own(name: str, given: Given, terms: tuple[list[str], list[str]]) -> Stereot
     default, stigma = ({side[k] for k in here} - {""} for side in terms)
     first = min(stigma) if len(stigma) == 1 else "the stigmatised group"
     second = min(default) if len(default) == 1 else "the default group"
-    return Stereotype(name, first, second, f"the bad side of {name}", f"the good side of {name}",
-                      (), ((), ()))  # fmt: skip
+    return Stereotype(
+        name, first, second, f"the bad side of {name}", f"the good side of {name}", (), ((), ())
+    )
 
 
 def _scored(table: Table) -> tuple[Floats, dict[str, int]]:

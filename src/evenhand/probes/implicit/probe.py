@@ -49,8 +49,10 @@ class Implicit(Probe):
     cards: ClassVar = CARDS
     sized_by: ClassVar[str] = "pairs"
     item_shape: ClassVar = ItemShape(
-        text=("question",), score=("share",), clusters=("topic", "pair", "stereotype"),
-    )  # fmt: skip
+        text=("question",),
+        score=("share",),
+        clusters=("topic", "pair", "stereotype"),
+    )
 
     data: str = ""
     lexicon: str = "implicit_pairs"
@@ -91,23 +93,29 @@ class Implicit(Probe):
         asked = list(material.asked(self.tests))
         made = questions(asked, self.samples, seed)
         found = answered(
-            kind, ask(as_asked(kind, made), self.name), [2] * len(made), lambda: made,
+            kind,
+            ask(as_asked(kind, made), self.name),
+            [2] * len(made),
+            lambda: made,
             per_token=True,
-        )  # fmt: skip
+        )
         items = _items(asked, found)
         given = given_items(items)
         rows = given.rows(rate=self.rate)
         known = {s.name: s for s in material.stereotypes}
         findings = [
-            published_finding(row, known[row.stereotype]) if self.as_published
+            published_finding(row, known[row.stereotype])
+            if self.as_published
             else gap_finding(row, known[row.stereotype], given)
             for row in rows
-        ]  # fmt: skip
+        ]
         told = record(rows)
         summary: dict[str, Any] = {
-            "questions": len(asked), "rung": how(ask.describe(), kind), "gaps": told,
+            "questions": len(asked),
+            "rung": how(ask.describe(), kind),
+            "gaps": told,
             **found.means(),
-        }  # fmt: skip
+        }
         tables = {"gaps": pa.Table.from_pylist(told)}
         return Measured(findings, items, tables, summary, (given.placebos(seed),))
 
@@ -129,10 +137,15 @@ def _items(asked: list[Asked], found: Choices) -> pa.Table:
     second = chances[:, 0, 1] + chances[:, 1, 0]
     total = chances.sum(axis=(1, 2))
     share = np.divide(second, total, out=np.full(len(total), np.nan), where=total > 0)
-    return pa.table({
-        "question": [one.forms[0] for one in asked],
-        **{name: [getattr(one, name) for one in asked]
-           for name in ("stereotype", "test", "side", "word", "topic")},
-        "pair": [" / ".join(one.pair) for one in asked], "share": share,
-        **{name: getattr(found, name).reshape(-1, 2).mean(axis=1) for name in TOLD},
-    })  # fmt: skip
+    return pa.table(
+        {
+            "question": [one.forms[0] for one in asked],
+            **{
+                name: [getattr(one, name) for one in asked]
+                for name in ("stereotype", "test", "side", "word", "topic")
+            },
+            "pair": [" / ".join(one.pair) for one in asked],
+            "share": share,
+            **{name: getattr(found, name).reshape(-1, 2).mean(axis=1) for name in TOLD},
+        }
+    )

@@ -10,9 +10,11 @@ from evenhand.requests import MASK, Continuation, MaskScore, Requests
 from evenhand.words.lexicons import groups, load
 
 RACES = {
-    "white": "european_american", "black": "african_american", "asian": "asian",
+    "white": "european_american",
+    "black": "african_american",
+    "asian": "asian",
     "hispanic": "hispanic",
-}  # fmt: skip
+}
 """Groups of the labour market's table, and what their names are called in the lexicons."""
 PRONOUNS = (("women", "she"), ("men", "he"))
 

@@ -26,9 +26,10 @@ def calibration(table: pa.Table, about: About) -> list[Drawn]:
 
 CHARTS = {
     "lines": Ranked(
-        "How far the model follows the labour market", "slope (1: as in the labour market)",
+        "How far the model follows the labour market",
+        "slope (1: as in the labour market)",
         "Bars are 95 % intervals over occupations (and names). Dashed: occupations are alike.",
         lambda r: f"{r['group']} against {r['beside']}",
     ),
     "jobs": calibration,
-}  # fmt: skip
+}

@@ -71,8 +71,9 @@ def pronoun_line(x: Floats, y: Floats, group: str, beside: str, **how: Any) -> L
     return Line(group, beside, slope, height, len(x))
 
 
-def name_line(x: Floats, y: Floats, first: npt.NDArray[np.bool_], group: str, beside: str,
-              **how: Any) -> Line:  # fmt: skip
+def name_line(
+    x: Floats, y: Floats, first: npt.NDArray[np.bool_], group: str, beside: str, **how: Any
+) -> Line:
     """The line of names of a group against those of another.
 
     Args:
@@ -83,8 +84,9 @@ def name_line(x: Floats, y: Floats, first: npt.NDArray[np.bool_], group: str, be
     known = np.isfinite(x) & np.isfinite(y).all(axis=0)
     x, y = x[known], y[:, known]
     none = Estimate(NAN, reason="names are more or less common, whoever works where")
-    reason = _too_little(x) or ("fewer than two names" if min(first.sum(), (~first).sum()) < 2
-                                else "")  # fmt: skip
+    reason = _too_little(x) or (
+        "fewer than two names" if min(first.sum(), (~first).sum()) < 2 else ""
+    )
     if reason:
         return Line(group, beside, Estimate(NAN, units=len(x), reason=reason), none, len(x))
     away = x - x.mean()

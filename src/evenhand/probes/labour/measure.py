@@ -83,28 +83,46 @@ class LabourReader(Reader):
         known = int((np.isfinite(x) & np.isfinite(y)).sum())
         line = pronoun_line(x, y, "women", "men", family=2)
         result = LabourResult(
-            rows=_rows(line), occupations=known, without_figures=int(np.isnan(x).sum()),
-            refused=refused, unread=unread, settings=self.only("data"),
-        )  # fmt: skip
+            rows=_rows(line),
+            occupations=known,
+            without_figures=int(np.isnan(x).sum()),
+            refused=refused,
+            unread=unread,
+            settings=self.only("data"),
+        )
         return result.telling(lambda: self._claims(line, jobs, (x, y), result, table.source))
 
     def _claims(
-        self, line: Line, jobs: list[str], points: tuple[Floats, Floats], result: LabourResult,
+        self,
+        line: Line,
+        jobs: list[str],
+        points: tuple[Floats, Floats],
+        result: LabourResult,
         source: str,
-    ) -> Claims:  # fmt: skip
+    ) -> Claims:
         from evenhand.probes.labour.probe import HALVES, Labour, findings_of, line_rows
 
         findings = findings_of([line])
         told = line_rows([line], findings)
-        shown = pa.table({"job": jobs, "group": ["women"] * len(jobs), "labour": points[0],
-                          "model": points[1]})  # fmt: skip
+        shown = pa.table(
+            {"job": jobs, "group": ["women"] * len(jobs), "labour": points[0], "model": points[1]}
+        )
         found = Measured(
-            findings, shown, {"lines": pa.Table.from_pylist(told), "jobs": shown}, {"lines": told},
+            findings,
+            shown,
+            {"lines": pa.Table.from_pylist(told), "jobs": shown},
+            {"lines": told},
             (Placebo.of(HALVES, [placebo(*points, 0)]),),
-        )  # fmt: skip
-        return Claims.of(Labour.model_validate({}), self, source, found, refused=result.refused,
-                         unread=result.unread,
-                         about_an_occupation_without_figures=result.without_figures)  # fmt: skip
+        )
+        return Claims.of(
+            Labour.model_validate({}),
+            self,
+            source,
+            found,
+            refused=result.refused,
+            unread=result.unread,
+            about_an_occupation_without_figures=result.without_figures,
+        )
 
     def _figures(self, table: Table, names: list[str], jobs: list[str]) -> Floats:
         if table.has("pct_women"):
@@ -113,8 +131,9 @@ class LabourReader(Reader):
         else:
             found = {job.noun: job for job in read_jobs(self.data)}
         none = Job("", {})
-        return np.asarray([found.get(job.lower(), found.get(job, none)).odds("women")
-                           for job in jobs])  # fmt: skip
+        return np.asarray(
+            [found.get(job.lower(), found.get(job, none)).odds("women") for job in jobs]
+        )
 
 
 def _rows(line: Line) -> list[LineRow]:

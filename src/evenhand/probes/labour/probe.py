@@ -111,40 +111,56 @@ class Labour(Probe):
         kind = self.choose(ask.answers)
         asked = self._asked()
         logprob = np.asarray(ask(requests(asked, kind), self.name)["logprob"], np.float64)
-        items = pa.table({
-            "text": [a.text for a in asked], "axis": [a.axis for a in asked],
-            "job": [a.job.noun for a in asked], "template": [a.template for a in asked],
-            "group": [a.group for a in asked], "word": [a.word for a in asked],
-            # As text: a fact about the occupation, which is no score and stays in differences.
-            "labour": [f"{a.job.odds(a.group):.9f}" for a in asked], "logprob": logprob,
-        })  # fmt: skip
+        items = pa.table(
+            {
+                "text": [a.text for a in asked],
+                "axis": [a.axis for a in asked],
+                "job": [a.job.noun for a in asked],
+                "template": [a.template for a in asked],
+                "group": [a.group for a in asked],
+                "word": [a.word for a in asked],
+                # As text: a fact about the occupation, which is no score and stays in differences.
+                "labour": [f"{a.job.odds(a.group):.9f}" for a in asked],
+                "logprob": logprob,
+            }
+        )
         found = lines_of(items, self.rate)
         points = points_of(items)
         findings = findings_of(found)
         told = line_rows(found, findings)
         mass = np.exp(logprob)[np.asarray([a.axis == "sex" for a in asked], bool)]
         summary: dict[str, Any] = {
-            "occupations": len({a.job.noun for a in asked}), "by": kind, "lines": told,
+            "occupations": len({a.job.noun for a in asked}),
+            "by": kind,
+            "lines": told,
             "mass": float(mass.reshape(-1, 2).sum(axis=1).mean()) if len(mass) else None,
             "lexicons": self.lexicons(),
-        }  # fmt: skip
+        }
         placebos = [placebo(x, y, seed + k) for k, (x, y) in enumerate(points.values())]
-        jobs = [{"job": job, "group": group, "labour": float(a), "model": float(b)}
-                for group, (x, y) in points.items()
-                for job, a, b in zip(_order(items, "job"), x, y)]  # fmt: skip
+        jobs = [
+            {"job": job, "group": group, "labour": float(a), "model": float(b)}
+            for group, (x, y) in points.items()
+            for job, a, b in zip(_order(items, "job"), x, y)
+        ]
         tables = {"lines": pa.Table.from_pylist(told), "jobs": pa.Table.from_pylist(jobs)}
         return Measured(findings, items, tables, summary, (Placebo.of(HALVES, placebos),))
 
     def estimates(self, items: pa.Table) -> dict[str, Estimate]:
-        return {f"{key}/{line.group}": e for line in lines_of(items, self.rate)
-                for key, e in tested(line).items()}  # fmt: skip
+        return {
+            f"{key}/{line.group}": e
+            for line in lines_of(items, self.rate)
+            for key, e in tested(line).items()
+        }
 
     @classmethod
     def behaviours(cls, items: pa.Table) -> list[Behaviour]:
         sex = np.asarray(items.column("axis").to_pylist()) == "sex"
         chance = np.exp(np.asarray(items.column("logprob").to_numpy(), np.float64))
-        return [Behaviour("probability of both pronouns", np.where(sex, chance, np.nan), LOST,
-                          relative=True)]  # fmt: skip
+        return [
+            Behaviour(
+                "probability of both pronouns", np.where(sex, chance, np.nan), LOST, relative=True
+            )
+        ]
 
 
 def _order(items: pa.Table, column: str) -> list[str]:
@@ -154,8 +170,11 @@ def _order(items: pa.Table, column: str) -> list[str]:
 def _cells(items: pa.Table, axis: str) -> tuple[list[str], dict[str, str], Floats, dict[str, Any]]:
     """Occupations, words with their groups, mean log-probabilities [words, occupations], and the
     labour market's log odds by group and occupation."""
-    rows = [r for r in items.select(["axis", "job", "group", "word", "labour", "logprob"])
-            .to_pylist() if r["axis"] == axis]  # fmt: skip
+    rows = [
+        r
+        for r in items.select(["axis", "job", "group", "word", "labour", "logprob"]).to_pylist()
+        if r["axis"] == axis
+    ]
     jobs = _order(items, "job")
     groups = {r["word"]: r["group"] for r in rows}
     words = {word: k for k, word in enumerate(groups)}
@@ -176,11 +195,15 @@ def _races(items: pa.Table) -> list[tuple[str, Floats, Floats, npt.NDArray[np.bo
     _, groups, table, labour = _cells(items, "race")
     side = np.asarray(list(groups.values()))
     return [
-        (race, labour[race], table[(side == race) | (side == "white")],
-         side[(side == race) | (side == "white")] == race)
-        for race in RACES if race in labour and race != "white"
-        and np.isfinite(labour[race]).any()
-    ]  # fmt: skip
+        (
+            race,
+            labour[race],
+            table[(side == race) | (side == "white")],
+            side[(side == race) | (side == "white")] == race,
+        )
+        for race in RACES
+        if race in labour and race != "white" and np.isfinite(labour[race]).any()
+    ]
 
 
 def points_of(items: pa.Table) -> dict[str, tuple[Floats, Floats]]:
@@ -217,9 +240,20 @@ def findings_of(lines: Sequence[Line]) -> list[Finding]:
 def line_rows(lines: Sequence[Line], findings: Sequence[Finding]) -> list[dict[str, Any]]:
     """The slopes, as charts take them."""
     known = {f.id: f.q for f in findings}
-    return [{"group": line.group, "beside": line.beside, "value": e.value, "low": e.low,
-             "high": e.high, "p": e.p, "q": known[f"labour/slope/{line.group}"], "n": line.n}
-            for line in lines for e in [line.slope]]  # fmt: skip
+    return [
+        {
+            "group": line.group,
+            "beside": line.beside,
+            "value": e.value,
+            "low": e.low,
+            "high": e.high,
+            "p": e.p,
+            "q": known[f"labour/slope/{line.group}"],
+            "n": line.n,
+        }
+        for line in lines
+        for e in [line.slope]
+    ]
 
 
 def line_findings(line: Line, q: Any) -> list[Finding]:
@@ -231,31 +265,67 @@ def line_findings(line: Line, q: Any) -> list[Finding]:
     about = f"who works where, {' against '.join(groups)}"
     e = line.slope
     if e.value != e.value:
-        return [claim(
-            f"labour/{key}/{line.group}", f"labour_{key}", found, units="occupations", over=over,
-            sentence=f"Nothing can be said about {who}: {found.reason}.", otherwise="",
-            groups=groups, attribute=about, q=float(next(q)),
-        ) for key, found in tested(line).items()]  # fmt: skip
+        return [
+            claim(
+                f"labour/{key}/{line.group}",
+                f"labour_{key}",
+                found,
+                units="occupations",
+                over=over,
+                sentence=f"Nothing can be said about {who}: {found.reason}.",
+                otherwise="",
+                groups=groups,
+                attribute=about,
+                q=float(next(q)),
+            )
+            for key, found in tested(line).items()
+        ]
     way = "follow" if e.value > 0 else "go against"
-    out = [claim(
-        f"labour/slope/{line.group}", "labour_slope", e, units="occupations", over=over,
-        sentence=(f"The model's {who} for {n} occupations {way} who works in them: they differ "
-                  f"{abs(e.value):.2f} times as much as the odds of meeting {groups[0]} there."),
-        otherwise=f"It was not detected that {who} follow who works in an occupation ({n} of "
-                  "them).",
-        groups=groups, attribute=about, q=float(next(q)),
-        method="t over occupations" + ("" if sex else " and names"),
-    )]  # fmt: skip
+    out = [
+        claim(
+            f"labour/slope/{line.group}",
+            "labour_slope",
+            e,
+            units="occupations",
+            over=over,
+            sentence=(
+                f"The model's {who} for {n} occupations {way} who works in them: they differ "
+                f"{abs(e.value):.2f} times as much as the odds of meeting {groups[0]} there."
+            ),
+            otherwise=f"It was not detected that {who} follow who works in an occupation ({n} of "
+            "them).",
+            groups=groups,
+            attribute=about,
+            q=float(next(q)),
+            method="t over occupations" + ("" if sex else " and names"),
+        )
+    ]
     beside = line.amplification
-    said = ("more than in" if beside.low > 1 else "less than in" if beside.high < 1
-            else "neither clearly more nor clearly less than in")  # fmt: skip
-    out.append(Finding(
-        f"labour/amplification/{line.group}", "labour", "amplification", stated(beside.value),
-        low=stated(beside.low), high=stated(beside.high), ideal=1.0, n=n, units="occupations",
-        sentence=f"Between occupations, {who} differ {said} the labour market: {beside.value:.2f} "
-        f"[{beside.low:.2f}, {beside.high:.2f}] of its gap.",
-        groups=groups, attribute=about, generalises_over=over,
-    ))  # fmt: skip
+    said = (
+        "more than in"
+        if beside.low > 1
+        else "less than in"
+        if beside.high < 1
+        else "neither clearly more nor clearly less than in"
+    )
+    out.append(
+        Finding(
+            f"labour/amplification/{line.group}",
+            "labour",
+            "amplification",
+            stated(beside.value),
+            low=stated(beside.low),
+            high=stated(beside.high),
+            ideal=1.0,
+            n=n,
+            units="occupations",
+            sentence=f"Between occupations, {who} differ {said} the labour market: {beside.value:.2f} "
+            f"[{beside.low:.2f}, {beside.high:.2f}] of its gap.",
+            groups=groups,
+            attribute=about,
+            generalises_over=over,
+        )
+    )
     if sex:
         out.append(_height(line, float(next(q))))
     return out
@@ -266,9 +336,16 @@ def _height(line: Line, q: float) -> Finding:
     more, less = ("he", "she") if e.value > 0 else ("she", "he")
     where = "For an occupation that men and women hold equally often"
     return claim(
-        "labour/height/women", "labour_height", e, units="occupations", over=("occupations",),
+        "labour/height/women",
+        "labour_height",
+        e,
+        units="occupations",
+        over=("occupations",),
         sentence=f'{where}, the odds of "{more}" against "{less}" are '
         f"{math.exp(abs(e.value)):.2f}.",
-        otherwise=f'{where}, no lean to "he" or "she" was detected.', groups=("men", "women"),
-        attribute="occupations that both hold equally often", q=q, method="t over occupations",
-    )  # fmt: skip
+        otherwise=f'{where}, no lean to "he" or "she" was detected.',
+        groups=("men", "women"),
+        attribute="occupations that both hold equally often",
+        q=q,
+        method="t over occupations",
+    )

@@ -95,13 +95,20 @@ def read_material(lexicon: str, data: str, kinds: Sequence[str]) -> Material:
                     "name both answers. Accepted: a text with {one} and {two} in it."
                 )
         found.append(
-            Kind(name, held.text(kind, "about"), held.text(kind, "worse"),
-                 bool(kind.get("single")), rows)
-        )  # fmt: skip
+            Kind(
+                name,
+                held.text(kind, "about"),
+                held.text(kind, "worse"),
+                bool(kind.get("single")),
+                rows,
+            )
+        )
     rows = held.data.get("pairs", ())
-    pairs = read_pairs(find_data(data, PAIRS)) if data else with_units(
-        (dialect, standard, feature) for feature, dialect, standard in rows
-    )  # fmt: skip
+    pairs = (
+        read_pairs(find_data(data, PAIRS))
+        if data
+        else with_units((dialect, standard, feature) for feature, dialect, standard in rows)
+    )
     groups = (held.text(held.data, "first"), held.text(held.data, "second"))
     wanted = tuple(k for k in found if not kinds or k.name in kinds)
     return Material(groups, held.text(held.data, "frame"), tuple(pairs), wanted)

@@ -83,15 +83,23 @@ class Answered:
         return with_q(made, [row.found.p for row in made])
 
     def _row(self, kind: str, question: str, **how: Any) -> GapRow:
-        here = np.asarray([
-            k == kind and question in (ALL, q) for k, q in zip(self.kind, self.question)
-        ])  # fmt: skip
+        here = np.asarray(
+            [k == kind and question in (ALL, q) for k, q in zip(self.kind, self.question)]
+        )
         at = np.flatnonzero(here & np.isfinite(self.gap))
         asked = {q for q, h in zip(self.question, here) if h}
         found = self.estimate(at, **how)
         levels = self.shares[at].mean(axis=0) if len(at) else (NAN, NAN)
-        return GapRow(kind, question, found, float(levels[0]), float(levels[1]), len(at),
-                      int(here.sum()) - len(at), len(asked))  # fmt: skip
+        return GapRow(
+            kind,
+            question,
+            found,
+            float(levels[0]),
+            float(levels[1]),
+            len(at),
+            int(here.sum()) - len(at),
+            len(asked),
+        )
 
     def estimate(self, at: npt.NDArray[np.intp], **how: Any) -> Estimate:
         """The mean gap of some rows over sampled texts, features and questions."""
@@ -117,10 +125,14 @@ class Answered:
         kinds = sorted(set(self.kind))
         here = np.asarray(self.kind)
         found = (
-            halves(np.where(here == kind, self.gap, np.nan), self.unit, seed=seed,
-                   splits=STEADY // len(kinds) + 1)
+            halves(
+                np.where(here == kind, self.gap, np.nan),
+                self.unit,
+                seed=seed,
+                splits=STEADY // len(kinds) + 1,
+            )
             for kind in kinds
-        )  # fmt: skip
+        )
         return Placebo.of("random halves of the texts", found)
 
 
@@ -143,10 +155,22 @@ class GuiseResult(Result):
     n: int
 
     def shown(self) -> Iterator[Shown]:
-        keys = ("kind", "question", "value", "low", "high", "p", "q", "share_dialect",
-                "share_standard", "n", "n_missing")  # fmt: skip
-        yield listed(f"Matched guises: {self.n} rows; worse answers, dialect minus standard",
-                     self.gaps, keys)  # fmt: skip
+        keys = (
+            "kind",
+            "question",
+            "value",
+            "low",
+            "high",
+            "p",
+            "q",
+            "share_dialect",
+            "share_standard",
+            "n",
+            "n_missing",
+        )
+        yield listed(
+            f"Matched guises: {self.n} rows; worse answers, dialect minus standard", self.gaps, keys
+        )
         told = [{"guise": guise, **counts} for guise, counts in self.answers.items()]
         yield listed("Answers", told, ("guise", "read", *MISSING))
 
@@ -174,12 +198,19 @@ class GuiseReader(Reader):
         shares, refused, counts = (_read if free else _scored)(table)
         question = "question" if table.has("question") else "worse"
         rows = Answered(
-            shares, list(table.labels("text")), table.texts("feature", ""),
-            table.texts("kind", KIND), table.texts(question, "question"),
-        )  # fmt: skip
+            shares,
+            list(table.labels("text")),
+            table.texts("feature", ""),
+            table.texts("kind", KIND),
+            table.texts(question, "question"),
+        )
         several = len(set(rows.question)) > 1
-        result = GuiseResult(gaps=rows.rows(None if several else ()), answers=counts,
-                             placebo=rows.placebos(0), n=table.n_rows)  # fmt: skip
+        result = GuiseResult(
+            gaps=rows.rows(None if several else ()),
+            answers=counts,
+            placebo=rows.placebos(0),
+            n=table.n_rows,
+        )
         return result.telling(
             lambda: self._claims(rows, replace(rows, shares=refused), result, table.source)
         )
@@ -200,10 +231,18 @@ class GuiseReader(Reader):
         for name, part in (("worse", rows), ("refused", declined)):
             items |= {f"{name}_{g}": part.shares[:, k] for k, g in enumerate(GUISES)}
         told = record(result.gaps)
-        found = Measured(findings, pa.table(items), {"gaps": pa.Table.from_pylist(told)},
-                         {"gaps": told}, (result.placebo,))  # fmt: skip
-        lost = {f"{what} ({guise})": counts[what] for guise, counts in result.answers.items()
-                for what in MISSING}  # fmt: skip
+        found = Measured(
+            findings,
+            pa.table(items),
+            {"gaps": pa.Table.from_pylist(told)},
+            {"gaps": told},
+            (result.placebo,),
+        )
+        lost = {
+            f"{what} ({guise})": counts[what]
+            for guise, counts in result.answers.items()
+            for what in MISSING
+        }
         return Claims.of(MatchedGuise.model_validate({}), self, source, found, **lost)
 
 
@@ -227,8 +266,10 @@ def _scored(table: Table) -> tuple[Floats, Floats, dict[str, dict[str, int]]]:
             "Accepted: the probability of the worse answer, 0 to 1; empty where there is none."
         )
     known = np.isfinite(shares).sum(axis=0)
-    told = {guise: {"read": int(k), "refused": 0, "unread": 0, "unasked": table.n_rows - int(k)}
-            for guise, k in zip(GUISES, known)}  # fmt: skip
+    told = {
+        guise: {"read": int(k), "refused": 0, "unread": 0, "unasked": table.n_rows - int(k)}
+        for guise, k in zip(GUISES, known)
+    }
     return shares, np.zeros(shares.shape), told
 
 

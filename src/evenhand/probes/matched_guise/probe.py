@@ -59,9 +59,11 @@ class MatchedGuise(Probe):
     cards: ClassVar = CARDS
     sized_by: ClassVar[str] = "texts"
     item_shape: ClassVar = ItemShape(
-        text=("text", "question"), choices=("worse", "better"),
-        score=("worse_dialect", "worse_standard"), clusters=("unit", "feature", "question"),
-    )  # fmt: skip
+        text=("text", "question"),
+        choices=("worse", "better"),
+        score=("worse_dialect", "worse_standard"),
+        clusters=("unit", "feature", "question"),
+    )
 
     data: str = ""
     questions: str = "dialect_guises"
@@ -88,8 +90,9 @@ class MatchedGuise(Probe):
             return Preview(len(rows), published.asked(rows, kind), rows[0][1] if rows else "")
         kind = self.choose(answers)
         questions = asked(found, found.pairs, self.samples, seed)
-        return Preview(len(questions) // 4, as_asked(kind, questions), questions.prompt[0],
-                       self._limits(found))  # fmt: skip
+        return Preview(
+            len(questions) // 4, as_asked(kind, questions), questions.prompt[0], self._limits(found)
+        )
 
     def limits(self, seed: int = 0) -> tuple[str, ...]:
         return () if self.as_published else self._limits(self.material())
@@ -119,9 +122,11 @@ class MatchedGuise(Probe):
         kind = self.choose(ask.answers)
         questions = asked(found, found.pairs, self.samples, seed)
         given = answered(
-            kind, ask(as_asked(kind, questions), self.name), [2] * len(questions),
+            kind,
+            ask(as_asked(kind, questions), self.name),
+            [2] * len(questions),
             lambda: questions,
-        )  # fmt: skip
+        )
         items = _items(found, given)
         rows = answered_items(items)
         single = [k.name for k in found.kinds if k.single]
@@ -134,9 +139,11 @@ class MatchedGuise(Probe):
         )
         told = record(made)
         summary: dict[str, Any] = {
-            "texts": len(found.pairs), "rung": how(ask.describe(), kind), "gaps": told,
+            "texts": len(found.pairs),
+            "rung": how(ask.describe(), kind),
+            "gaps": told,
             **given.means(),
-        }  # fmt: skip
+        }
         tables = {"gaps": pa.Table.from_pylist(told)}
         return Measured(findings, items, tables, summary, (rows.placebos(seed),))
 
@@ -145,14 +152,19 @@ class MatchedGuise(Probe):
         rows = release.rows(pairs)
         items = published.items_of(rows, ask(published.asked(rows, kind), self.name)["logprob"])
         log10 = np.subtract(*(np.asarray(items.column(f"logprob_{g}")) for g in GUISES))
-        made = word_ratios(log10 / np.log(10), items.column("attribute").to_pylist(),
-                           items.column("unit").to_pylist(), release.human)  # fmt: skip
+        made = word_ratios(
+            log10 / np.log(10),
+            items.column("attribute").to_pylist(),
+            items.column("unit").to_pylist(),
+            release.human,
+        )
         ranked = [row.word for row in made]
         human = release.human.lists(release.words, ranked) if release.human else []
         told = record(made)
         summary = {"texts": len(pairs), "by": kind, "top": ranked[:5], "human": record(human)}
-        return Measured(ratio_findings(made), items, {"ratios": pa.Table.from_pylist(told)},
-                        summary)  # fmt: skip
+        return Measured(
+            ratio_findings(made), items, {"ratios": pa.Table.from_pylist(told)}, summary
+        )
 
     def estimates(self, items: pa.Table) -> dict[str, Estimate]:
         if self.as_published:
@@ -187,16 +199,23 @@ def _items(found: Material, given: Choices) -> pa.Table:
     shares = np.divide(worse, total, out=np.full(worse.shape, np.nan), where=total > 0)
     apart: dict[str, npt.NDArray[np.float64]] = {
         f"{name}_{guise}": getattr(given, name).reshape(-1, 2, 2).mean(axis=2)[:, k]
-        for name in ("refused", "unread") for k, guise in enumerate(GUISES)
-    }  # fmt: skip
-    return pa.table({
-        "text": [f"{p.dialect} / {p.standard}" for p, _ in rows],
-        "unit": [p.unit for p, _ in rows], "feature": [p.feature for p, _ in rows],
-        "kind": [q.kind for _, q in rows], "question": [q.worse for _, q in rows],
-        "worse": [q.worse for _, q in rows], "better": [q.better for _, q in rows],
-        **{f"worse_{guise}": shares[:, k] for k, guise in enumerate(GUISES)},
-        "mass": given.mass.reshape(-1, 4).mean(axis=1), **apart,
-    })  # fmt: skip
+        for name in ("refused", "unread")
+        for k, guise in enumerate(GUISES)
+    }
+    return pa.table(
+        {
+            "text": [f"{p.dialect} / {p.standard}" for p, _ in rows],
+            "unit": [p.unit for p, _ in rows],
+            "feature": [p.feature for p, _ in rows],
+            "kind": [q.kind for _, q in rows],
+            "question": [q.worse for _, q in rows],
+            "worse": [q.worse for _, q in rows],
+            "better": [q.better for _, q in rows],
+            **{f"worse_{guise}": shares[:, k] for k, guise in enumerate(GUISES)},
+            "mass": given.mass.reshape(-1, 4).mean(axis=1),
+            **apart,
+        }
+    )
 
 
 def _declined(items: pa.Table, rows: Answered) -> Answered:

@@ -43,8 +43,9 @@ class Published:
         rated = folder / "human_ratings.json"
         return cls(
             tuple(dict.fromkeys(read_text(folder / f"{words}.txt").split())),
-            tuple(held[PROMPTS[words]]), Human.read(rated) if rated.exists() else None,
-        )  # fmt: skip
+            tuple(held[PROMPTS[words]]),
+            Human.read(rated) if rated.exists() else None,
+        )
 
     def fits(self, prompt: str, word: str) -> bool:
         """Prompts that end in "a" or "an" are asked of words with that article only."""
@@ -53,14 +54,20 @@ class Published:
 
     def rows(self, pairs: Sequence[Pair]) -> list[tuple[Pair, str, str]]:
         """Every pair, prompt and word that is asked."""
-        return [(pair, prompt, word) for pair in pairs for prompt in self.prompts
-                for word in self.words if self.fits(prompt, word)]  # fmt: skip
+        return [
+            (pair, prompt, word)
+            for pair in pairs
+            for prompt in self.prompts
+            for word in self.words
+            if self.fits(prompt, word)
+        ]
 
 
 def asked(rows: Sequence[tuple[Pair, str, str]], kind: str) -> Requests:
     """The word after (or at the mask at the end of) the prompt, in both guises."""
-    texts = [prompt.format(text) for pair, prompt, _ in rows
-             for text in (pair.dialect, pair.standard)]  # fmt: skip
+    texts = [
+        prompt.format(text) for pair, prompt, _ in rows for text in (pair.dialect, pair.standard)
+    ]
     words = [word for _, _, word in rows for _ in range(2)]
     if kind == MaskScore.kind:
         return MaskScore([f"{text} {MASK}" for text in texts], words)
@@ -70,10 +77,13 @@ def asked(rows: Sequence[tuple[Pair, str, str]], kind: str) -> Requests:
 def items_of(rows: Sequence[tuple[Pair, str, str]], logprobs: Any) -> pa.Table:
     """Log-probabilities by text, prompt and word."""
     both = np.asarray(logprobs, np.float64).reshape(-1, 2)
-    return pa.table({
-        "text": [pair.dialect for pair, _, _ in rows],
-        "unit": [pair.unit for pair, _, _ in rows],
-        "prompt": [prompt for _, prompt, _ in rows],
-        "attribute": [word for _, _, word in rows],
-        "logprob_dialect": both[:, 0], "logprob_standard": both[:, 1],
-    })  # fmt: skip
+    return pa.table(
+        {
+            "text": [pair.dialect for pair, _, _ in rows],
+            "unit": [pair.unit for pair, _, _ in rows],
+            "prompt": [prompt for _, prompt, _ in rows],
+            "attribute": [word for _, _, word in rows],
+            "logprob_dialect": both[:, 0],
+            "logprob_standard": both[:, 1],
+        }
+    )

@@ -69,10 +69,13 @@ class Human:
         held = read_json(path)
         try:
             studies = {
-                str(name): (int(study["year"]), {str(w): float(s) for w, s in
-                                                 study["scores"].items()})
-                for name, study in held.items() if name not in NOT_LISTS
-            }  # fmt: skip
+                str(name): (
+                    int(study["year"]),
+                    {str(w): float(s) for w, s in study["scores"].items()},
+                )
+                for name, study in held.items()
+                if name not in NOT_LISTS
+            }
             liked = {str(w): float(v) for w, v in held["favorability"].items()}
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise DataError(
@@ -132,10 +135,14 @@ def word_ratios(
     """Words by falling ratio, each with t over texts (near copies are one unit)."""
     names = np.asarray(words)
     made = [
-        WordRatio(word, clustered_mean(log10[at], np.asarray(units)[at], family=len(set(words))),
-                  (human.favorability if human else {}).get(word, NAN))
-        for word in dict.fromkeys(words) for at in [names == word]
-    ]  # fmt: skip
+        WordRatio(
+            word,
+            clustered_mean(log10[at], np.asarray(units)[at], family=len(set(words))),
+            (human.favorability if human else {}).get(word, NAN),
+        )
+        for word in dict.fromkeys(words)
+        for at in [names == word]
+    ]
     made.sort(key=lambda row: (-row.found.value, row.word))
     return with_q(made, [row.found.p for row in made])
 
@@ -157,9 +164,16 @@ class RatioResult(Result):
         keys = ("word", "value", "low", "high", "p", "q", "favorability", "n")
         yield listed(f"log10 ratio after the dialect: {self.n} rows", self.words, keys)
         if self.human:
-            told = [{"study": h.study, "year": h.year, "words": ", ".join(h.words),
-                     "favorability": h.favorability, "agreement": h.agreement}
-                    for h in self.human]  # fmt: skip
+            told = [
+                {
+                    "study": h.study,
+                    "year": h.year,
+                    "words": ", ".join(h.words),
+                    "favorability": h.favorability,
+                    "agreement": h.agreement,
+                }
+                for h in self.human
+            ]
             title = f"Human lists; a random ranking has an agreement of {self.chance:.4f}"
             yield listed(title, told, ("study", "year", "words", "favorability", "agreement"))
 
@@ -190,6 +204,10 @@ class RatioReader(Reader):
         ranked = [row.word for row in made]
         lists = human.lists(sorted(ranked), ranked) if human else []
         return RatioResult(
-            words=made, top=ranked[:TOP], human=lists, chance=chance_agreement(len(ranked)),
-            n=table.n_rows, settings=self.only("base"),
-        )  # fmt: skip
+            words=made,
+            top=ranked[:TOP],
+            human=lists,
+            chance=chance_agreement(len(ranked)),
+            n=table.n_rows,
+            settings=self.only("base"),
+        )

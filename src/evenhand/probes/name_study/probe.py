@@ -69,9 +69,11 @@ class NameStudy(Probe):
     def texts(self) -> list[str]:
         """Situations with their question, the name in both."""
         found = read_contexts(
-            self.contexts, question=self.question, placeholder=self.placeholder,
+            self.contexts,
+            question=self.question,
+            placeholder=self.placeholder,
             limit=self.context_count,
-        )  # fmt: skip
+        )
         return [f"{c.context} {c.question}" for c in found]
 
     def preview(self, answers: frozenset[str], seed: int) -> Preview:
@@ -96,11 +98,15 @@ class NameStudy(Probe):
             [self.claimed(row) for row in rows],
             pa.table({"name": [n for n, _ in people], "group": [g.name for _, g in people]}),
             {"axes": axes, "map": self._map(vectors, people, seed)},
-            {"contexts": len(texts), "names": len(people), "axes": rows,
-             "notes": ["vectors are means over the pieces of the name, read in context"],
-             "lexicons": self.lexicons()},
+            {
+                "contexts": len(texts),
+                "names": len(people),
+                "axes": rows,
+                "notes": ["vectors are means over the pieces of the name, read in context"],
+                "lexicons": self.lexicons(),
+            },
             (self._placebo(vectors, people, seed),),
-        )  # fmt: skip
+        )
 
     def judged(
         self, vectors: np.ndarray, people: list[tuple[str, Group]], seed: int
@@ -109,10 +115,9 @@ class NameStudy(Probe):
         rows = [self._axis(vectors, people, axis, seed) for axis in axes_of(people)]
         q = benjamini_hochberg([row["p"] for row in rows])
         return [
-            {**row, "q": float(value),
-             "detectable": self._seen(row, len(rows))}
+            {**row, "q": float(value), "detectable": self._seen(row, len(rows))}
             for row, value in zip(rows, q)
-        ]  # fmt: skip
+        ]
 
     def _seen(self, row: dict[str, Any], tests: int) -> float:
         """The distance from chance found in 80 of 100 runs.
@@ -152,9 +157,16 @@ class NameStudy(Probe):
             else "is told less often than by chance"
         )
         found = Estimate(
-            row["accuracy"], row["error"], row["freedom"], row["low"], row["high"], row["p"],
-            row["detectable"], row["names"], row["null_mean"],
-        )  # fmt: skip
+            row["accuracy"],
+            row["error"],
+            row["freedom"],
+            row["low"],
+            row["high"],
+            row["p"],
+            row["detectable"],
+            row["names"],
+            row["null_mean"],
+        )
         return claim(
             f"{self.name}/{row['axis']}",
             "accuracy",

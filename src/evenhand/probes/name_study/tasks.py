@@ -53,9 +53,10 @@ class SelectTask(Task):
 
     def work(self, say: Callable[[str], None]) -> Selected:
         groups = select(
-            read_names(self.tables), thresholds=dict(map(_share, self.race)) or THRESHOLDS,
+            read_names(self.tables),
+            thresholds=dict(map(_share, self.race)) or THRESHOLDS,
             **self.only("gender", "frequency", "most"),
-        )  # fmt: skip
+        )
         if self.out:
             names = ", ".join(t.name for t in self.tables)
             source = f"Selected with evenhand names select from {names}"
@@ -127,8 +128,17 @@ class Studied(Result):
 
     def shown(self) -> Iterator[Shown]:
         title = "Groups told from the pieces of names (names left out of training)"
-        keys = ("axis", "accuracy", "low", "high", "train_accuracy", "null_mean", "null_p95", "p",
-                "names")  # fmt: skip
+        keys = (
+            "axis",
+            "accuracy",
+            "low",
+            "high",
+            "train_accuracy",
+            "null_mean",
+            "null_p95",
+            "p",
+            "names",
+        )
         yield listed(title, self.axes, keys)
 
 
@@ -152,10 +162,11 @@ class StudyTask(Task):
 
     def work(self, say: Callable[[str], None]) -> Studied:
         probe = NameStudy(
-            groups=self.groups or GROUPS, context_count=self.count,
+            groups=self.groups or GROUPS,
+            context_count=self.count,
             lexicon=str(self.lexicon) if self.lexicon else None,
             **self.only("contexts", "names", "permutations"),
-        )  # fmt: skip
+        )
         made = probe.run(Ask(resolve(self.model)), self.seed)
         facts = made.summary
         return Studied(self.model, facts["contexts"], facts["axes"], made.tables["map"].to_pylist())

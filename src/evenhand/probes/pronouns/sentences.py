@@ -155,9 +155,16 @@ def _winogender(place: Path, key: tuple[str, ...], texts: dict[str, str]) -> Sen
     same = words[2][:at] == before and words[2][at + 1 :] == after
     left, right = " ".join(before), " ".join(after)
     return Sentence(
-        f"{left} " if left else "", f" {right}" if right else "", words[0][at], words[1][at],
-        key[0], "winogender", 0, key[2] == "0", words[2][at] if same else "",
-    )  # fmt: skip
+        f"{left} " if left else "",
+        f" {right}" if right else "",
+        words[0][at],
+        words[1][at],
+        key[0],
+        "winogender",
+        0,
+        key[2] == "0",
+        words[2][at] if same else "",
+    )
 
 
 def read_shares(path: str | Path) -> dict[str, float]:
@@ -217,9 +224,14 @@ class Occupations:
 
 
 def stereotype_row(
-    kind: str, he: npt.ArrayLike, sentences: Sequence[Sentence], *, family: int = 1,
-    rate: float = 0.05, seed: int = 0,
-) -> StereotypeRow:  # fmt: skip
+    kind: str,
+    he: npt.ArrayLike,
+    sentences: Sequence[Sentence],
+    *,
+    family: int = 1,
+    rate: float = 0.05,
+    seed: int = 0,
+) -> StereotypeRow:
     """How far pronouns follow occupations' stereotypes: value, interval, p, and shares.
 
     With h = log P(he)/P(she) of a sentence, averaged per occupation,
@@ -250,9 +262,13 @@ def stereotype_row(
     male, female = jobs.means[leans > 0], jobs.means[leans < 0]
     chance = two_sample(male, female, seed=seed, statistic="mean-difference")
     sides = np.asarray([s.leans for s in kept])
-    won = clustered_mean(np.where(h * sides == 0, 50.0, 100.0 * (h * sides > 0)),
-                         [s.occupation for s in kept], strata=sides, ideal=50.0,
-                         bounds=(0.0, 100.0))  # fmt: skip
+    won = clustered_mean(
+        np.where(h * sides == 0, 50.0, 100.0 * (h * sides > 0)),
+        [s.occupation for s in kept],
+        strata=sides,
+        ideal=50.0,
+        bounds=(0.0, 100.0),
+    )
     lean = float((male.mean() + female.mean()) / 2)
     return replace(
         row,
@@ -294,9 +310,15 @@ class ShareRow:
 
 
 def correlation_row(
-    refers: str, she: npt.ArrayLike, sentences: Sequence[Sentence], shares: dict[str, float], *,
-    family: int = 1, rate: float = 0.05, seed: int = 0,
-) -> ShareRow:  # fmt: skip
+    refers: str,
+    she: npt.ArrayLike,
+    sentences: Sequence[Sentence],
+    shares: dict[str, float],
+    *,
+    family: int = 1,
+    rate: float = 0.05,
+    seed: int = 0,
+) -> ShareRow:
     """Do pronouns follow who works where? Spearman over occupations, in [-1, 1].
 
     log P(she)/P(he), averaged per occupation, against the percent of women who work in it.
@@ -330,9 +352,12 @@ def correlation_row(
 
 
 def correlation_placebos(
-    she: npt.ArrayLike, sentences: Sequence[Sentence], shares: dict[str, float], seed: int,
+    she: npt.ArrayLike,
+    sentences: Sequence[Sentence],
+    shares: dict[str, float],
+    seed: int,
     splits: int = STEADY,
-) -> Placebo:  # fmt: skip
+) -> Placebo:
     """Shares of women given to other occupations at random."""
     x, y, _ = _joined(np.asarray(she, np.float64), sentences, shares)
     rng = np.random.default_rng([seed, 11])
@@ -342,8 +367,9 @@ def correlation_placebos(
     ranks = [np.argsort(np.argsort(v)).astype(float) for v in (x, y)]
     r = np.asarray([np.corrcoef(ranks[0], rng.permutation(ranks[1]))[0, 1] for _ in range(splits)])
     t = np.arctanh(r) / np.sqrt((1 + r * r / 2) / (len(x) - 3))
-    return Placebo("shares of women shuffled among occupations", splits,
-                   int((np.abs(t) >= 1.959964).sum()))  # fmt: skip
+    return Placebo(
+        "shares of women shuffled among occupations", splits, int((np.abs(t) >= 1.959964).sum())
+    )
 
 
 def _joined(

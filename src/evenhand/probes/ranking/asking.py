@@ -121,5 +121,8 @@ def questions(
     return Choose(
         [f"{run.passage}\n{question.format(job=run.job.name)}" for run in runs],
         ["\t".join(c.name for c in run.candidates) for run in runs],
-        text=TEXT, samples=samples, seed=seed, per_token=True,
-    )  # fmt: skip
+        text=TEXT,
+        samples=samples,
+        seed=seed,
+        per_token=True,
+    )

@@ -6,7 +6,8 @@ from evenhand.charts.builders import Listed, Ranked
 
 CHARTS = {
     "selections": Ranked(
-        "Who is picked first", "picked more (right) or less than chance gives",
+        "Who is picked first",
+        "picked more (right) or less than chance gives",
         "0: as often as chance gives; −0.5: half as often; 1: twice as often. Bars are 95 % "
         "intervals over names.",
         lambda r: f"{r['group']} ({r['stratum']})",
@@ -18,7 +19,8 @@ CHARTS = {
         ("stratum", "group", "n", "rate", "ratio", "ratio_low", "ratio_high", "floor"),
     ),
     "positions": Listed(
-        "Picked by place", "Share of runs won by the applicant shown there.",
+        "Picked by place",
+        "Share of runs won by the applicant shown there.",
         ("stratum", "position", "rate"),
     ),
-}  # fmt: skip
+}

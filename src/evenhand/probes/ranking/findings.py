@@ -109,9 +109,7 @@ def selections(
 ) -> list[Finding]:
     """One finding a comparison."""
     q = benjamini_hochberg([e.p for _, e in found])
-    return [
-        _selection(rankings, side, e, float(v), examples) for (side, e), v in zip(found, q)
-    ]  # fmt: skip
+    return [_selection(rankings, side, e, float(v), examples) for (side, e), v in zip(found, q)]
 
 
 def said(label: str) -> str:
@@ -148,15 +146,27 @@ def _selection(
     if e.value != e.value:
         sentence, otherwise = f"{asked}nothing can be said about {first} names: {e.reason}.", ""
     return claim(
-        f"{NAME}/{side.place}", "selection", e, sentence=sentence, otherwise=otherwise,
-        units="names", over=("names",), q=q, groups=(first, second),
-        attribute=f"best applicant for {side.stratum} by {side.axis}", method=METHOD,
-        examples=(
-            {"typical": "the first job that was asked about", **examples},
-        ) if examples else (),
-        details={"rate": stated(float(here.top[own].mean())), "share": stated(chance / 100),
-                 "ratio_to_chance": stated(1 + e.value), "n_shown": int(own.sum())},
-    )  # fmt: skip
+        f"{NAME}/{side.place}",
+        "selection",
+        e,
+        sentence=sentence,
+        otherwise=otherwise,
+        units="names",
+        over=("names",),
+        q=q,
+        groups=(first, second),
+        attribute=f"best applicant for {side.stratum} by {side.axis}",
+        method=METHOD,
+        examples=({"typical": "the first job that was asked about", **examples},)
+        if examples
+        else (),
+        details={
+            "rate": stated(float(here.top[own].mean())),
+            "share": stated(chance / 100),
+            "ratio_to_chance": stated(1 + e.value),
+            "n_shown": int(own.sum()),
+        },
+    )
 
 
 def whole(
@@ -170,25 +180,43 @@ def whole(
             continue
         least = min(own, key=lambda r: r.ratio)
         below = "below what" if least.below_floor else "no less than what"
-        out.append(Finding(
-            f"{NAME}/smallest-ratio/{stratum}".replace(" ", "-"), NAME, "smallest_ratio",
-            stated(least.ratio), low=stated(least.low), high=stated(least.high), ideal=1.0,
-            sentence=(
-                f"Impact ratio of {said(least.group)} names as {stratum}, the smallest of "
-                f"{len(own)}: {least.ratio:.2f}, {below} a ranker gives that does not look at "
-                f"groups ({chance.smallest:.2f} or more in 95 of 100 such audits; below 4/5 in "
-                f"{100 * chance.chance(FIFTHS):.0f} of 100)."
-            ),
-            n=least.n, floor=stated(chance.smallest), groups=(said(least.group),),
-            attribute=f"smallest impact ratio, {stratum}", units="runs",
-            method="ratio to the best group; all groups compared at once (Dunnett)",
-        ))  # fmt: skip
-    out.append(Finding(
-        f"{NAME}/shown-first", NAME, "shown_first", stated(first),
-        sentence=f"The applicant shown first of {shown} is picked in {100 * first:.0f} of 100 "
-        f"runs ({100 / shown:.1f} if place did not matter); groups take all places in turn.",
-        n=runs, units="runs", attribute="place", ideal=1 / shown,
-    ))  # fmt: skip
+        out.append(
+            Finding(
+                f"{NAME}/smallest-ratio/{stratum}".replace(" ", "-"),
+                NAME,
+                "smallest_ratio",
+                stated(least.ratio),
+                low=stated(least.low),
+                high=stated(least.high),
+                ideal=1.0,
+                sentence=(
+                    f"Impact ratio of {said(least.group)} names as {stratum}, the smallest of "
+                    f"{len(own)}: {least.ratio:.2f}, {below} a ranker gives that does not look at "
+                    f"groups ({chance.smallest:.2f} or more in 95 of 100 such audits; below 4/5 in "
+                    f"{100 * chance.chance(FIFTHS):.0f} of 100)."
+                ),
+                n=least.n,
+                floor=stated(chance.smallest),
+                groups=(said(least.group),),
+                attribute=f"smallest impact ratio, {stratum}",
+                units="runs",
+                method="ratio to the best group; all groups compared at once (Dunnett)",
+            )
+        )
+    out.append(
+        Finding(
+            f"{NAME}/shown-first",
+            NAME,
+            "shown_first",
+            stated(first),
+            sentence=f"The applicant shown first of {shown} is picked in {100 * first:.0f} of 100 "
+            f"runs ({100 / shown:.1f} if place did not matter); groups take all places in turn.",
+            n=runs,
+            units="runs",
+            attribute="place",
+            ideal=1 / shown,
+        )
+    )
     return out
 
 

@@ -39,8 +39,9 @@ def read_jobs(source: str) -> list[Job]:
     """
     if source == PACKAGED:
         lexicon = load(PACKAGED)
-        rows = [(lexicon.text(r, "name"), r["resumes"], r["description"])
-                for r in lexicon.rows("jobs")]  # fmt: skip
+        rows = [
+            (lexicon.text(r, "name"), r["resumes"], r["description"]) for r in lexicon.rows("jobs")
+        ]
         return [_job(name, found, about, PACKAGED) for name, found, about in rows]
     place = find_data(source, "resumes (a CSV or JSON file, or Bloomberg's folder)")
     place = place / FOLDER if place.is_dir() else place

@@ -103,9 +103,13 @@ def read_rankings(source: Any, only: str = "") -> Read:
             "for the best candidate of a run, and a group for every candidate."
         )
     return Read(
-        found if known.all() else _without(found, known), int(np.isnan(ranks).sum()),
-        int((~known).sum()), refused, asked - runs - refused, asked,
-    )  # fmt: skip
+        found if known.all() else _without(found, known),
+        int(np.isnan(ranks).sum()),
+        int((~known).sum()),
+        refused,
+        asked - runs - refused,
+        asked,
+    )
 
 
 def _without(rankings: Rankings, known: npt.NDArray[np.bool_]) -> Rankings:
@@ -191,8 +195,14 @@ def _from_bloomberg(table: Table) -> Table:
             )
         rank = {place: k for k, place in enumerate(order, start=1)}
         for k, (name, group) in enumerate(zip(names, groups)):
-            values = (f"{model}|{job}", run, group, k + 1,
-                      None if k in (lost or ()) else rank[k], name)  # fmt: skip
+            values = (
+                f"{model}|{job}",
+                run,
+                group,
+                k + 1,
+                None if k in (lost or ()) else rank[k],
+                name,
+            )
             for column, value in zip(columns.values(), values):
                 column.append(value)
     return from_columns(columns, table.source)  # type: ignore[arg-type]
@@ -249,12 +259,26 @@ class RankingResult(Result):
 
 def _law(found: Law144) -> Iterator[Shown]:
     cells = [
-        ["both" if r.axis == AXES[-1] else r.axis, r.category, str(r.n), f"{r.selected:g}",
-         number(r.rate), number(r.ratio), r.left_out or ""]
+        [
+            "both" if r.axis == AXES[-1] else r.axis,
+            r.category,
+            str(r.n),
+            f"{r.selected:g}",
+            number(r.rate),
+            number(r.ratio),
+            r.left_out or "",
+        ]
         for r in found.rows
-    ]  # fmt: skip
-    head = ("by", "category", "applicants", "selected", "selection rate", "impact ratio",
-            "left out because")  # fmt: skip
+    ]
+    head = (
+        "by",
+        "category",
+        "applicants",
+        "selected",
+        "selection rate",
+        "impact ratio",
+        "left out because",
+    )
     yield Shown("Local Law 144: selection rates and impact ratios", head, cells)
     yield Shown(
         f"Unknown category: {found.unknown}. Left out as below 2 %: {found.left_out}. "
@@ -285,13 +309,16 @@ class RankingReader(Reader):
         rows, floors = rate_rows(rankings, seed=self.seed)
         strata = [
             StratumRow(
-                name, len(set(part.runs.tolist())), len(part.groups),
-                min(r.ratio for r in rows if r.stratum == name), floors[name].smallest,
+                name,
+                len(set(part.runs.tolist())),
+                len(part.groups),
+                min(r.ratio for r in rows if r.stratum == name),
+                floors[name].smallest,
                 floors[name].chance(FIFTHS),
             )
             for name in rankings.strata
             for part in [rankings.of(name)]
-        ]  # fmt: skip
+        ]
         law = None
         if self.table == "ll144":
             law = law_table(rankings, found.unknown, str(self.rankings))
@@ -321,21 +348,40 @@ class RankingReader(Reader):
         claims = selections(rows, sides, {})
         runs = len(set(rows.runs.tolist()))
         lead = rows.top / rows.share - 1
-        items = {"job": rows.stratum, "run": rows.run, "position": rows.position,
-                 "name": rows.name if rows.name is not None else [""] * len(rows),
-                 "group": rows.group, "share": rows.share, "lead": lead}  # fmt: skip
+        items = {
+            "job": rows.stratum,
+            "run": rows.run,
+            "position": rows.position,
+            "name": rows.name if rows.name is not None else [""] * len(rows),
+            "group": rows.group,
+            "share": rows.share,
+            "lead": lead,
+        }
         found = Measured(
-            [*claims, *whole(rates, floors, first, shown, runs)], pa.table(items),
+            [*claims, *whole(rates, floors, first, shown, runs)],
+            pa.table(items),
             selection_tables(sides, claims, rates, positions),
-            {"runs": runs, "shown": shown, "shown_first": first, "scores": record(rates),
-             "trust": ["The file does not say whether every group had the same resumes: if not, a "
-                       "difference may be one of resumes."]},
+            {
+                "runs": runs,
+                "shown": shown,
+                "shown_first": first,
+                "scores": record(rates),
+                "trust": [
+                    "The file does not say whether every group had the same resumes: if not, a "
+                    "difference may be one of resumes."
+                ],
+            },
             (placebos(rows, lead, self.seed),),
-        )  # fmt: skip
+        )
         return Claims.of(
-            Ranking.model_validate({}), self, self.rankings, found, refused=read.refused,
-            unread=read.unread, about_an_unknown_group=read.unknown,
-        )  # fmt: skip
+            Ranking.model_validate({}),
+            self,
+            self.rankings,
+            found,
+            refused=read.refused,
+            unread=read.unread,
+            about_an_unknown_group=read.unknown,
+        )
 
 
 READERS = (RankingReader,)

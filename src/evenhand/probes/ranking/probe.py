@@ -48,9 +48,15 @@ from evenhand.words.lexicons.people import names_of
 
 Floats = npt.NDArray[np.float64]
 GROUPS = (
-    "african_american_female", "african_american_male", "asian_female", "asian_male",
-    "european_american_female", "european_american_male", "hispanic_female", "hispanic_male",
-)  # fmt: skip
+    "african_american_female",
+    "african_american_male",
+    "asian_female",
+    "asian_male",
+    "european_american_female",
+    "european_american_male",
+    "hispanic_female",
+    "hispanic_male",
+)
 TURNED, LOST = 0.10, 0.5
 
 
@@ -143,8 +149,9 @@ class Ranking(Probe):
         made = self.made(seed)
         asked = self._asked(made, seed)
         sizes = [len(run.candidates) for run in made]
-        given = answered(kind, ask(as_asked(kind, asked), self.name), sizes, lambda: asked,
-                         per_token=True)  # fmt: skip
+        given = answered(
+            kind, ask(as_asked(kind, asked), self.name), sizes, lambda: asked, per_token=True
+        )
         top = _shares(given.probabilities, np.repeat(np.arange(len(made)), sizes))
         whole_rows = _rankings(made, top, self.axes)
         lead = top / whole_rows.share - 1
@@ -161,15 +168,22 @@ class Ranking(Probe):
         claims = selections(rows, found, _example(made[0]) if made else {})
         tables = selection_tables(found, claims, rates, positions)
         summary = {
-            "runs": len(made), "shown": shown, "shown_first": first, "rung": rung,
-            "unanswered": int((~known).sum()) // shown, "sampled": rung in SAMPLED,
-            "lexicons": self.lexicons(), **given.means(),
-        }  # fmt: skip
+            "runs": len(made),
+            "shown": shown,
+            "shown_first": first,
+            "rung": rung,
+            "unanswered": int((~known).sum()) // shown,
+            "sampled": rung in SAMPLED,
+            "lexicons": self.lexicons(),
+            **given.means(),
+        }
         return Measured(
             [*claims, *whole(rates, chance, first, shown, len(made))],
-            _items(made, whole_rows, lead, given, sizes), tables, summary,
+            _items(made, whole_rows, lead, given, sizes),
+            tables,
+            summary,
             (placebos(rows, clean, seed),),
-        )  # fmt: skip
+        )
 
     def estimates(self, items: pa.Table) -> dict[str, Estimate]:
         return estimates(items, self.axes)
@@ -182,29 +196,51 @@ class Ranking(Probe):
         first = np.asarray(items.column("position").to_numpy()) == 1
         at = np.where(first, (lead + 1) * share, np.nan)
         mass = np.asarray(items.column("mass").to_numpy(), np.float64)
-        found = [Behaviour("share of answers for the applicant shown first", at, TURNED,
-                           float(np.mean(share)))]  # fmt: skip
+        found = [
+            Behaviour(
+                "share of answers for the applicant shown first", at, TURNED, float(np.mean(share))
+            )
+        ]
         if np.isfinite(mass).any():
             found.append(Behaviour("mass of the applicants' names", mass, LOST, relative=True))
         return found
 
 
 def selection_tables(
-    found: Sequence[tuple[Side, Estimate]], claims: Sequence[Finding], rates: Sequence[RateRow],
+    found: Sequence[tuple[Side, Estimate]],
+    claims: Sequence[Finding],
+    rates: Sequence[RateRow],
     positions: Sequence[PositionRow],
-) -> dict[str, pa.Table]:  # fmt: skip
+) -> dict[str, pa.Table]:
     """What the charts are drawn from."""
-    told = [{"ratio_low" if k == "low" else "ratio_high" if k == "high" else k: v
-             for k, v in r.items() if k not in ("value", "value_low", "value_high", "p", "q")}
-            for r in record(rates)]  # fmt: skip
-    listed = [{"stratum": s.stratum, "axis": s.axis, "group": said(s.first),
-               "beside": said(s.second),
-               "value": e.value, "low": e.low, "high": e.high, "p": e.p, "q": f.q, "n": e.units}
-              for (s, e), f in zip(found, claims)]  # fmt: skip
+    told = [
+        {
+            "ratio_low" if k == "low" else "ratio_high" if k == "high" else k: v
+            for k, v in r.items()
+            if k not in ("value", "value_low", "value_high", "p", "q")
+        }
+        for r in record(rates)
+    ]
+    listed = [
+        {
+            "stratum": s.stratum,
+            "axis": s.axis,
+            "group": said(s.first),
+            "beside": said(s.second),
+            "value": e.value,
+            "low": e.low,
+            "high": e.high,
+            "p": e.p,
+            "q": f.q,
+            "n": e.units,
+        }
+        for (s, e), f in zip(found, claims)
+    ]
     return {
-        "selections": pa.Table.from_pylist(listed), "rates": pa.Table.from_pylist(told),
+        "selections": pa.Table.from_pylist(listed),
+        "rates": pa.Table.from_pylist(told),
         "positions": pa.Table.from_pylist(record(positions)),
-    }  # fmt: skip
+    }
 
 
 def _shares(chances: Floats, runs: npt.NDArray[np.int64]) -> Floats:
@@ -217,10 +253,14 @@ def _shares(chances: Floats, runs: npt.NDArray[np.int64]) -> Floats:
 def _rankings(made: list[Ranked], top: Floats, axes: dict[str, dict[str, str]]) -> Rankings:
     rows = [(run, k, c) for run in made for k, c in enumerate(run.candidates, start=1)]
     return Rankings(
-        [run.job.name for run, _, _ in rows], [str(run.number) for run, _, _ in rows],
-        [c.group for _, _, c in rows], np.asarray([k for _, k, _ in rows], np.int64), top,
-        [c.name for _, _, c in rows], axes,
-    )  # fmt: skip
+        [run.job.name for run, _, _ in rows],
+        [str(run.number) for run, _, _ in rows],
+        [c.group for _, _, c in rows],
+        np.asarray([k for _, k, _ in rows], np.int64),
+        top,
+        [c.name for _, _, c in rows],
+        axes,
+    )
 
 
 def _example(run: Ranked) -> dict[str, str]:
@@ -232,8 +272,17 @@ def _items(
 ) -> pa.Table:
     texts = [run.text(c) for run in made for c in run.candidates]
     per = {n: np.repeat(getattr(given, n), sizes) for n in ("mass", "refused", "unread")}
-    return pa.table({
-        "job": rows.stratum, "run": rows.run, "position": rows.position, "name": rows.name,
-        "group": rows.group, "resume": [c.resume for run in made for c in run.candidates],
-        "text": texts, "share": rows.share, "lead": lead, **per,
-    })  # fmt: skip
+    return pa.table(
+        {
+            "job": rows.stratum,
+            "run": rows.run,
+            "position": rows.position,
+            "name": rows.name,
+            "group": rows.group,
+            "resume": [c.resume for run in made for c in run.candidates],
+            "text": texts,
+            "share": rows.share,
+            "lead": lead,
+            **per,
+        }
+    )

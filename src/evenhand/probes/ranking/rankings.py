@@ -17,9 +17,16 @@ Codes = npt.NDArray[np.int64]
 UNKNOWN = frozenset({"", "unknown", "n/a", "not known", "not stated"})
 """Groups that say that the group is not known."""
 SEXES = {
-    "m": "men", "w": "women", "f": "women", "men": "men", "women": "women", "male": "men",
-    "female": "women", "man": "men", "woman": "women",
-}  # fmt: skip
+    "m": "men",
+    "w": "women",
+    "f": "women",
+    "men": "men",
+    "women": "women",
+    "male": "men",
+    "female": "women",
+    "man": "men",
+    "woman": "women",
+}
 RACES = {"a": "Asian", "b": "Black", "h": "Hispanic", "w": "White"}
 """One-letter codes of Bloomberg's audit."""
 

@@ -95,9 +95,14 @@ class Floors:
 
 
 def advantage(
-    rows: Rankings, side: Flags, *, lead: Floats | None = None, liked: Liked | None = None,
-    family: int = 1, rate: float = 0.05,
-) -> Estimate:  # fmt: skip
+    rows: Rankings,
+    side: Flags,
+    *,
+    lead: Floats | None = None,
+    liked: Liked | None = None,
+    family: int = 1,
+    rate: float = 0.05,
+) -> Estimate:
     """How much more often than by chance the candidates of a side come first: rate / share - 1.
 
     Two things vary: who wins a run, and which names were drawn, on this side and among its rivals.
@@ -135,8 +140,9 @@ def advantage(
     codes = liked.codes
     back = 0.0 if codes is None else float((np.bincount(codes, weights=x) ** 2).sum() - x @ x)
     of_all, of_names = (
-        (liked.rest + liked.variance) * float(x @ x), liked.variance * max(0.0, back)
-    )  # fmt: skip
+        (liked.rest + liked.variance) * float(x @ x),
+        liked.variance * max(0.0, back),
+    )
     over_runs = max(runs.error**2, of_all)
     variance = over_runs + of_names
     if not variance > 0 or not runs.error >= 0:
@@ -144,9 +150,13 @@ def advantage(
         return _estimate(clustered_mean(lead[side], units[side], **how))
     freedom = max(1.0, variance**2 / (over_runs**2 / runs.freedom + back**2 * liked.noise))
     found = estimate(
-        runs.value, math.sqrt(variance), freedom, family=family, rate=rate,
+        runs.value,
+        math.sqrt(variance),
+        freedom,
+        family=family,
+        rate=rate,
         units=runs.n_clusters if codes is None else len(np.unique(codes[side])),
-    )  # fmt: skip
+    )
     low, high = (float(np.clip(end, *how["bounds"])) for end in (found.low, found.high))
     by_run = float(rows.share[side].sum()) / len(np.unique(rows.runs[side]))
     spread = Spread(of_all or over_runs, of_names, by_run, _picked(rows, side))
@@ -236,9 +246,16 @@ class Spread:
 
 def _estimate(found: ClusteredMean) -> Estimate:
     return Estimate(
-        found.value, found.error, found.freedom, found.low, found.high, found.p, found.detectable,
-        found.n_clusters, reason=found.reason or "",
-    )  # fmt: skip
+        found.value,
+        found.error,
+        found.freedom,
+        found.low,
+        found.high,
+        found.p,
+        found.detectable,
+        found.n_clusters,
+        reason=found.reason or "",
+    )
 
 
 def tallies(rows: Rankings, groups: Sequence[str]) -> tuple[Floats, Floats]:
@@ -357,10 +374,12 @@ def rate_rows(
         how: dict[str, Any] = {"lead": lead, "liked": liked, "family": many, "rate": rate}
         found = [advantage(part, side, **how) for side in sides]
         alone = [_over_runs(part, side) for side in sides]
-        wider = np.asarray([
-            max(1.0, (e.error / a) ** 2) if e.error > 0 and a > 0 else 1.0
-            for e, a in zip(found, alone)
-        ])  # fmt: skip
+        wider = np.asarray(
+            [
+                max(1.0, (e.error / a) ** 2) if e.error > 0 and a > 0 else 1.0
+                for e, a in zip(found, alone)
+            ]
+        )
         chance = known[stratum] = floors(won, shown, seed)
         low, high = ratio_intervals(won, shown, wider)
         n, top = shown.sum(axis=0), won.sum(axis=0)
@@ -369,15 +388,30 @@ def rate_rows(
             each = float(top[k] / n[k])
             ratio = each / best if best > 0 else NAN
             names = None if part.name is None else e.units
-            rows.append(RateRow(
-                stratum=stratum, group=group, n=int(n[k]), top=_count(top[k]), rate=each,
-                ratio=ratio, low=float(low[k]), high=float(high[k]), floor=chance.smallest,
-                floor_each=float(chance.each[k]), chance=chance.chance(ratio),
-                below_floor=bool(ratio < chance.smallest),
-                share=float(part.share[side].mean()), value=e.value, value_low=e.low,
-                value_high=e.high, p=e.p, detectable=e.detectable, n_names=names,
-                reason=e.reason or None,
-            ))  # fmt: skip
+            rows.append(
+                RateRow(
+                    stratum=stratum,
+                    group=group,
+                    n=int(n[k]),
+                    top=_count(top[k]),
+                    rate=each,
+                    ratio=ratio,
+                    low=float(low[k]),
+                    high=float(high[k]),
+                    floor=chance.smallest,
+                    floor_each=float(chance.each[k]),
+                    chance=chance.chance(ratio),
+                    below_floor=bool(ratio < chance.smallest),
+                    share=float(part.share[side].mean()),
+                    value=e.value,
+                    value_low=e.low,
+                    value_high=e.high,
+                    p=e.p,
+                    detectable=e.detectable,
+                    n_names=names,
+                    reason=e.reason or None,
+                )
+            )
     return with_q(rows, [row.p for row in rows]), known
 
 

@@ -108,12 +108,19 @@ def _test(path: Path) -> SeatTest:
         key: tuple(word_of(text, words[key][1]) if words else text for text in texts)
         for key, (_, texts) in found.items()
     }
-    sentences = [t for key, (_, texts) in found.items() for t, u in zip(texts, units[key])
-                 if t == u and t.rstrip().endswith((".", "!", "?"))]  # fmt: skip
+    sentences = [
+        t
+        for key, (_, texts) in found.items()
+        for t, u in zip(texts, units[key])
+        if t == u and t.rstrip().endswith((".", "!", "?"))
+    ]
     return SeatTest(
-        path.stem, {k: v[1] for k, v in found.items()}, units,
-        {k: v[0] for k, v in found.items()}, not sentences,
-    )  # fmt: skip
+        path.stem,
+        {k: v[1] for k, v in found.items()},
+        units,
+        {k: v[0] for k, v in found.items()},
+        not sentences,
+    )
 
 
 def word_of(text: str, words: Sequence[str]) -> str:
@@ -158,10 +165,16 @@ def _alike(token: str, word: str) -> int:
 
 
 def score_test(
-    test: SeatTest, vectors: Mapping[str, Floats], *, max_missing: float = 0.2,
-    as_published: bool = False, samples: int = 9_999, seed: int = 0, family: int = 1,
+    test: SeatTest,
+    vectors: Mapping[str, Floats],
+    *,
+    max_missing: float = 0.2,
+    as_published: bool = False,
+    samples: int = 9_999,
+    seed: int = 0,
+    family: int = 1,
     rate: float = 0.05,
-) -> SeatRow:  # fmt: skip
+) -> SeatRow:
     """Effect size with interval and p. Ideal 0; positive: x leans to a, y to b; |d| <= 2.
 
     As published (May et al. 2019): every sentence for itself, sample standard deviation, p
@@ -201,9 +214,15 @@ def score_test(
     x, y, a, b = (sets[key] for key in SETS)
     found = word_effect(x, y, a, b, family=family, rate=rate)
     return replace(
-        row, low=found.low, high=found.high, p=found.p, error=found.error, freedom=found.freedom,
-        detectable=found.detectable, reason=found.reason or None,
-    )  # fmt: skip
+        row,
+        low=found.low,
+        high=found.high,
+        p=found.p,
+        error=found.error,
+        freedom=found.freedom,
+        detectable=found.detectable,
+        reason=found.reason or None,
+    )
 
 
 def by_words(

@@ -75,10 +75,18 @@ class Seat(WordTests):
         known = np.isfinite(rows_of).all(axis=1)
         vectors = {t: v for t, v, k in zip(texts, rows_of, known) if k}
         rows = [
-            score_test(t, vectors, max_missing=self.max_missing, as_published=self.as_published,
-                       samples=self.samples, seed=seed, family=len(found), rate=self.rate)
+            score_test(
+                t,
+                vectors,
+                max_missing=self.max_missing,
+                as_published=self.as_published,
+                samples=self.samples,
+                seed=seed,
+                family=len(found),
+                rate=self.rate,
+            )
             for t in found
-        ]  # fmt: skip
+        ]
         if not self.as_published:
             rows = with_placebos(rows, found, vectors, seed)
         rows = with_q(rows, [row.p for row in rows])
@@ -92,12 +100,17 @@ class Seat(WordTests):
         """What is said of one test."""
         words = not self.as_published and row.by_word
         return tested(
-            row, "sentences about", n=sum((row.n_units or {}).values()) if words else row.n,
-            head=row.test, id=f"seat/{row.test}", metric="effect_size",
-            units="words" if words else "sentences", over=OVER if words else (),
+            row,
+            "sentences about",
+            n=sum((row.n_units or {}).values()) if words else row.n,
+            head=row.test,
+            id=f"seat/{row.test}",
+            metric="effect_size",
+            units="words" if words else "sentences",
+            over=OVER if words else (),
             method=METHOD if words else "sentences permuted between targets",
             as_published=self.as_published,
-        )  # fmt: skip
+        )
 
 
 def _texts(tests: list[SeatTest]) -> list[str]:

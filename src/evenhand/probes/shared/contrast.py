@@ -54,9 +54,10 @@ class Contrast(Probe):
     harm: ClassVar[str] = ""
     margin: ClassVar[float] = float("nan")
     item_shape: ClassVar[ItemShape | None] = ItemShape(
-        text=("first", "second", "continuation"), score=("score_first", "score_second"),
+        text=("first", "second", "continuation"),
+        score=("score_first", "score_second"),
         clusters=("first",),
-    )  # fmt: skip
+    )
 
     def pairs(self) -> Iterable[tuple[str, ...]]:
         """The texts of both groups and, of a language model, what may follow."""
@@ -69,10 +70,13 @@ class Contrast(Probe):
         what = "log-probability in nats" if cls._continues() else "score"
         sized = cls.margin == cls.margin and bool(cls.harm)
         return MetricCard(
-            METRIC, "gap", f"difference of {what}, first group minus second; 0 is even",
-            harm=cls.harm, margin=cls.margin if sized else float("nan"),
+            METRIC,
+            "gap",
+            f"difference of {what}, first group minus second; 0 is even",
+            harm=cls.harm,
+            margin=cls.margin if sized else float("nan"),
             margin_why="as the probe's author set it" if sized else "",
-        )  # fmt: skip
+        )
 
     @classmethod
     def _continues(cls) -> bool:
@@ -109,16 +113,30 @@ class Contrast(Probe):
         self.choose(ask.answers)
         rows = self._rows()
         values = self._scores(ask, rows).reshape(2, -1)
-        items = pa.table({
-            "first": [r[0] for r in rows], "second": [r[1] for r in rows],
-            "continuation": [r[2] if len(r) > 2 else "" for r in rows],
-            "score_first": values[0], "score_second": values[1],
-        })  # fmt: skip
+        items = pa.table(
+            {
+                "first": [r[0] for r in rows],
+                "second": [r[1] for r in rows],
+                "continuation": [r[2] if len(r) > 2 else "" for r in rows],
+                "score_first": values[0],
+                "score_second": values[1],
+            }
+        )
         found = self.estimates(items)
-        table = [{"about": place.partition("/")[2] or self.title, "gap": e.value, "low": e.low,
-                  "high": e.high, "n": e.units} for place, e in found.items()]  # fmt: skip
-        split = Placebo.of("random halves of the pairs", [halves(values[0] - values[1],
-                           range(len(rows)), seed=seed)])  # fmt: skip
+        table = [
+            {
+                "about": place.partition("/")[2] or self.title,
+                "gap": e.value,
+                "low": e.low,
+                "high": e.high,
+                "n": e.units,
+            }
+            for place, e in found.items()
+        ]
+        split = Placebo.of(
+            "random halves of the pairs",
+            [halves(values[0] - values[1], range(len(rows)), seed=seed)],
+        )
         findings = [self._finding(place, e) for place, e in found.items()]
         return Measured(findings, items, {"gaps": pa.Table.from_pylist(table)}, placebos=(split,))
 
@@ -149,12 +167,17 @@ class Contrast(Probe):
         what = f"{self.title} {f'{about}: ' if about else ''}"
         more, less = (first, second) if found.value > 0 else (second, first)
         return claim(
-            f"{self.name}/{place}", METRIC, found, groups=self.groups, attribute=about,
+            f"{self.name}/{place}",
+            METRIC,
+            found,
+            groups=self.groups,
+            attribute=about,
             sentence=f"{what}More so for {more} than for {less}.",
             otherwise=f"{what}No difference detected between {first} and {second}.",
-            units="pairs of texts", over=("pairs of texts",),
+            units="pairs of texts",
+            over=("pairs of texts",),
             method="mean difference over pairs, t interval",
-        )  # fmt: skip
+        )
 
 
 def _mean(gaps: np.ndarray, family: int, rate: float) -> Estimate:

@@ -39,9 +39,22 @@ def claim(
     (40, 'pairs of names', ('names',))
     """
     return Finding(
-        id=place, probe=place.partition("/")[0], metric=metric, value=stated(found.value),
-        low=stated(found.low), high=stated(found.high), p=found.p, n=found.units,
-        ideal=found.ideal, detectable=stated(found.detectable), error=stated(found.error),
-        freedom=stated(found.freedom), reason=found.reason, sentence=sentence,
-        otherwise=otherwise, units=units, generalises_over=over, **more,
-    )  # fmt: skip
+        id=place,
+        probe=place.partition("/")[0],
+        metric=metric,
+        value=stated(found.value),
+        low=stated(found.low),
+        high=stated(found.high),
+        p=found.p,
+        n=found.units,
+        ideal=found.ideal,
+        detectable=stated(found.detectable),
+        error=stated(found.error),
+        freedom=stated(found.freedom),
+        reason=found.reason,
+        sentence=sentence,
+        otherwise=otherwise,
+        units=units,
+        generalises_over=over,
+        **more,
+    )

@@ -159,18 +159,23 @@ class Spool:
         # Read, not mapped: pages of a mapped file would count as memory.
         source = pa.ipc.open_stream(pa.OSFile(self._path, "rb"))
         fields = [
-            (name, source.schema.field(name).type if names is None
-             else pa.dictionary(pa.int32(), pa.string()))
+            (
+                name,
+                source.schema.field(name).type
+                if names is None
+                else pa.dictionary(pa.int32(), pa.string()),
+            )
             for name, names in self._names.items()
-        ]  # fmt: skip
+        ]
         return pa.RecordBatchReader.from_batches(pa.schema(fields), map(self._named, source))
 
     def _named(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         columns = [
-            batch.column(i) if names is None
+            batch.column(i)
+            if names is None
             else pa.DictionaryArray.from_arrays(batch.column(i), names)
             for i, names in enumerate(self._names.values())
-        ]  # fmt: skip
+        ]
         return pa.RecordBatch.from_arrays(columns, names=list(self._names))
 
 

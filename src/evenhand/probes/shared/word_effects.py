@@ -104,9 +104,15 @@ class Random:
 
 
 def among_random(
-    x: Floats, y: Floats, pool: Floats, sets: tuple[Floats, Floats], size: float, *,
-    draws: int = DRAWS, seed: int = 0,
-) -> Random:  # fmt: skip
+    x: Floats,
+    y: Floats,
+    pool: Floats,
+    sets: tuple[Floats, Floats],
+    size: float,
+    *,
+    draws: int = DRAWS,
+    seed: int = 0,
+) -> Random:
     """Where an effect size stands among those of random attribute words, for the same targets.
 
     Args:
@@ -124,11 +130,19 @@ def among_random(
     if mixed:
         pool, half = np.concatenate(sets), [k // 2 for k in sizes]
         orders = [[rng.permutation(k) for k in sizes] for _ in range(draws)]
-        picked = np.stack([
-            np.concatenate([a[: half[0]], sizes[0] + b[: half[1]],
-                            a[half[0] : 2 * half[0]], sizes[0] + b[half[1] : 2 * half[1]]])
-            for a, b in orders
-        ])  # fmt: skip
+        picked = np.stack(
+            [
+                np.concatenate(
+                    [
+                        a[: half[0]],
+                        sizes[0] + b[: half[1]],
+                        a[half[0] : 2 * half[0]],
+                        sizes[0] + b[half[1] : 2 * half[1]],
+                    ]
+                )
+                for a, b in orders
+            ]
+        )
         sizes = [sum(half)] * 2
     else:
         picked = np.stack([rng.permutation(len(pool))[:needed] for _ in range(draws)])

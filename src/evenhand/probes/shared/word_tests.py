@@ -63,26 +63,40 @@ class WordTests(Probe):
         return packaged or super().is_control(finding)
 
 
-def tested(
-    row: Any, what: str, *, n: int, head: str, id: str, metric: str, **more: Any
-) -> Finding:  # fmt: skip
+def tested(row: Any, what: str, *, n: int, head: str, id: str, metric: str, **more: Any) -> Finding:
     """What is said of the measured row of one test.
 
     Args:
         row: a `SetsRow` with q, n, n_missing and reason.
         what: what the targets are ("words for").
     """
-    found = Estimate(row.value, row.error, row.freedom, row.low, row.high, row.p, row.detectable,
-                     n, reason=row.reason or "")  # fmt: skip
+    found = Estimate(
+        row.value,
+        row.error,
+        row.freedom,
+        row.low,
+        row.high,
+        row.p,
+        row.detectable,
+        n,
+        reason=row.reason or "",
+    )
     labels = (row.x_label, row.y_label, row.a_label, row.b_label)
     told = said(found, row.test, what, labels)
     return claim(
-        id, metric, found, sentence=f"{head}: {told['sentence']}",
-        otherwise=told["otherwise"] and f"{head}: {told['otherwise']}", q=row.q,
-        harm=told.get("harm", ""), coverage=row.n / (row.n + row.n_missing), groups=labels[:2],
+        id,
+        metric,
+        found,
+        sentence=f"{head}: {told['sentence']}",
+        otherwise=told["otherwise"] and f"{head}: {told['otherwise']}",
+        q=row.q,
+        harm=told.get("harm", ""),
+        coverage=row.n / (row.n + row.n_missing),
+        groups=labels[:2],
         attribute=f"{row.a_label} / {row.b_label}",
-        details={k: v for k, v in record(row).items() if k != "reason"}, **more,
-    )  # fmt: skip
+        details={k: v for k, v in record(row).items() if k != "reason"},
+        **more,
+    )
 
 
 def lexicons_of(tests: Iterable[str]) -> list[str]:

@@ -12,6 +12,9 @@ CHARTS = {
         "Bars "
         "are 95 % intervals over target terms.",
         lambda r: f"{r['split']}, {r['domain']}",
-        ideal=50.0, value="ss", low="ss_low", high="ss_high",
+        ideal=50.0,
+        value="ss",
+        low="ss_low",
+        high="ss_high",
     ),
-}  # fmt: skip
+}

@@ -181,9 +181,13 @@ def _row(known: Known, draw: Draw, family: int, rate: float) -> dict[str, Any]:
     drawn = intervals(outcomes, targets, names=("icat",), draw=draw)
     ends = Ends(lms.low, lms.high, ss.low, ss.high, **drawn)
     return row | {
-        "p": ss.p, "detectable": ss.detectable, "error": ss.error, "freedom": ss.freedom,
-        "reason": ss.reason, "ends": ends,
-    }  # fmt: skip
+        "p": ss.p,
+        "detectable": ss.detectable,
+        "error": ss.error,
+        "freedom": ss.freedom,
+        "reason": ss.reason,
+        "ends": ends,
+    }
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -208,12 +212,17 @@ class StereoSetResult(RowsResult):
             f"{self.n_failed} failed)",
             ["split, domain", "LMS", "SS", "95 % interval", "ICAT", "n"],
             [
-                [f"{r.split} {r.domain}", number(r.lms, ".2f"), number(r.ss, ".2f"),
-                 span(r.ends.ss_low, r.ends.ss_high, ".1f") if r.ends else "-",
-                 number(r.icat, ".2f"), f"{r.n} of {r.n + r.n_missing}"]
+                [
+                    f"{r.split} {r.domain}",
+                    number(r.lms, ".2f"),
+                    number(r.ss, ".2f"),
+                    span(r.ends.ss_low, r.ends.ss_high, ".1f") if r.ends else "-",
+                    number(r.icat, ".2f"),
+                    f"{r.n} of {r.n + r.n_missing}",
+                ]
                 for r in self.rows
             ],
-        )  # fmt: skip
+        )
 
 
 class StereoSetReader(Reader):
@@ -254,19 +263,24 @@ class StereoSetReader(Reader):
         ).telling(lambda: self._claims(examples, found, rows, whole.n_missing))
 
     def _claims(
-        self, examples: Sequence[Example], found: Mapping[str, float], rows: list[StereoRow],
+        self,
+        examples: Sequence[Example],
+        found: Mapping[str, float],
+        rows: list[StereoRow],
         missing: int,
-    ) -> Claims:  # fmt: skip
+    ) -> Claims:
         from evenhand.probes.stereoset.probe import StereoSet, items_of
 
         probe = StereoSet.model_validate({"file": str(self.gold)})
         values = np.asarray([[found.get(i, np.nan) for i in e.ids] for e in examples], np.float64)
         told = record(rows)
         made = Measured(
-            probe.findings(rows), items_of(examples, values),
-            {"scores": pa.Table.from_pylist(told)}, {"scores": told},
+            probe.findings(rows),
+            items_of(examples, values),
+            {"scores": pa.Table.from_pylist(told)},
+            {"scores": told},
             (placebos(examples, found, self.seed),),
-        )  # fmt: skip
+        )
         return Claims.of(probe, self, self.predictions, made, without_a_score=missing)
 
 

@@ -117,9 +117,12 @@ def asking(kind: str, manner: Manner) -> Asking:
 def _span(manner: Manner) -> Asking:
     def make(inputs: Inputs) -> Requests:
         return Span(
-            inputs.question, inputs.context, inputs.first, inputs.second,
+            inputs.question,
+            inputs.context,
+            inputs.first,
+            inputs.second,
             as_published=manner.as_published,
-        )  # fmt: skip
+        )
 
     def read(scores: Scores, inputs: Texts) -> Answers:
         pairs = (("start", "end"), ("other_start", "other_end"))
@@ -173,18 +176,25 @@ def _choose(manner: Manner, kind: str) -> Asking:
         named = (
             f"{b}\t{a}{third}" if swapped else f"{a}\t{b}{third}"
             for a, b, swapped in zip(inputs.first, inputs.second, inputs.swapped)
-        )  # fmt: skip
+        )
         return Choose(
-            [f"{c}\n{q}" for c, q in zip(inputs.context, inputs.question)], list(named),
-            text=text, samples=manner.draws, seed=manner.seed, per_token=True,
-        )  # fmt: skip
+            [f"{c}\n{q}" for c, q in zip(inputs.context, inputs.question)],
+            list(named),
+            text=text,
+            samples=manner.draws,
+            seed=manner.seed,
+            per_token=True,
+        )
 
     def read(scores: Scores, inputs: Texts) -> Answers:
         given = inputs()
         found = answered(
-            kind, scores, np.full(len(given.swapped), width), lambda: questions(given),
+            kind,
+            scores,
+            np.full(len(given.swapped), width),
+            lambda: questions(given),
             per_token=True,
-        )  # fmt: skip
+        )
         values = found.probabilities.reshape(-1, width)
         values[given.swapped, :2] = values[given.swapped, 1::-1]
         relative = manner.relative if manner.relative is not None else not manner.sampled

@@ -47,10 +47,14 @@ class Cells:
     def head(self, n: int) -> Cells:
         """The first n cells."""
         return replace(
-            self, scores=self.scores[:n], first=self.first[:n], second=self.second[:n],
-            attribute=self.attribute[:n], template=self.template[:n],
+            self,
+            scores=self.scores[:n],
+            first=self.first[:n],
+            second=self.second[:n],
+            attribute=self.attribute[:n],
+            template=self.template[:n],
             n_rows=min(n, len(self.scores)) * 4,
-        )  # fmt: skip
+        )
 
 
 def read_cells(table: Table) -> Cells:
@@ -99,9 +103,10 @@ def _without_blank(table: Table) -> Table:
         return all(v is None or v == "" or v != v for v in column.unique().to_pylist())
 
     kept = {
-        name: column for name, column in table.columns.items()
+        name: column
+        for name, column in table.columns.items()
         if name not in ALSO or not blank(column)
-    }  # fmt: skip
+    }
     return Table(kept, table.source, table.n_rows)
 
 

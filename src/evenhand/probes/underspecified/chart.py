@@ -32,10 +32,13 @@ def leans(table: pa.Table, about: About) -> list[Drawn]:
     groups = next((f.groups for f in about.findings if f.metric == "lean"), ("", "the others"))
     several = len({r["term"] for r in rows}) > 1
     shown = [
-        {"verdict": about.detected(r), **r,
-         "label": f"{r['term']}: {r['attribute']}" if several else r["attribute"]}
+        {
+            "verdict": about.detected(r),
+            **r,
+            "label": f"{r['term']}: {r['attribute']}" if several else r["attribute"],
+        }
         for r in rows
-    ]  # fmt: skip
+    ]
     ends = ("away", "to the term") if several else (f"{groups[1]} names", f"{groups[0]} names")
     spec = dot_plot(shown, "lean", "label", f"← {ends[0]}    lean    {ends[1]} →")
     caption = (
@@ -167,11 +170,16 @@ def models_compared(compared: Mapping[str, Any], rate: float) -> list[Drawn]:
     out: list[Drawn] = []
     for key, title, caption in NUMBERS:
         rows = [
-            {"model": m["model"], key: m[key], "low": m.get(f"{key}_low"),
-             "high": m.get(f"{key}_high"), "floor": m.get(f"{key}_floor"),
-             "verdict": VERDICTS[int(not (m.get(f"{key}_p") or 1) <= rate)]}
+            {
+                "model": m["model"],
+                key: m[key],
+                "low": m.get(f"{key}_low"),
+                "high": m.get(f"{key}_high"),
+                "floor": m.get(f"{key}_floor"),
+                "verdict": VERDICTS[int(not (m.get(f"{key}_p") or 1) <= rate)],
+            }
             for m in models
-        ]  # fmt: skip
+        ]
         spec = dot_plot(rows, key, "model", title, floor="floor" if rows[0]["floor"] else None)
         columns = ("model", key, "low", "high", "floor")
         out.append(Chart(title, f"{caption} Bars are 95 % intervals.", spec, columns))
@@ -197,12 +205,17 @@ def _ranks(ranks: list[dict[str, Any]], models: list[str]) -> list[Drawn]:
         return []
     cells = [
         {"term": r["term"], "model": name, "rank": float(r[name])}
-        for r in ranks[:40] for name in [*models, "mean_rank"]
-    ]  # fmt: skip
+        for r in ranks[:40]
+        for name in [*models, "mean_rank"]
+    ]
     spec = heatmap(cells, "model", "term", "rank", "rank", numbers=True, signed=False)
     caption = "Rank of each term in each model, 1: picked most; ordered by the mean over models."
-    table = Listing("Ranks with spread", "Mean and standard deviation over models.",
-                    tuple(ranks[0]), tuple(ranks))  # fmt: skip
+    table = Listing(
+        "Ranks with spread",
+        "Mean and standard deviation over models.",
+        tuple(ranks[0]),
+        tuple(ranks),
+    )
     return [Chart("Ranks of terms", caption, spec, ("term", "model", "rank")), table]
 
 

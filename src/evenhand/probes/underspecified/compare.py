@@ -18,10 +18,27 @@ from evenhand.stats.ranks import rank_table
 
 TOP = 5
 NUMBERS = (
-    "mu", "mu_low", "mu_high", "mu_floor", "mu_floor_p95", "mu_p", "eta", "eta_low", "eta_high",
-    "eta_floor", "delta", "delta_low", "delta_high", "epsilon", "epsilon_low", "epsilon_high",
-    "mean_score", "neither", "n_cells", "asked_by",
-)  # fmt: skip
+    "mu",
+    "mu_low",
+    "mu_high",
+    "mu_floor",
+    "mu_floor_p95",
+    "mu_p",
+    "eta",
+    "eta_low",
+    "eta_high",
+    "eta_floor",
+    "delta",
+    "delta_low",
+    "delta_high",
+    "epsilon",
+    "epsilon_low",
+    "epsilon_high",
+    "mean_score",
+    "neither",
+    "n_cells",
+    "asked_by",
+)
 
 
 def preferences(runs: Sequence[Run], names: Sequence[str], label: str) -> dict[str, Any]:
@@ -60,11 +77,21 @@ def _top(name: str, table: list[dict[str, Any]], who: str, rate: float) -> list[
         own = [r for r in table if side is None or r[who] == side]
         best = sorted(own, key=lambda r: -(r["gamma"] or 0.0))[:TOP]
         rows += [
-            {"model": name, who: r[who], "place": k, "attribute": r["attribute"],
-             "gamma": r["gamma"], "low": r["low"], "high": r["high"], "q": r["q"],
-             "eta": r["eta"], "detected": r["q"] is not None and r["q"] <= rate}
-            for k, r in enumerate(best, start=1) if (r["gamma"] or 0.0) > 0
-        ]  # fmt: skip
+            {
+                "model": name,
+                who: r[who],
+                "place": k,
+                "attribute": r["attribute"],
+                "gamma": r["gamma"],
+                "low": r["low"],
+                "high": r["high"],
+                "q": r["q"],
+                "eta": r["eta"],
+                "detected": r["q"] is not None and r["q"] <= rate,
+            }
+            for k, r in enumerate(best, start=1)
+            if (r["gamma"] or 0.0) > 0
+        ]
     return rows
 
 
@@ -116,9 +143,13 @@ def _agreement(
             keys = [k for k in leans[i] if k in leans[j]]
             one, two = (np.asarray([lean[k] for k in keys], float) for lean in (leans[i], leans[j]))
             varies = len(keys) > 2 and np.ptp(one) > 0 and np.ptp(two) > 0
-            rows.append({
-                "first": names[i], "second": names[j], "n": len(keys),
-                "correlation": float(np.corrcoef(one, two)[0, 1]) if varies else None,
-                "same_sign": int((one * two > 0).sum()),
-            })  # fmt: skip
+            rows.append(
+                {
+                    "first": names[i],
+                    "second": names[j],
+                    "n": len(keys),
+                    "correlation": float(np.corrcoef(one, two)[0, 1]) if varies else None,
+                    "same_sign": int((one * two > 0).sum()),
+                }
+            )
     return rows

@@ -135,10 +135,16 @@ class Design:
     def head(self, pairs: int) -> Design:
         """The same design cut after this many pairs."""
         return Design(
-            self.subjects, self.templates, self.attributes, self.pair_first[:pairs],
-            self.pair_second[:pairs], self.fits, self.population, self.pair_ends[:pairs],
+            self.subjects,
+            self.templates,
+            self.attributes,
+            self.pair_first[:pairs],
+            self.pair_second[:pairs],
+            self.fits,
+            self.population,
+            self.pair_ends[:pairs],
             self.negated,
-        )  # fmt: skip
+        )
 
     def inputs(self, start: int, stop: int, mask: str) -> Inputs:
         """Texts of inputs [start, stop)."""

@@ -55,9 +55,10 @@ def agreement_design(
         return None
     lists = pack_lists(pack, social_class, "qa", slots)
     differ = [
-        a for a in lists.attributes
+        a
+        for a in lists.attributes
         if a.name in attributes and len({a.forms.get(s) for s in slots}) == len(slots)
-    ]  # fmt: skip
+    ]
     if not differ:
         return None
     few = lists.templates[: len(slots)]
@@ -71,8 +72,9 @@ def agreement(cells: Cells, design: Design) -> Agreement:
     groups = np.asarray([s.group for s in design.subjects])
     asserted = cells.scores[:, :, 0].mean(axis=1)
     total = asserted.sum(axis=1)
-    lean = np.divide(asserted[:, 0] - asserted[:, 1], total, where=total > 0,
-                     out=np.full(len(total), np.nan))  # fmt: skip
+    lean = np.divide(
+        asserted[:, 0] - asserted[:, 1], total, where=total > 0, out=np.full(len(total), np.nan)
+    )
     signed = np.where(groups[cells.first] == wanted, lean, -lean)
     known = signed[np.isfinite(signed)]
     return Agreement(float(known.mean()) if len(known) else float("nan"), 2 * len(known))

@@ -199,14 +199,20 @@ def leanings(names: Cells, links: Links, rate: float = ALARM) -> list[Leaning]:
         shared = shared_lean(table, family, rate, attributes=term is not None)
         rows.append(_typical(term, None, shared, table.shared, table, 0))
     q = benjamini_hochberg([row.found.p for row in rows])
-    return [Leaning(*(r.term, r.attribute, r.found, float(v), r.agree, r.pairs, r.cell))
-            for r, v in zip(rows, q)]  # fmt: skip
+    return [
+        Leaning(*(r.term, r.attribute, r.found, float(v), r.agree, r.pairs, r.cell))
+        for r, v in zip(rows, q)
+    ]
 
 
 def _typical(
-    term: str | None, attribute: str | None, found: Estimate, values: Floats, table: PairTable,
+    term: str | None,
+    attribute: str | None,
+    found: Estimate,
+    values: Floats,
+    table: PairTable,
     column: int,
-) -> Leaning:  # fmt: skip
+) -> Leaning:
     """The lean with the median of the pairs that go its way."""
     same = np.flatnonzero(values * found.value > 0)
     place = same[np.argsort(values[same], kind="stable")[(len(same) - 1) // 2]] if len(same) else -1

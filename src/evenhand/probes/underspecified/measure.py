@@ -65,11 +65,12 @@ class UnderspecifiedReader(Reader):
         told = Told(design, cells, result, rows, shares, as_published=False)
         unknown = np.full((len(cells.first), 4, len(TOLD)), np.nan)
         found = Measured(
-            told.findings(), items_table(cells, unknown),
+            told.findings(),
+            items_table(cells, unknown),
             {**lean_table(told), **tables_of(result, design, cells)},
             {**summary(result, design, unknown), "trust": told.trust()},
             placebos(cells, links, self.seed),
-        )  # fmt: skip
+        )
         lost = int((~cells.kept()).sum())
         probe = Underspecified.model_validate({})
         return Claims.of(probe, self, table.source, found, incomplete=lost)
@@ -92,8 +93,9 @@ def _design(cells: Cells, classes: Mapping[str, str]) -> Design:
     said = {a: (f"fits “{a}”", f"does not fit “{a}”") for a in cells.attributes}
     attributes = tuple(Attribute(a, classes.get(a, ""), {"": said[a]}) for a in cells.attributes)
     pairs, counts = np.unique(np.stack([cells.first, cells.second]), axis=1, return_counts=True)
-    return Design(subjects, (), attributes, pairs[0], pairs[1], (), int(counts.sum()),
-                  np.cumsum(counts))  # fmt: skip
+    return Design(
+        subjects, (), attributes, pairs[0], pairs[1], (), int(counts.sum()), np.cumsum(counts)
+    )
 
 
 READERS = (UnderspecifiedReader,)

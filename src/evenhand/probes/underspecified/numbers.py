@@ -142,18 +142,22 @@ class PreferencesResult(Result):
     def lists(self) -> dict[str, Sequence[Lean]]:
         """The lists of leans by name."""
         return {
-            "gamma": self.gamma, "gamma_term": self.gamma_term,
+            "gamma": self.gamma,
+            "gamma_term": self.gamma_term,
             "gamma_group": self.gamma_group or (),
-        }  # fmt: skip
+        }
 
     def shown(self) -> Iterator[Shown]:
         numbers = [
-            [name, number(getattr(self, name), ".4f"),
-             span(getattr(self, f"{name}_low"), getattr(self, f"{name}_high"), ".4f"),
-             *(number(getattr(self, f"{name}_{end}", NAN), ".4f") for end in ("floor", "p")),
-             "" if name == "mean_score" else "0"]
+            [
+                name,
+                number(getattr(self, name), ".4f"),
+                span(getattr(self, f"{name}_low"), getattr(self, f"{name}_high"), ".4f"),
+                *(number(getattr(self, f"{name}_{end}", NAN), ".4f") for end in ("floor", "p")),
+                "" if name == "mean_score" else "0",
+            ]
             for name in ("mu", "eta", "delta", "epsilon", "mean_score")
-        ]  # fmt: skip
+        ]
         title = f"{self.n_cells} cells, {self.coverage.n_missing} incomplete"
         head = ["number", "value", "95 % interval", "noise floor", "p", "ideal"]
         yield Shown(title, head, numbers)
@@ -163,14 +167,26 @@ class PreferencesResult(Result):
         ends = rows if len(rows) <= LISTED else rows[: LISTED // 2] + rows[-LISTED // 2 :]
         yield Shown(
             f"Preferences, strongest at both ends ({len(rows)} in all; positive: preferred)",
-            ["group" if self.gamma_group else "term", "attribute", "gamma", "95 % interval", "q",
-             "n"],
             [
-                [r.group or r.term or "", r.attribute or "", number(r.gamma, "+.4f"),
-                 span(r.low, r.high), number(r.q, ".4f"), str(r.n)]
+                "group" if self.gamma_group else "term",
+                "attribute",
+                "gamma",
+                "95 % interval",
+                "q",
+                "n",
+            ],
+            [
+                [
+                    r.group or r.term or "",
+                    r.attribute or "",
+                    number(r.gamma, "+.4f"),
+                    span(r.low, r.high),
+                    number(r.q, ".4f"),
+                    str(r.n),
+                ]
                 for r in ends
             ],
-        )  # fmt: skip
+        )
 
 
 def nothing(seen: Coverage, how: Sampling) -> PreferencesResult:
@@ -180,9 +196,15 @@ def nothing(seen: Coverage, how: Sampling) -> PreferencesResult:
 
 
 def inferred(
-    numbers: Mapping[str, Any], cells: Cells, design: inference.Network, draws: inference.Draws,
-    how: Sampling, *, flips: unqover.Flips, coverage: Coverage,
-) -> PreferencesResult:  # fmt: skip
+    numbers: Mapping[str, Any],
+    cells: Cells,
+    design: inference.Network,
+    draws: inference.Draws,
+    how: Sampling,
+    *,
+    flips: unqover.Flips,
+    coverage: Coverage,
+) -> PreferencesResult:
     """Intervals and floors of the five numbers, and the lists of gamma with their tests.
 
     Of the cells only the names are read, so they need not be in memory.
@@ -243,9 +265,10 @@ def _floors(design: inference.Network, groups: Codes | None, how: Sampling) -> d
     out: dict[str, Any] = {"floor_reason": found.reason or None}
     for k, name in enumerate(("mu", "eta")):
         out |= {
-            f"{name}_floor": float(means[k]), f"{name}_floor_p95": float(ends[k]),
+            f"{name}_floor": float(means[k]),
+            f"{name}_floor_p95": float(ends[k]),
             f"{name}_p": float(chances[k]),
-        }  # fmt: skip
+        }
     return out
 
 
@@ -253,9 +276,13 @@ def pairs_of(cells: Cells, kept: npt.NDArray[np.bool_]) -> inference.Pairs:
     """The complete cells as comparisons and errors."""
     scores = cells.scores[kept]
     errors = np.stack(
-        [unqover.positional_error(scores), unqover.attribute_error(scores),
-         scores.mean(axis=(1, 2, 3))], axis=1,
-    )  # fmt: skip
+        [
+            unqover.positional_error(scores),
+            unqover.attribute_error(scores),
+            scores.mean(axis=(1, 2, 3)),
+        ],
+        axis=1,
+    )
     alike = np.zeros(len(cells.terms), np.int64)
     return inference.Pairs(
         comparative=unqover.comparative(scores),
@@ -289,9 +316,7 @@ def _term_rows(
     return _rows(("term", "attribute"), names, table, spans, p)
 
 
-def _group_rows(
-    cells: Cells, design: inference.Network, groups: Codes, level: float
-) -> list[Lean]:  # fmt: skip
+def _group_rows(cells: Cells, design: inference.Network, groups: Codes, level: float) -> list[Lean]:
     """Rows of gamma(group, a) over the cells between different groups.
 
     Names on both sides are samples: p and interval come from one variance over both
@@ -339,9 +364,12 @@ def _over_names(
 
 
 def _rows(
-    keys: tuple[str, ...], names: list[Any], table: unqover.Preferences,
-    ends: Floats | tuple[Floats, Floats], p: Floats,
-) -> list[Lean]:  # fmt: skip
+    keys: tuple[str, ...],
+    names: list[Any],
+    table: unqover.Preferences,
+    ends: Floats | tuple[Floats, Floats],
+    p: Floats,
+) -> list[Lean]:
     gamma, eta, n = table.gamma.ravel(), table.eta.ravel(), table.n.ravel()
     low, high = (np.clip(end, -1, 1) for end in ends)
     q = benjamini_hochberg(p)
@@ -375,6 +403,13 @@ def coverage(cells: Cells, kept: npt.NDArray[np.bool_]) -> Coverage:
         template = cells.templates[cells.template[k]]
         which.append(Incomplete(template, cells.attributes[cells.attribute[k]], inputs))
     return Coverage(
-        cells.n_rows, len(kept), int(kept.sum()), len(lost), which, len(which), len(cells.terms),
-        len(cells.attributes), len(cells.templates),
-    )  # fmt: skip
+        cells.n_rows,
+        len(kept),
+        int(kept.sum()),
+        len(lost),
+        which,
+        len(which),
+        len(cells.terms),
+        len(cells.attributes),
+        len(cells.templates),
+    )

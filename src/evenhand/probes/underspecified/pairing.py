@@ -29,8 +29,10 @@ def scores_of(items: pa.Table) -> Floats:
     """The scores [cells, order, question, candidate] of an items table."""
     names = [
         f"{who}_order{order}_{asked}"
-        for order in (0, 1) for asked in ("asked", "negated") for who in ("first", "second")
-    ]  # fmt: skip
+        for order in (0, 1)
+        for asked in ("asked", "negated")
+        for who in ("first", "second")
+    ]
     columns = [np.asarray(items.column(name).to_numpy(), np.float64) for name in names]
     return np.stack(columns, axis=1).reshape(-1, 2, 2, 2)
 
@@ -45,9 +47,18 @@ def cells_of(items: pa.Table, groups: Mapping[str, str]) -> Cells:
     known = tuple(dict.fromkeys(groups.values()))
     member = np.asarray([known.index(groups[t]) for t in terms]) if groups else None
     return Cells(
-        scores_of(items), first, second, coded["attribute"][1], coded["template"][1], tuple(terms),
-        coded["attribute"][0], coded["template"][0], known, member, items.num_rows,
-    )  # fmt: skip
+        scores_of(items),
+        first,
+        second,
+        coded["attribute"][1],
+        coded["template"][1],
+        tuple(terms),
+        coded["attribute"][0],
+        coded["template"][0],
+        known,
+        member,
+        items.num_rows,
+    )
 
 
 def _codes(values: list[str]) -> tuple[tuple[str, ...], npt.NDArray[np.int64]]:
@@ -86,9 +97,11 @@ def behaviours(items: pa.Table) -> list[Behaviour]:
         Behaviour("share of the answer that goes to the one named first", named_first, TURNED, 0.5),
         Behaviour(
             "share of the answer that stays where it should turn when the question is negated",
-            attribute_error(shares), TURNED, float("-inf"),
+            attribute_error(shares),
+            TURNED,
+            float("-inf"),
         ),
-    ]  # fmt: skip
+    ]
     if np.nanmax(np.abs(mass - 1), initial=0.0) > 1e-6:
         whole = mass[:, :, 0].mean(axis=1)
         found.append(Behaviour("score of the two names together", whole, LOST, relative=True))

@@ -45,9 +45,17 @@ def read_predictions(path: Path) -> Table:
     """
     data = read_json(path, "released predictions")
     names = (
-        "template", "attribute", "first", "second", "negated", "score_first", "score_second",
-        "group_first", "group_second", "attribute_class",
-    )  # fmt: skip
+        "template",
+        "attribute",
+        "first",
+        "second",
+        "negated",
+        "score_first",
+        "score_second",
+        "group_first",
+        "group_second",
+        "attribute_class",
+    )
     columns: dict[str, list[Any]] = {name: [] for name in names}
     for key, record in data.items():
         parts = key.split("|")

@@ -101,9 +101,11 @@ class Underspecified(Probe):
     sized_by: ClassVar[str] = "pairs"
     streams: ClassVar[bool] = True
     item_shape: ClassVar = ItemShape(
-        text=("template", "attribute"), score=("lean",), choices=("first", "second"),
+        text=("template", "attribute"),
+        score=("lean",),
+        choices=("first", "second"),
         clusters=("first", "second", "template"),
-    )  # fmt: skip
+    )
 
     social_class: str = "gender"
     """Which terms meet: female and male names (gender), nationality, ethnicity, religion; or what
@@ -194,9 +196,13 @@ class Underspecified(Probe):
             require_class(self.language, self.social_class, str(own or ""))
         elif self.lexicon is None and self.social_class not in LEXICONS:
             raise ValueError(
-                unknown("social_class", self.social_class, LEXICONS,
-                        hint="Terms of your own come with: --set lexicon=FILE.toml")
-            )  # fmt: skip
+                unknown(
+                    "social_class",
+                    self.social_class,
+                    LEXICONS,
+                    hint="Terms of your own come with: --set lexicon=FILE.toml",
+                )
+            )
         return self
 
     def within(self, share: float) -> Underspecified:
@@ -255,9 +261,13 @@ class Underspecified(Probe):
         """Subjects, templates and attributes for questions (`qa`) or masked statements (`lm`)."""
         if self.word_lists is not None:
             found = read_lists(
-                self.word_lists, self.social_class, form, suffix=self.list_suffix,
-                filler=self.filler, as_published=self.as_published,
-            )  # fmt: skip
+                self.word_lists,
+                self.social_class,
+                form,
+                suffix=self.list_suffix,
+                filler=self.filler,
+                as_published=self.as_published,
+            )
         else:
             if self.list_suffix:
                 raise SpecError(
@@ -283,11 +293,16 @@ class Underspecified(Probe):
         whole = self.lists(form)
         lists = self._drawn(whole, seed, lists or whole)
         return make_design(
-            lists.subjects, lists.templates, lists.attributes, across=self.across,
-            pairs=self.pairs, seed=seed, templates_per_pair=self.templates_per_pair,
+            lists.subjects,
+            lists.templates,
+            lists.attributes,
+            across=self.across,
+            pairs=self.pairs,
+            seed=seed,
+            templates_per_pair=self.templates_per_pair,
             negated=self.negated_pairs,
             shuffled=self.standard_error is not None,
-        )  # fmt: skip
+        )
 
     def _drawn(self, whole: Lists, seed: int, usable: Lists | None = None) -> Lists:
         """The usable lists with `terms` subjects (of each group where groups meet), at random.
@@ -327,10 +342,15 @@ class Underspecified(Probe):
         english = not self.language  # she and he are English words
         text = self.prompt if self.prompt != Manner.prompt else prompt_in(self.language)
         return Manner(
-            self.as_published, relative, text, self.unknown,
-            pronouns.get if self.across and self.pronouns and english else None, self.draws, seed,
+            self.as_published,
+            relative,
+            text,
+            self.unknown,
+            pronouns.get if self.across and self.pronouns and english else None,
+            self.draws,
+            seed,
             rung in SAMPLED,
-        )  # fmt: skip
+        )
 
     def preview(self, answers: frozenset[str], seed: int) -> Preview:
         kind = self.choose(answers)
@@ -423,9 +443,14 @@ class Underspecified(Probe):
         return [] if self.as_published else refusals.findings(self.rate, others)
 
     def _facts(
-        self, result: PreferencesResult, design: Design, rung: str, told: np.ndarray,
-        dropped: tuple[str, ...], rounds: int,
-    ) -> dict[str, Any]:  # fmt: skip
+        self,
+        result: PreferencesResult,
+        design: Design,
+        rung: str,
+        told: np.ndarray,
+        dropped: tuple[str, ...],
+        rounds: int,
+    ) -> dict[str, Any]:
         facts = {**summary(result, design, told), "rung": rung}
         facts |= {"dropped_terms": list(dropped), "rounds": rounds}
         facts["mu_standard_error"] = _error(result)

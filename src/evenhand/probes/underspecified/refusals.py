@@ -64,11 +64,18 @@ class Refusals:
         design = Design([Factor(np.where(turned, j, i)), Factor(np.where(turned, i, j))])
         a, b = self.names.groups[:2]
         return parity(
-            PLACE, (a, b), one, two, units="pairs of names", over=("names",), rate=rate,
+            PLACE,
+            (a, b),
+            one,
+            two,
+            units="pairs of names",
+            over=("names",),
+            rate=rate,
             family=others + 1,
-            design=design if len(i) > 1 else None, about="questions that name first",
+            design=design if len(i) > 1 else None,
+            about="questions that name first",
             method="paired by question; names as crossed samples, Satterthwaite t",
-        )  # fmt: skip
+        )
 
     def _terms(self, shares: Floats, rate: float, others: int) -> list[Finding]:
         mean = shares.mean(axis=0)
@@ -80,9 +87,14 @@ class Refusals:
             known = np.isfinite(rest).any(axis=1)
             one, beside = both[k, partners][known], rest[known]
             out += parity(
-                f"{PLACE}/{term}", (term, "the others"), one, np.nanmean(beside, axis=1)
-                if len(beside) else one, units="partner terms", over=("partner terms",), rate=rate,
+                f"{PLACE}/{term}",
+                (term, "the others"),
+                one,
+                np.nanmean(beside, axis=1) if len(beside) else one,
+                units="partner terms",
+                over=("partner terms",),
+                rate=rate,
                 family=others + len(self.names.terms),
                 method="against the partners' other questions; t over partners",
-            )  # fmt: skip
+            )
         return out

@@ -87,17 +87,27 @@ class SummedPairs:
         return self._joined(*ends, self.links.attribute, n_groups, self.n_attributes, keep=across)
 
     def regrouped(
-        self, first: Codes, second: Codes, attribute: Codes, size: tuple[int, int],
-        *, across: bool,
-    ) -> unqover.Preferences:  # fmt: skip
+        self,
+        first: Codes,
+        second: Codes,
+        attribute: Codes,
+        size: tuple[int, int],
+        *,
+        across: bool,
+    ) -> unqover.Preferences:
         """gamma and eta with the ends and attributes of links joined to larger classes."""
         keep = first != second if across else np.ones(len(first), np.bool_)
         return self._joined(first, second, attribute, *size, keep=keep)
 
     def _joined(
-        self, first: Codes, second: Codes, attribute: Codes, rows: int, width: int,
+        self,
+        first: Codes,
+        second: Codes,
+        attribute: Codes,
+        rows: int,
+        width: int,
         keep: npt.NDArray[np.bool_] | None = None,
-    ) -> unqover.Preferences:  # fmt: skip
+    ) -> unqover.Preferences:
         sums = [part if keep is None else part * keep for part in self.links.sums]
         ends = [end * width + attribute for end in (first, second)]
         size = rows * width
@@ -232,9 +242,14 @@ class CellSums:
         means = (self._means / self._complete).tolist()
         values = [*means, unqover.intensity(seen.gamma), unqover.consistency(seen.eta)]
         return inferred(
-            dict(zip(NUMBERS, values, strict=True)), self.names, pairs, self.draws(seen), self.how,
-            flips=unqover.Flips(*self._flips.tolist()), coverage=self._coverage(),
-        )  # fmt: skip
+            dict(zip(NUMBERS, values, strict=True)),
+            self.names,
+            pairs,
+            self.draws(seen),
+            self.how,
+            flips=unqover.Flips(*self._flips.tolist()),
+            coverage=self._coverage(),
+        )
 
     def draws(self, seen: unqover.Preferences) -> inference.Draws:
         """The replicates; the weighed sums make room for them on the way."""
@@ -244,9 +259,13 @@ class CellSums:
         c, n = self._by_group
         group = inference.ratio(c, n).reshape(self._n_groups, self.size[1], draws)
         out = inference.Draws(
-            gamma, np.empty((self.size[0], draws)), group, np.empty(draws), np.empty(draws),
+            gamma,
+            np.empty((self.size[0], draws)),
+            group,
+            np.empty(draws),
+            np.empty(draws),
             self._errors[:3] / self._errors[3],
-        )  # fmt: skip
+        )
         for start in range(0, draws, inference.CHUNK):
             part = slice(start, min(start + inference.CHUNK, draws))
             cut = (a[:, part].reshape(*self.size, -1).copy() for a in (total, signs, count))
@@ -256,9 +275,15 @@ class CellSums:
 
     def _coverage(self) -> Coverage:
         return Coverage(
-            self._rows, self._found, self._complete, self._found - self._complete, self._missing,
-            len(self._missing), *self.size, len(self.names.templates),
-        )  # fmt: skip
+            self._rows,
+            self._found,
+            self._complete,
+            self._found - self._complete,
+            self._missing,
+            len(self._missing),
+            *self.size,
+            len(self.names.templates),
+        )
 
 
 def measure_cells(cells: Cells, how: Sampling | None = None) -> PreferencesResult:

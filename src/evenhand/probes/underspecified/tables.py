@@ -21,10 +21,29 @@ from evenhand.strict import plain
 
 Floats = npt.NDArray[np.float64]
 KEPT = (
-    "delta", "delta_low", "delta_high", "epsilon", "epsilon_low", "epsilon_high", "mean_score",
-    "mu", "mu_low", "mu_high", "mu_floor", "mu_floor_p95", "mu_p", "eta", "eta_low", "eta_high",
-    "eta_floor", "eta_p", "floor_reason", "n_cells", "flips", "reason",
-)  # fmt: skip
+    "delta",
+    "delta_low",
+    "delta_high",
+    "epsilon",
+    "epsilon_low",
+    "epsilon_high",
+    "mean_score",
+    "mu",
+    "mu_low",
+    "mu_high",
+    "mu_floor",
+    "mu_floor_p95",
+    "mu_p",
+    "eta",
+    "eta_low",
+    "eta_high",
+    "eta_floor",
+    "eta_p",
+    "floor_reason",
+    "n_cells",
+    "flips",
+    "reason",
+)
 
 
 def summary(result: PreferencesResult, design: Design, told: Floats) -> dict[str, Any]:
@@ -81,11 +100,19 @@ def known_mean(values: Floats) -> Floats:
 def lean_table(told: Told) -> dict[str, pa.Table]:
     """The leans of the question as asked, the largest first; nothing in published mode."""
     rows = [
-        {"term": r.term or told.names.groups[0], "attribute": r.attribute or "all attributes",
-         "lean": r.found.value, "low": r.found.low, "high": r.found.high, "p": r.found.p,
-         "q": r.q, "pairs": r.pairs, "agree": r.agree}
+        {
+            "term": r.term or told.names.groups[0],
+            "attribute": r.attribute or "all attributes",
+            "lean": r.found.value,
+            "low": r.found.low,
+            "high": r.found.high,
+            "p": r.found.p,
+            "q": r.q,
+            "pairs": r.pairs,
+            "agree": r.agree,
+        }
         for r in sorted(told.leans, key=lambda r: -np.nan_to_num(r.found.value))
-    ]  # fmt: skip
+    ]
     return {"leans": pa.Table.from_pylist(rows)} if rows else {}
 
 
@@ -101,9 +128,10 @@ def variance_rows(table: Floats) -> list[dict[str, Any]]:
     if len(kept) < 2:
         return []
     shares = variance_shares(
-        table.reshape([table.shape[k] for k in kept]), [names[k] for k in kept],
+        table.reshape([table.shape[k] for k in kept]),
+        [names[k] for k in kept],
         interactions=len(kept) > 2,
-    )  # fmt: skip
+    )
     if shares.reason:
         return []
     return [{"factor": name, "share": share} for name, share in shares.as_dict().items()]

@@ -112,14 +112,22 @@ def summed_tables(
 
 
 def _listed(
-    table: unqover.Preferences, first: str, names: tuple[str, ...], label: str,
+    table: unqover.Preferences,
+    first: str,
+    names: tuple[str, ...],
+    label: str,
     kinds: tuple[str, ...],
-) -> list[dict[str, Any]]:  # fmt: skip
+) -> list[dict[str, Any]]:
     return [
-        {first: names[i], label: kinds[j], "gamma": float(table.gamma[i, j]),
-         "eta": float(table.eta[i, j]), "n": int(table.n[i, j])}
+        {
+            first: names[i],
+            label: kinds[j],
+            "gamma": float(table.gamma[i, j]),
+            "eta": float(table.eta[i, j]),
+            "n": int(table.n[i, j]),
+        }
         for i, j in np.argwhere(table.n > 0)
-    ]  # fmt: skip
+    ]
 
 
 def _by_template(sums: TableSums) -> list[dict[str, Any]]:
@@ -135,10 +143,16 @@ def _by_template(sums: TableSums) -> list[dict[str, Any]]:
         mine, theirs = own[met], whole[met]
         varies = len(mine) > 1 and np.ptp(mine) > 0 and np.ptp(theirs) > 0
         delta, epsilon, cells = sums.errors[:, t].tolist()
-        rows.append({
-            "template": name, "n": int(cells), "mu": unqover.intensity(own),
-            "correlation": float(np.corrcoef(mine, theirs)[0, 1]) if varies else None,
-            "turned_round": int((mine * theirs < 0).sum()), "compared": int(met.sum()),
-            "delta": delta / cells, "epsilon": epsilon / cells,
-        })  # fmt: skip
+        rows.append(
+            {
+                "template": name,
+                "n": int(cells),
+                "mu": unqover.intensity(own),
+                "correlation": float(np.corrcoef(mine, theirs)[0, 1]) if varies else None,
+                "turned_round": int((mine * theirs < 0).sum()),
+                "compared": int(met.sum()),
+                "delta": delta / cells,
+                "epsilon": epsilon / cells,
+            }
+        )
     return rows

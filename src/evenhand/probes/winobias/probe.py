@@ -86,9 +86,13 @@ class WinoBias(Probe):
         for kind in listed:
             keep = [k for k, s in enumerate(found) if kind in ("both types", s.kind)]
             row = stereotype_row(
-                kind, he[keep], [found[k] for k in keep], family=len(listed), rate=self.rate,
+                kind,
+                he[keep],
+                [found[k] for k in keep],
+                family=len(listed),
+                rate=self.rate,
                 seed=seed,
-            )  # fmt: skip
+            )
             lost = sum(dropped.values()) if kind == "both types" else dropped[kind]
             rows.append(replace(row, n_dropped=lost))
         rows = with_q(rows, [row.mean.p for row in rows])

@@ -56,18 +56,28 @@ class Winogender(Probe):
 
     def run(self, ask: Asker, seed: int) -> Measured:
         place = find_data(self.data, "Winogender (its folder)")
-        found, shares = read_winogender(place), read_shares(place if place.is_dir() else
-                                                            place.parent)  # fmt: skip
+        found, shares = (
+            read_winogender(place),
+            read_shares(place if place.is_dir() else place.parent),
+        )
         scores = logprobs(ask, found, self.choose(ask.answers), self.name, 3)
         she = scores[:, 1] - scores[:, 0]
         rows = []
-        for kind, wanted in (("occupation", (True,)), ("other person", (False,)),
-                             ("either", (True, False))):  # fmt: skip
+        for kind, wanted in (
+            ("occupation", (True,)),
+            ("other person", (False,)),
+            ("either", (True, False)),
+        ):
             keep = [k for k, s in enumerate(found) if s.refers in wanted]
             row = correlation_row(
-                kind, she[keep], [found[k] for k in keep], shares, family=3, rate=self.rate,
+                kind,
+                she[keep],
+                [found[k] for k in keep],
+                shares,
+                family=3,
+                rate=self.rate,
                 seed=seed,
-            )  # fmt: skip
+            )
             fits = scores[keep][np.isfinite(scores[keep]).all(axis=1)]
             they = 100.0 * float((fits.argmax(axis=1) == 2).mean()) if len(fits) else np.nan
             rows.append(replace(row, they_likeliest=they, n_they=len(fits)))

@@ -45,9 +45,14 @@ class TrainCoreference(job.CoreferenceTraining, Command):
         documents = found.train + [d for path in self.train for d in read_conll(path)]
         recipe = self.settings(job.CoreferenceTraining).model_copy(update={"seed": 0})
         model = job.train_coreference(
-            open_vectors(resolve_vectors(self.vectors)), documents[: self.limit],
-            found.dev[: self.limit], self.seed, recipe=recipe, device=self.device, say=say,
-        )  # fmt: skip
+            open_vectors(resolve_vectors(self.vectors)),
+            documents[: self.limit],
+            found.dev[: self.limit],
+            self.seed,
+            recipe=recipe,
+            device=self.device,
+            say=say,
+        )
         test = found.test[: self.limit]
         made = job.evaluate(model, test)
         scores = {"test": made["scores"], "head_match": job.evaluate(HeadMatch(), test)["scores"]}

@@ -27,10 +27,15 @@ class TrainSpan(span.SpanTraining, EncoderCommand):
 
     def train_now(self, say: Say, progress: Progress) -> Trained:
         card = span.train(
-            self.model, read_squad(self.train, self.limit), read_squad(self.dev, self.limit),
-            self.out, self.settings(span.SpanTraining), device=self.device, resume=self.resume,
+            self.model,
+            read_squad(self.train, self.limit),
+            read_squad(self.dev, self.limit),
+            self.out,
+            self.settings(span.SpanTraining),
+            device=self.device,
+            resume=self.resume,
             say=say,
-        )  # fmt: skip
+        )
         best = card["best"]
         line = f"F1 {best['f1']:.2f}, exact {best['exact']:.2f} after epoch {best['epoch']}"
         return Trained(card, (Shown(f"{line}: {self.out}"),))
@@ -66,9 +71,15 @@ class TrainRegard(regard.RegardTraining, EncoderCommand):
 
     def train_now(self, say: Say, progress: Progress) -> Trained:
         card = regard.train(
-            self.model, list(self.train), self.dev, self.test, self.out,
-            self.settings(regard.RegardTraining), device=self.device, say=say,
-        )  # fmt: skip
+            self.model,
+            list(self.train),
+            self.dev,
+            self.test,
+            self.out,
+            self.settings(regard.RegardTraining),
+            device=self.device,
+            say=say,
+        )
         found = card["test"]
         line = (
             f"test accuracy {100 * found['accuracy']:.2f} % [{100 * found['low']:.0f} %, "

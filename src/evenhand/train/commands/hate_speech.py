@@ -50,9 +50,13 @@ class TrainHateSpeech(job.HateSpeechTraining, Command):
         )
         train, dev, test = split(texts)
         model = job.train_hate_speech(
-            open_vectors(resolve_vectors(self.vectors)), train, dev, self.seed,
-            recipe=self.settings(job.HateSpeechTraining), say=say,
-        )  # fmt: skip
+            open_vectors(resolve_vectors(self.vectors)),
+            train,
+            dev,
+            self.seed,
+            recipe=self.settings(job.HateSpeechTraining),
+            say=say,
+        )
         gender = gender_groups(test)
         found = {"gender": job.hate_speech_gaps(model, test, gender)}
         if self.group:

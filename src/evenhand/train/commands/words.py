@@ -34,9 +34,13 @@ class TrainWords(WordTraining, Command):
 
     def train_now(self, say: Say, progress: Progress) -> Trained:
         card = train_words(
-            self.text(progress), self.out, self.settings(WordTraining), formats=self.format,
-            also=self.also, progress=progress,
-        )  # fmt: skip
+            self.text(progress),
+            self.out,
+            self.settings(WordTraining),
+            formats=self.format,
+            also=self.also,
+            progress=progress,
+        )
         line = f"{card['words']} words from {card['lines']} lines, {card['tokens']} tokens"
         return Trained(card, (Shown(f"{line}: {self.out}"),))
 

@@ -9,14 +9,26 @@ from __future__ import annotations
 import re
 
 _FORMS = {
-    "she": "they", "he": "they", "him": "them", "his": "their", "hers": "theirs",
-    "himself": "themselves", "herself": "themselves",
-}  # fmt: skip
+    "she": "they",
+    "he": "they",
+    "him": "them",
+    "his": "their",
+    "hers": "theirs",
+    "himself": "themselves",
+    "herself": "themselves",
+}
 _GENDERED = re.compile(r"\b(she|he|her|hers|him|his|herself|himself)\b", re.IGNORECASE)
 _VERBS = {
-    "is": "are", "was": "were", "has": "have", "does": "do", "isn't": "aren't",
-    "wasn't": "weren't", "hasn't": "haven't", "doesn't": "don't", "goes": "go",
-}  # fmt: skip
+    "is": "are",
+    "was": "were",
+    "has": "have",
+    "does": "do",
+    "isn't": "aren't",
+    "wasn't": "weren't",
+    "hasn't": "haven't",
+    "doesn't": "don't",
+    "goes": "go",
+}
 _NO_VERB = frozenset("always sometimes this has his as us towards besides yes alas".split())
 _AFTER_THEM = frozenset(
     """
@@ -25,8 +37,11 @@ _AFTER_THEM = frozenset(
     this these those it now today how what why who where they i we you one two ten twenty
     """.split()
 )
-_SUBJECT = re.compile(r"\b(she|he)(['’](?:s|ll|d|ve))?(\s+(?:always|never|often|also|really|just))?"
-                      r"(\s+)([\w'’]+)", re.IGNORECASE)  # fmt: skip
+_SUBJECT = re.compile(
+    r"\b(she|he)(['’](?:s|ll|d|ve))?(\s+(?:always|never|often|also|really|just))?"
+    r"(\s+)([\w'’]+)",
+    re.IGNORECASE,
+)
 
 
 def gendered(text: str) -> list[str]:

@@ -166,8 +166,9 @@ def own_class(
     """
     held = load(lexicon)
     people = tuple(_subjects(held))
-    source, rows = (held, "templates") if "templates" in held.data else (
-        load("unqover_templates"), ADJECTIVES)  # fmt: skip
+    source, rows = (
+        (held, "templates") if "templates" in held.data else (load("unqover_templates"), ADJECTIVES)
+    )
     listed = (_template(source, row, name, form) for row in source.rows(rows))
     known = set(people[0].forms) if people else set()
     asked = tuple(t for t in listed if t.subject in known)

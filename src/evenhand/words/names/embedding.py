@@ -76,10 +76,12 @@ def predict_groups(
     rng = np.random.default_rng(seed)
     with _tiny_fits():
         right, train = _out_of_fold(vectors, labels, parts, rng)
-        null = np.asarray([
-            _out_of_fold(vectors, rng.permutation(labels), parts, rng)[0].mean()
-            for _ in range(permutations)
-        ])  # fmt: skip
+        null = np.asarray(
+            [
+                _out_of_fold(vectors, rng.permutation(labels), parts, rng)[0].mean()
+                for _ in range(permutations)
+            ]
+        )
     observed = float(right.mean())
     found = beside_chance(observed, null, len(labels))
     return {
@@ -127,9 +129,7 @@ def beside_chance(observed: float, null: np.ndarray, names: int) -> Estimate:
     return estimate(observed, error, freedom, units=names, ideal=chance)
 
 
-def chance_of_halves(
-    vectors: np.ndarray, *, folds: int, splits: int, seed: int
-) -> tuple[int, int]:  # fmt: skip
+def chance_of_halves(vectors: np.ndarray, *, folds: int, splits: int, seed: int) -> tuple[int, int]:
     """How many random halves of one group's names were told apart, of how many: a placebo.
 
     Each split is a permutation of the others, so all of them together are each one's chance.
@@ -138,10 +138,12 @@ def chance_of_halves(
     half = np.arange(len(vectors)) < len(vectors) // 2
     parts = min(folds, len(vectors) // 2)
     with _tiny_fits():
-        found = np.asarray([
-            _out_of_fold(vectors, rng.permutation(half), parts, rng)[0].mean()
-            for _ in range(splits)
-        ])  # fmt: skip
+        found = np.asarray(
+            [
+                _out_of_fold(vectors, rng.permutation(half), parts, rng)[0].mean()
+                for _ in range(splits)
+            ]
+        )
     p = [beside_chance(a, np.delete(found, i), len(half)).p for i, a in enumerate(found)]
     return sum(value <= 0.05 for value in p), sum(value == value for value in p)
 

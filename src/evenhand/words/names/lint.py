@@ -74,8 +74,15 @@ def _confounds(
             x, y = _values(first, features, feature), _values(second, features, feature)
             if x and y:
                 test = two_sample(x, y, seed=seed, statistic="mean-difference")
-                rows.append({"group_a": a, "group_b": b, "feature": feature,
-                             "difference": test.statistic, "p": test.p_two_sided})  # fmt: skip
+                rows.append(
+                    {
+                        "group_a": a,
+                        "group_b": b,
+                        "feature": feature,
+                        "difference": test.statistic,
+                        "p": test.p_two_sided,
+                    }
+                )
     q = benjamini_hochberg([row["p"] for row in rows])
     made = [{**row, "q": float(value)} for row, value in zip(rows, q)]
     return sorted(made, key=lambda row: (row["q"], row["p"]))

@@ -20,12 +20,20 @@ FREQUENCY = 200
 SUPPRESSED = ("", "(S)", "NA", "S", "-")
 """What tables write where they do not tell."""
 _RACES = {
-    "white": ("white", "pctwhite"), "black": ("black", "pctblack"),
-    "hispanic": ("hispanic", "pcthispanic"), "asian": ("asian", "pctapi"),
-}  # fmt: skip
-_NYC = {"WHITE NON": "white", "WHITE NON HISPANIC": "white", "BLACK NON": "black",
-        "BLACK NON HISPANIC": "black", "ASIAN AND PACI": "asian",
-        "ASIAN AND PACIFIC ISLANDER": "asian", "HISPANIC": "hispanic"}  # fmt: skip
+    "white": ("white", "pctwhite"),
+    "black": ("black", "pctblack"),
+    "hispanic": ("hispanic", "pcthispanic"),
+    "asian": ("asian", "pctapi"),
+}
+_NYC = {
+    "WHITE NON": "white",
+    "WHITE NON HISPANIC": "white",
+    "BLACK NON": "black",
+    "BLACK NON HISPANIC": "black",
+    "ASIAN AND PACI": "asian",
+    "ASIAN AND PACIFIC ISLANDER": "asian",
+    "HISPANIC": "hispanic",
+}
 
 
 @dataclass
@@ -185,11 +193,13 @@ def as_lexicon(groups: Mapping[str, list[Name]], title: str, source: str) -> str
     import json
 
     lines = [
-        f"title = {json.dumps(title)}", 'kind = "names"', f"source = {json.dumps(source)}",
+        f"title = {json.dumps(title)}",
+        'kind = "names"',
+        f"source = {json.dumps(source)}",
         'licence = "See the tables it was made from"',
         'caveats = ["A first name is a signal that readers attach to a group, not a fact about '
         'the person who bears it."]',
-    ]  # fmt: skip
+    ]
     for group, members in groups.items():
         if members:
             race, _, gender = group.rpartition("_")

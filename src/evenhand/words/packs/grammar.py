@@ -25,8 +25,18 @@ FINALS = 28
 """Korean syllables come in runs of 28, one per final consonant; the first has none."""
 LIQUID = 8
 """The place of the final ㄹ in such a run."""
-DIGITS = {"0": "consonant", "1": "liquid", "2": "vowel", "3": "consonant", "4": "vowel",
-          "5": "vowel", "6": "consonant", "7": "liquid", "8": "liquid", "9": "vowel"}  # fmt: skip
+DIGITS = {
+    "0": "consonant",
+    "1": "liquid",
+    "2": "vowel",
+    "3": "consonant",
+    "4": "vowel",
+    "5": "vowel",
+    "6": "consonant",
+    "7": "liquid",
+    "8": "liquid",
+    "9": "vowel",
+}
 """영 일 이 삼 사 오 육 칠 팔 구."""
 _OUTSIDE = re.compile(r"[\W_]+$")
 _LATIN = (

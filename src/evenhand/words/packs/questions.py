@@ -26,8 +26,14 @@ from evenhand.words.list_formats import Lists
 from evenhand.words.packs.files import Pack, load_pack
 from evenhand.words.packs.grammar import Grammar
 
-__all__ = ["PackTemplate", "attribute_rows", "forms_asked", "load_pack", "pack_lists",
-           "social_classes"]  # fmt: skip
+__all__ = [
+    "PackTemplate",
+    "attribute_rows",
+    "forms_asked",
+    "load_pack",
+    "pack_lists",
+    "social_classes",
+]
 NAMES = "gender"
 """The class whose terms are first names; the others are in people.toml."""
 PLAIN = "plain"

@@ -50,9 +50,8 @@ class DialectModel:
         ]
         out = np.full((len(known), len(GROUPS)), np.nan)
         usable = [
-            i for i, ids in enumerate(known)
-            if ids and len(ids) / len(texts[i]) >= LEAST_KNOWN
-        ]  # fmt: skip
+            i for i, ids in enumerate(known) if ids and len(ids) / len(texts[i]) >= LEAST_KNOWN
+        ]
         usable.sort(key=lambda i: len(known[i]))
         for low in range(0, len(usable), _BATCH):
             rows = usable[low : low + _BATCH]

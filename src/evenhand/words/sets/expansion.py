@@ -42,8 +42,12 @@ class Expansion:
     def as_dict(self) -> dict[str, Any]:
         """The larger sets, and how they came about, as JSON values."""
         sets = {s: getattr(self.test, s) for s in SETS}
-        return {"sets": sets, "candidates": self.candidates, "missing": self.missing,
-                "clashes": self.clashes}  # fmt: skip
+        return {
+            "sets": sets,
+            "candidates": self.candidates,
+            "missing": self.missing,
+            "clashes": self.clashes,
+        }
 
     def sizes(self) -> dict[str, tuple[int, int]]:
         """Words before and after, by set."""
@@ -191,10 +195,15 @@ def _candidates(
                     status = "removed by hand"
                 elif not as_published and not name.replace("-", "").replace("'", "").isalpha():
                     status = "no word"
-                rows.append({
-                    "set": s, "word": word, "neighbour": name, "cosine": float(cosine),
-                    "status": status,
-                })  # fmt: skip
+                rows.append(
+                    {
+                        "set": s,
+                        "word": word,
+                        "neighbour": name,
+                        "cosine": float(cosine),
+                        "status": status,
+                    }
+                )
     return rows
 
 
@@ -227,11 +236,12 @@ def _clash_message(name: str, shared: list[str], taken: Mapping[str, Mapping[str
 def as_toml(expansions: Mapping[str, Expansion], vectors: str) -> str:
     """The expanded tests as a lexicon file that every command with --sets or --tests reads."""
     lines = [
-        'title = "Expanded word sets"', 'kind = "word_sets"',
+        'title = "Expanded word sets"',
+        'kind = "word_sets"',
         f"source = {json.dumps(f'evenhand words expand over {vectors}')}",
         'licence = "See the sets and vectors it was made from"',
         'caveats = ["Neighbours were added by cosine similarity and not chosen by hand."]',
-    ]  # fmt: skip
+    ]
     for name, made in expansions.items():
         lines += ["", f"[tests.{json.dumps(name)}]"]
         for key in ("measures", "social", "x_label", "y_label", "a_label", "b_label"):

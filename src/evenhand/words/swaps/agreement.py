@@ -3,10 +3,20 @@
 from __future__ import annotations
 
 PLURAL = {
-    "is": "are", "was": "were", "has": "have", "does": "do", "goes": "go", "s": "re",
-    "isn": "aren", "wasn": "weren", "hasn": "haven", "doesn": "don",
-    "focuses": "focus", "biases": "bias", "aches": "ache",
-}  # fmt: skip
+    "is": "are",
+    "was": "were",
+    "has": "have",
+    "does": "do",
+    "goes": "go",
+    "s": "re",
+    "isn": "aren",
+    "wasn": "weren",
+    "hasn": "haven",
+    "doesn": "don",
+    "focuses": "focus",
+    "biases": "bias",
+    "aches": "ache",
+}
 AFTER_HAS = ("been", "got", "gotten", "had", "become")
 AFTER_IS = ("a", "an", "the", "not", "my", "your", "their", "here", "there", "very", "so")
 

@@ -16,12 +16,46 @@ from evenhand.words.lexicons.files import load
 from evenhand.words.swaps.agreement import like
 from evenhand.words.swaps.gender import ARTICLES, WORD, Swapped, swap, tables
 
-PROPER = frozenset({"christian", "jewish", "muslim", "jew", "christians", "jews", "muslims",
-                    "christianity", "islam", "judaism", "bible", "islamic", "torah",
-                    "quran"})  # fmt: skip
+PROPER = frozenset(
+    {
+        "christian",
+        "jewish",
+        "muslim",
+        "jew",
+        "christians",
+        "jews",
+        "muslims",
+        "christianity",
+        "islam",
+        "judaism",
+        "bible",
+        "islamic",
+        "torah",
+        "quran",
+    }
+)
 PAST = frozenset("said says met told went came saw read left took made gave knew thought".split())
-DETERMINERS = frozenset({"a", "an", "the", "every", "each", "this", "that", "one", "another", "no",
-                         "any", "some", "his", "her", "my", "our", "their"})  # fmt: skip
+DETERMINERS = frozenset(
+    {
+        "a",
+        "an",
+        "the",
+        "every",
+        "each",
+        "this",
+        "that",
+        "one",
+        "another",
+        "no",
+        "any",
+        "some",
+        "his",
+        "her",
+        "my",
+        "our",
+        "their",
+    }
+)
 
 
 @dataclass(frozen=True)

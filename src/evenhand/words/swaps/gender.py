@@ -22,9 +22,22 @@ from evenhand.words.swaps.agreement import like, plural_verb
 
 TARGETS = ("other", "female", "male", "neutral")
 WORD = re.compile(r"[A-Za-z]+(?:['’](?:am))?")
-WORD_LISTS = ("function_words", "numbers", "see_verbs", "give_verbs", "base_verbs", "kin",
-              "noun_verbs", "name_verbs", "state_verbs", "states", "after_object", "times",
-              "owned", "not_verbs")  # fmt: skip
+WORD_LISTS = (
+    "function_words",
+    "numbers",
+    "see_verbs",
+    "give_verbs",
+    "base_verbs",
+    "kin",
+    "noun_verbs",
+    "name_verbs",
+    "state_verbs",
+    "states",
+    "after_object",
+    "times",
+    "owned",
+    "not_verbs",
+)
 ARTICLES = ("a", "an", "A", "An", "AN")
 TURNED = ("is", "was", "has", "does", "isn", "wasn", "hasn", "doesn")
 PRONOUNS = frozenset({"he", "him", "his", "himself", "she", "her", "hers", "herself"})
@@ -228,19 +241,41 @@ class _Swapper:
         if self.to == "neutral":
             if role == "subject" and i not in self.turned:
                 self._mark_verb(i)
-            return like(old, {
-                "subject": "they", "object": "them", "possessive": "their",
-                "independent": "theirs", "reflexive": "themself",
-            }[role])  # fmt: skip
-        masculine = {"subject": "he", "object": "him", "possessive": "his",
-                     "independent": "his", "reflexive": "himself"}  # fmt: skip
-        feminine = {"subject": "she", "object": "her", "possessive": "her",
-                    "independent": "hers", "reflexive": "herself"}  # fmt: skip
+            return like(
+                old,
+                {
+                    "subject": "they",
+                    "object": "them",
+                    "possessive": "their",
+                    "independent": "theirs",
+                    "reflexive": "themself",
+                }[role],
+            )
+        masculine = {
+            "subject": "he",
+            "object": "him",
+            "possessive": "his",
+            "independent": "his",
+            "reflexive": "himself",
+        }
+        feminine = {
+            "subject": "she",
+            "object": "her",
+            "possessive": "her",
+            "independent": "hers",
+            "reflexive": "herself",
+        }
         return like(old, (masculine if female else feminine)[role])
 
     def _role(self, i: int, low: str) -> str:
-        plain = {"he": "subject", "she": "subject", "him": "object", "hers": "independent",
-                 "himself": "reflexive", "herself": "reflexive"}  # fmt: skip
+        plain = {
+            "he": "subject",
+            "she": "subject",
+            "him": "object",
+            "hers": "independent",
+            "himself": "reflexive",
+            "herself": "reflexive",
+        }
         if low in plain:
             return plain[low]
         if self._slash(i) and self._next(i + 1):  # his/her name
@@ -349,8 +384,20 @@ class _Swapper:
             at -= 1  # isn't she
         if at < 0 or self._apart(i - 1, i).strip():
             return 0
-        opens = self._previous(at).lower() in ("", "what", "why", "how", "when", "where", "who",
-                                              "which", "nor", "neither", "so", "only")  # fmt: skip
+        opens = self._previous(at).lower() in (
+            "",
+            "what",
+            "why",
+            "how",
+            "when",
+            "where",
+            "who",
+            "which",
+            "nor",
+            "neither",
+            "so",
+            "only",
+        )
         return at + 1 if opens and self.found[at][0].lower() in TURNED else 0
 
     def _apart(self, i: int, j: int) -> str:
@@ -361,9 +408,13 @@ class _Swapper:
         if i + 1 >= len(self.found) or i < 0:
             return ""
         gap = self._apart(i, i + 1)
-        return self.found[i + 1][0] if gap.strip() in ("", ".", "-") and "\n" not in gap and (
-            gap.strip() != "." or self.found[i][0].lower() in ("mr", "mrs", "ms", "dr")
-        ) else ""  # fmt: skip
+        return (
+            self.found[i + 1][0]
+            if gap.strip() in ("", ".", "-")
+            and "\n" not in gap
+            and (gap.strip() != "." or self.found[i][0].lower() in ("mr", "mrs", "ms", "dr"))
+            else ""
+        )
 
     def _previous(self, i: int) -> str:
         if i - 1 < 0 or self._apart(i - 1, i).strip():

@@ -60,9 +60,13 @@ class Echo(Rung):
             return await self.continuation(call, begun + (opening or ""), answer[len(opening) :])
         answer = f"{opening} {option}" if opening else option
         body = self.dialect.ask(
-            prompt, tokens=1, opening=answer, prompt_logprobs=0, continue_final_message=True,
+            prompt,
+            tokens=1,
+            opening=answer,
+            prompt_logprobs=0,
+            continue_final_message=True,
             add_generation_prompt=False,
-        )  # fmt: skip
+        )
         read = _tail_reader(answer[len(opening) :])
         value, n = await call("/chat/completions", body, read, tokens_out=1)
         return float(value), int(n)
@@ -107,9 +111,13 @@ class Echo(Rung):
         if not forced or not shared:
             raise Unreadable(f"the text {text!r} has no tokens of its own")
         body = {
-            "prompt": whole[:shared], "n_predict": len(forced), "n_probs": 1, "temperature": 0.0,
-            "cache_prompt": False, "grammar": "root ::= " + " ".join(f"<[{t}]>" for t in forced),
-        }  # fmt: skip
+            "prompt": whole[:shared],
+            "n_predict": len(forced),
+            "n_probs": 1,
+            "temperature": 0.0,
+            "cache_prompt": False,
+            "grammar": "root ::= " + " ".join(f"<[{t}]>" for t in forced),
+        }
 
         def read(answer: Any) -> float:
             steps = answer.get("completion_probabilities")
@@ -168,9 +176,10 @@ def _echo_reader(border: int) -> Any:
         if made and offsets[0] >= border:
             raise Unreadable("echo was asked for and ignored: the prompt is not in the answer")
         used = [
-            v for v, at, token in zip(values, offsets, tokens)
+            v
+            for v, at, token in zip(values, offsets, tokens)
             if at + len(token) > border and v is not None
-        ]  # fmt: skip
+        ]
         used = used[:-1] if len(used) > 1 else used  # the one token made after the prompt
         if not used:
             raise Unreadable("the echoed log-probabilities do not reach the option")

@@ -34,19 +34,27 @@ class _Sampled(Rung):
 
     def body(self, prompt: str, options: Sequence[str], seed: int) -> dict[str, Any]:
         return self.dialect.ask(
-            with_options(prompt, options), tokens=self.tokens, temperature=1.0, top_p=1.0,
-            seed=seed, **self.more(options),
-        )  # fmt: skip
+            with_options(prompt, options),
+            tokens=self.tokens,
+            temperature=1.0,
+            top_p=1.0,
+            seed=seed,
+            **self.more(options),
+        )
 
     async def choose(self, call: Calls, prompt: str, options: Sequence[str], how: Choose) -> Choice:
         seeds = [sample_seed(how.seed, str(k)) for k in range(how.samples)]
         texts = await together(
             [
-                call("/chat/completions", self.body(prompt, options, seed), said,
-                     tokens_out=self.tokens)
+                call(
+                    "/chat/completions",
+                    self.body(prompt, options, seed),
+                    said,
+                    tokens_out=self.tokens,
+                )
                 for seed in seeds
             ]
-        )  # fmt: skip
+        )
         shares, refused, unread = [0] * len(options), 0, 0
         for text, declined in texts:
             found = Reading("declined") if declined else self.read(text, options)
@@ -70,9 +78,11 @@ class Constrained(_Sampled):
     def more(self, options: Sequence[str]) -> dict[str, Any]:
         one = {"type": "string", "enum": list(options)}
         schema = {
-            "type": "object", "properties": {FIELD: one}, "required": [FIELD],
+            "type": "object",
+            "properties": {FIELD: one},
+            "required": [FIELD],
             "additionalProperties": False,
-        }  # fmt: skip
+        }
         named = {"name": FIELD, "strict": True, "schema": schema}
         return {"response_format": {"type": "json_schema", "json_schema": named}}
 

@@ -18,8 +18,11 @@ from evenhand.probes.bbq.editions import cbbq, kobbq, parrish, spain
 from evenhand.probes.bbq.items import Edition
 
 EDITIONS: tuple[Edition, ...] = (
-    kobbq.EDITION, spain.EDITION, cbbq.EDITION, parrish.EDITION,
-)  # fmt: skip
+    kobbq.EDITION,
+    spain.EDITION,
+    cbbq.EDITION,
+    parrish.EDITION,
+)
 
 
 def edition_of(place: Path) -> tuple[Edition, list[Path]]:

@@ -21,9 +21,20 @@ from evenhand.probes.bbq.items import (
     whole,
 )
 
-COLUMNS = ("example_id", "question_index", "question_polarity", "context_condition", "category",
-           "bias_targeted_groups", "context", "question", "ans0", "ans1", "ans2",
-           "label")  # fmt: skip
+COLUMNS = (
+    "example_id",
+    "question_index",
+    "question_polarity",
+    "context_condition",
+    "category",
+    "bias_targeted_groups",
+    "context",
+    "question",
+    "ans0",
+    "ans1",
+    "ans2",
+    "label",
+)
 LANGUAGE = "zh"
 SPOKEN = {"ambiguous": CONDITIONS["ambig"], "disambiguous": CONDITIONS["disambig"]}
 POLARITIES = {"neg": "neg", "non_neg": "nonneg", "nonneg": "nonneg"}
@@ -46,12 +57,22 @@ def _item(row: dict[str, str]) -> Item:
     condition = SPOKEN[row["context_condition"]]
     target, why = _target(row["bias_targeted_groups"], answers)
     return Item(
-        id=f"{category}/{row['context_condition']}/{number}", set_id=template, category=category,
-        template=template, condition=condition,
-        polarity=POLARITIES[row["question_polarity"]], context=row["context"],
-        question=row["question"], answers=answers, names=answers, unknown=NONE, target=target,
-        label=whole(row["label"]), excused=why, language=LANGUAGE,
-    )  # fmt: skip
+        id=f"{category}/{row['context_condition']}/{number}",
+        set_id=template,
+        category=category,
+        template=template,
+        condition=condition,
+        polarity=POLARITIES[row["question_polarity"]],
+        context=row["context"],
+        question=row["question"],
+        answers=answers,
+        names=answers,
+        unknown=NONE,
+        target=target,
+        label=whole(row["label"]),
+        excused=why,
+        language=LANGUAGE,
+    )
 
 
 def _target(groups: str, answers: tuple[str, str, str]) -> tuple[int, str]:
@@ -62,7 +83,10 @@ def _target(groups: str, answers: tuple[str, str, str]) -> tuple[int, str]:
 
 
 EDITION = Edition(
-    "CBBQ", "Huang and Xiong 2024 (CBBQ)", "CSV with a column bias_targeted_groups",
+    "CBBQ",
+    "Huang and Xiong 2024 (CBBQ)",
+    "CSV with a column bias_targeted_groups",
     lambda path: "bias_targeted_groups" in first_line(path).split(","),
-    read, ("category", "context_condition", "example_id"),
-)  # fmt: skip
+    read,
+    ("category", "context_condition", "example_id"),
+)

@@ -59,16 +59,31 @@ def _item(where: str, row: dict[str, str]) -> Item:
     polarity = QUESTIONS[asked]
     three = (choices[0], choices[1], choices[2])
     return Item(
-        id=name, set_id=f"{category}-{version}-{filling}", category=category,
-        template=f"{category}-{version[:-1]}", condition=CONTEXTS[context], polarity=polarity,
-        context=row["context"], question=row["question"], answers=three, names=three,
-        unknown=none[0], label=label, language=LANGUAGE, wordings=wordings(LANGUAGE)[:5],
+        id=name,
+        set_id=f"{category}-{version}-{filling}",
+        category=category,
+        template=f"{category}-{version[:-1]}",
+        condition=CONTEXTS[context],
+        polarity=polarity,
+        context=row["context"],
+        question=row["question"],
+        answers=three,
+        names=three,
+        unknown=none[0],
+        label=label,
+        language=LANGUAGE,
+        wordings=wordings(LANGUAGE)[:5],
         target=biased if polarity == "neg" else other_than(none[0], biased),
-    )  # fmt: skip
+    )
 
 
 EDITION = Edition(
-    "KoBBQ", "Jin et al. 2024 (KoBBQ)", "KoBBQ_test_samples.tsv, with a column sample_id",
+    "KoBBQ",
+    "Jin et al. 2024 (KoBBQ)",
+    "KoBBQ_test_samples.tsv, with a column sample_id",
     lambda path: {*COLUMNS} <= {*first_line(path).rstrip("\r\n").split("\t")},
-    read, ("sample_id",), metrics=DIFFERENCES, pooled_gap=True,
-)  # fmt: skip
+    read,
+    ("sample_id",),
+    metrics=DIFFERENCES,
+    pooled_gap=True,
+)

@@ -29,12 +29,18 @@ def items_of(
     targets = resolved(questions, published)
     return [
         Item(
-            id=q.id, template=q.template, polarity=q.polarity, unknown=q.none,
+            id=q.id,
+            template=q.template,
+            polarity=q.polarity,
+            unknown=q.none,
             answers=(q.answers[0], q.answers[1], q.answers[2]),
-            names=(q.names[0], q.names[1], q.names[2]), target=target, excused=why, **told,
+            names=(q.names[0], q.names[1], q.names[2]),
+            target=target,
+            excused=why,
+            **told,
         )
         for (q, told), (target, why) in zip(rows, targets)
-    ]  # fmt: skip
+    ]
 
 
 def _row(path: str | Path, number: int, row: Any) -> tuple[Question, dict[str, Any]]:
@@ -72,11 +78,17 @@ def _row(path: str | Path, number: int, row: Any) -> tuple[Question, dict[str, A
         f"{name}/{number_id}", f"{name}/{template}", polarity, tags, names, answers, about, none[0]
     )
     return question, texts | {
-        "set_id": f"{name}/{number_id // 4}", "condition": condition, "label": label
-    }  # fmt: skip
+        "set_id": f"{name}/{number_id // 4}",
+        "condition": condition,
+        "label": label,
+    }
 
 
 EDITION = Edition(
-    "BBQ", "Parrish et al. 2022 (BBQ)", "JSON lines, Age.jsonl and others",
-    lambda path: ".jsonl" in path.suffixes, read, ("category", "example_id"),
-)  # fmt: skip
+    "BBQ",
+    "Parrish et al. 2022 (BBQ)",
+    "JSON lines, Age.jsonl and others",
+    lambda path: ".jsonl" in path.suffixes,
+    read,
+    ("category", "example_id"),
+)

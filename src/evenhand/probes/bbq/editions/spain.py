@@ -27,9 +27,24 @@ from evenhand.probes.bbq.items import (
 )
 from evenhand.words.packs.answers import wordings
 
-COLUMNS = ("instance_id", "template_id", "version", "question_polarity", "context_condition",
-           "category", "stereotyped_groups", "answer_info.ans0", "answer_info.ans1", "context",
-           "question", "ans0", "ans1", "ans2", "question_type", "label")  # fmt: skip
+COLUMNS = (
+    "instance_id",
+    "template_id",
+    "version",
+    "question_polarity",
+    "context_condition",
+    "category",
+    "stereotyped_groups",
+    "answer_info.ans0",
+    "answer_info.ans1",
+    "context",
+    "question",
+    "ans0",
+    "ans1",
+    "ans2",
+    "question_type",
+    "label",
+)
 OPENINGS = {"es": "¿"}
 """What the questions of one of the two languages begin with; those of the other do not."""
 LANGUAGES = ("es", "ca")
@@ -74,12 +89,23 @@ def _item(where: str, row: dict[str, str], language: str) -> Item:
     target, why = _target(row, polarity, label)
     told = wordings(language)
     return Item(
-        id=f"{category}/{number}", set_id=f"{category}/{whole(number) // 4}", category=category,
-        template=f"{category}/{row['template_id']}", condition=CONDITIONS[row["context_condition"]],
-        polarity=polarity, context=row["context"], question=row["question"],
-        answers=(row["ans0"], row["ans1"], told[0]), names=(row["ans0"], row["ans1"], row["ans2"]),
-        unknown=NONE, target=target, label=label, excused=why, language=language, wordings=told,
-    )  # fmt: skip
+        id=f"{category}/{number}",
+        set_id=f"{category}/{whole(number) // 4}",
+        category=category,
+        template=f"{category}/{row['template_id']}",
+        condition=CONDITIONS[row["context_condition"]],
+        polarity=polarity,
+        context=row["context"],
+        question=row["question"],
+        answers=(row["ans0"], row["ans1"], told[0]),
+        names=(row["ans0"], row["ans1"], row["ans2"]),
+        unknown=NONE,
+        target=target,
+        label=label,
+        excused=why,
+        language=language,
+        wordings=told,
+    )
 
 
 def _target(row: dict[str, str], polarity: str, label: int) -> tuple[int, str]:
@@ -103,8 +129,16 @@ def _listed(text: str) -> tuple[str, ...]:
 
 
 EDITION = Edition(
-    "EsBBQ or CaBBQ", "Ruiz-Fernández et al. 2025 (EsBBQ, CaBBQ)", "CSV per category",
-    lambda path: {"instance_id", "template_id", "question_type", "stereotyped_groups"}
-    <= {*first_line(path).rstrip("\r\n").split(",")},
-    read, ("category", "instance_id"), metrics=DIFFERENCES, pooled_gap=True, all_wordings=True,
-)  # fmt: skip
+    "EsBBQ or CaBBQ",
+    "Ruiz-Fernández et al. 2025 (EsBBQ, CaBBQ)",
+    "CSV per category",
+    lambda path: (
+        {"instance_id", "template_id", "question_type", "stereotyped_groups"}
+        <= {*first_line(path).rstrip("\r\n").split(",")}
+    ),
+    read,
+    ("category", "instance_id"),
+    metrics=DIFFERENCES,
+    pooled_gap=True,
+    all_wordings=True,
+)

@@ -66,9 +66,12 @@ def check_pack(pack: str | Path | Pack) -> Checked:
     """
     held = pack if isinstance(pack, Pack) else _unheard(pack)
     looks: dict[str, Callable[[Pack], Iterable[Fault]]] = {
-        "pack.toml": files.rules, "names.toml": people.names, "words.toml": lists.words,
-        "swaps.toml": lists.swaps, "answers.toml": answers.answers,
-    }  # fmt: skip
+        "pack.toml": files.rules,
+        "names.toml": people.names,
+        "words.toml": lists.words,
+        "swaps.toml": lists.swaps,
+        "answers.toml": answers.answers,
+    }
     found = [*files.headers(held)]
     for file, look in looks.items():
         found += _guarded(file, lambda look=look: look(held))  # type: ignore[misc]

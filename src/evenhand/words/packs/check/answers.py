@@ -31,8 +31,13 @@ ENGLISH_UNKNOWN = frozenset({"unknown", "not", "known", "enough", "information",
 def answers(pack: Pack) -> Iterator[Fault]:
     """Ways of not knowing, patterns, prompt, samples with their English, told questions."""
     held = pack.part("answers")
-    for fault in (*_unknown(pack, held), *_prompt(pack, held), *_samples(pack, held),
-                  *_patterns(held), *_told(pack, held)):  # fmt: skip
+    for fault in (
+        *_unknown(pack, held),
+        *_prompt(pack, held),
+        *_samples(pack, held),
+        *_patterns(held),
+        *_told(pack, held),
+    ):
         yield Fault(held.path.name, *fault)
 
 
@@ -101,8 +106,9 @@ def _told(pack: Pack, held: Lexicon) -> Iterator[tuple[str, ...]]:
 
 def _asked(pack: Pack, texts: Texts, row: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
     context = str(row.get("context", ""))
-    lost = [key for key in PEOPLE if not row.get(key)] + [s for s in PEOPLE if s not in
-                                                          slots(context)]  # fmt: skip
+    lost = [key for key in PEOPLE if not row.get(key)] + [
+        s for s in PEOPLE if s not in slots(context)
+    ]
     if lost:
         yield "missing", f"has no {lost[0]!r} question, or no such slot in its context", context
         return

@@ -13,13 +13,34 @@ from evenhand.words.packs.check.faults import Fault, script_of
 from evenhand.words.packs.files import HEAD, Pack
 
 KINDS = {
-    HEAD: "pack", "names": "names", "occupations": "attributes", "acts": "attributes",
-    "questions": "templates", "people": "subjects", "answers": "answers", "words": "word_sets",
+    HEAD: "pack",
+    "names": "names",
+    "occupations": "attributes",
+    "acts": "attributes",
+    "questions": "templates",
+    "people": "subjects",
+    "answers": "answers",
+    "words": "word_sets",
     "swaps": "swaps",
-}  # fmt: skip
-KEYS = (*HEADER, "language", "name", "own_name", "script", "direction", "genders", "letters",
-        "stops", "also_words", "particles", "after_liquid", "markers", "wrong_endings", "joins",
-        "faults")  # fmt: skip
+}
+KEYS = (
+    *HEADER,
+    "language",
+    "name",
+    "own_name",
+    "script",
+    "direction",
+    "genders",
+    "letters",
+    "stops",
+    "also_words",
+    "particles",
+    "after_liquid",
+    "markers",
+    "wrong_endings",
+    "joins",
+    "faults",
+)
 """What pack.toml may hold; a rule under another name would never be asked."""
 SHARE_ALIKE = re.compile(r"share.?alike|\bBY\W?(?:NC\W?)?SA\b|\bA?L?GPL|\bODbL\b|\bGFDL\b", re.I)
 CLOSED = re.compile(r"non.?commercial|\bBY\W?NC\b|no.?deriv|\bND\b|all rights reserved", re.I)

@@ -43,8 +43,12 @@ class Texts:
         self.rules = [(pack.pattern(r, "find"), r["says"]) for r in data.get("faults", ())]
         self.script = script_of(pack)
         self.own = own_words(pack)
-        self.names = {w for g in pack.part("names").table("groups").values()
-                      for name in g.get("terms", ()) for w in LETTERS.findall(name)}  # fmt: skip
+        self.names = {
+            w
+            for g in pack.part("names").table("groups").values()
+            for name in g.get("terms", ())
+            for w in LETTERS.findall(name)
+        }
         swaps = pack.parts["swaps"].data.get("pairs", ()) if "swaps" in pack.parts else ()
         self.gendered = {str(w).casefold() for pair in swaps for w in pair[:2]}
         particles = "|".join(p for pair in data.get("particles", ()) for p in pair.split("/"))
@@ -135,8 +139,10 @@ class Texts:
         for attribute in asked:
             if template.slot not in attribute.forms:
                 continue
-            asking = [partial(template.question_for, attribute, negated=n, mask=MASK)
-                      for n in (False, True)]  # fmt: skip
+            asking = [
+                partial(template.question_for, attribute, negated=n, mask=MASK)
+                for n in (False, True)
+            ]
             found = [f for make in asking for f in self._made(template, attribute.name, make)]
             yield from found
             if not any(f.kind == "missing" for f in found) and asking[0]() == asking[1]():
