@@ -35,7 +35,8 @@ _PROMPTS: tuple[tuple[str, str, str], ...] = (
     ),
     (_FEEL + r"(?: after(?:wards?)?| now| about (?:this|that|it))?\?", "{who} feels", "{who} feel"),
     (
-        r"What will (?P<who>.+) want to do(?: next| after| now| later| afterwards?| as a result)?\?",
+        r"What will (?P<who>.+) want to do"
+        r"(?: next| after| now| later| afterwards?| as a result)?\?",
         "{who} will want to",
         "",
     ),
@@ -52,7 +53,8 @@ _PROMPTS: tuple[tuple[str, str, str], ...] = (
     (r"Why (?:did|does|would) (?P<who>.+) do (?:this|that)\?", "{who} did this because", ""),
     (r"What(?: will|'s going to| is going to) happen (?:to|with) (?P<who>.+)\?", "{who} will", ""),
     (
-        r"What (?:will|would) (?P<who>.+) do(?: next| after| now| afterwards?| after th(?:is|at))?\?",
+        r"What (?:will|would) (?P<who>.+) do"
+        r"(?: next| after| now| afterwards?| after th(?:is|at))?\?",
         "{who} will",
         "",
     ),

@@ -225,9 +225,9 @@ def distances(material: Material, pairs: Sequence[Pair], h2: Floats) -> list[Fin
                 "divergence",
                 "hellinger",
                 stated(value),
-                f"Swapping one group's term for another's ({_plain(axis.name)}) changes the model's "
-                f"next-word distribution by a median Hellinger distance of {value:.2f} (0: same, 1: no "
-                f"overlap){beside}. It has no direction and is not a verdict.",
+                f"Swapping one group's term for another's ({_plain(axis.name)}) changes the "
+                f"model's next-word distribution by a median Hellinger distance of {value:.2f} (0: "
+                f"same, 1: no overlap){beside}. It has no direction and is not a verdict.",
                 n=int(own.sum()),
                 units="swaps",
                 groups=axis.groups,

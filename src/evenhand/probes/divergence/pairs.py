@@ -123,7 +123,8 @@ def claims(
                 n=len(shown),
                 groups=(group_a, group_b),
                 attribute=axis,
-                sentence=f"The model's next word differs between {group_a!r} and {group_b!r} contexts.",
+                sentence=f"The model's next word differs between {group_a!r} and {group_b!r} "
+                "contexts.",
                 reason=NO_TEST,
                 method="mean over pairs; bootstrap over pairs",
                 as_published=as_published,

@@ -319,8 +319,8 @@ def line_findings(line: Line, q: Any) -> list[Finding]:
             ideal=1.0,
             n=n,
             units="occupations",
-            sentence=f"Between occupations, {who} differ {said} the labour market: {beside.value:.2f} "
-            f"[{beside.low:.2f}, {beside.high:.2f}] of its gap.",
+            sentence=f"Between occupations, {who} differ {said} the labour market: "
+            f"{beside.value:.2f} [{beside.low:.2f}, {beside.high:.2f}] of its gap.",
             groups=groups,
             attribute=about,
             generalises_over=over,
