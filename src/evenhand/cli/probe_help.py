@@ -74,8 +74,8 @@ def told(probe: type[Probe]) -> str:
             *_filled(
                 f"Lists of your own groups and words: the smallest useful list has {few} terms "
                 f"per group for one comparison, {some} for a dozen and {many} for hundreds (single "
-                "words); 16 make placebos possible. What is too few is shown by: evenhand plan. One TOML file "
-                "can hold them for every probe: docs/lexicons.md",
+                "words); 16 make placebos possible. What is too few is shown by: evenhand plan. "
+                "One TOML file can hold them for every probe: docs/lexicons.md",
                 "",
             ),
         ]
