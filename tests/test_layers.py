@@ -13,7 +13,7 @@ GROUND |= {"systems", "limits", "arrays", "sameness"}
 NUMBERS = GROUND | {"metrics", "stats"}
 TEXT = NUMBERS | {"words", "corpora"}
 RUNS = TEXT | {"charts", "runs", "runner", "models"}
-PAGES = RUNS | {"probes", "report"}
+PAGES = RUNS | {"compare", "probes", "report"}
 WORK = PAGES | {"audit", "train"}
 ABOVE = WORK | {"mitigations", "study", "measured"}
 
@@ -39,7 +39,8 @@ ALLOWED = {
     "models": GROUND | {"words"},
     "runner": GROUND | {"models"},
     "runs": GROUND | {"charts", "runner"},
-    "probes": RUNS,
+    "compare": RUNS | {"audit"},
+    "probes": RUNS | {"compare"},
     "report": RUNS | {"probes"},
     "audit": PAGES,
     "train": RUNS | {"probes"},

@@ -8,9 +8,11 @@ from __future__ import annotations
 import numpy as np
 from benchmarks.calibrated import Outcome, Path, outcome
 
-from evenhand.probes.honest.measure import score
+from evenhand.compare.items import Items
+from evenhand.compare.rows import judge
+from evenhand.probes.honest import Honest
 
-COVERS = ("evenhand.probes.honest.measure",)
+COVERS = ("evenhand.probes.honest",)
 GROUPS, COMPLETIONS = ("female", "male"), 40
 LEXICON = {"liar": "character"}
 
@@ -22,11 +24,18 @@ def path(terms: int) -> Path:
     def draw(rng: np.random.Generator, effect: float) -> Outcome:
         rate = 0.12 + rng.normal(0, 0.04, len(GROUPS) * terms)[term]
         hurt = rng.random(len(term)) < rate + effect / 100 * (group == GROUPS[0])
-        rows = score(np.where(hurt, "liar", "kind").tolist(), [str(t) for t in term],
-                     group.tolist(), LEXICON)  # fmt: skip
-        rows = [row for row in rows if row.other]
-        truth = np.asarray([effect * (row.group == GROUPS[0]) for row in rows])
-        return outcome([row.mean for row in rows], truth, np.asarray([row.q for row in rows]))
+        items = Items(
+            {
+                "completion": np.where(hurt, "liar", "kind").tolist(),
+                "identity": [str(t) for t in term],
+                "category": group.tolist(),
+            },
+            about=LEXICON,
+        )
+        probe = Honest.model_validate({})
+        rows = [row for row in judge(probe.declare(probe.looked_up(items))) if row["other"]]
+        truth = np.asarray([effect * (row["group"] == GROUPS[0]) for row in rows])
+        return outcome([row.estimate for row in rows], truth, np.asarray([row.q for row in rows]))
 
     return Path(f"honest, {terms} identity terms a group", draw)
 

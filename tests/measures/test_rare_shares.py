@@ -5,21 +5,29 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from evenhand.compare.items import Items
+from evenhand.compare.rows import Row, judge
 from evenhand.measured.gaps import Sampled, gap
-from evenhand.probes.honest.measure import _difference
-from evenhand.stats.clustered_means import ClusteredMean
+from evenhand.probes.honest import Honest
 
 TERMS, ASKED, RATE = 20, 5, 0.05
 
 
-def completions(rng: np.random.Generator, more: float) -> ClusteredMean:
+def completions(rng: np.random.Generator, more: float) -> Row:
     """Hurtful completions of two groups, of which the first gets so many more."""
     who = np.repeat(np.arange(2 * TERMS), ASKED)
     first = who < TERMS
-    hits = 100.0 * (rng.random(len(who)) < RATE + more * first)
-    return _difference(
-        hits, who, np.where(first, "a", "b"), ("a", "b"), 1, 0.05, 0
-    ).mean  # fmt: skip
+    hurt = rng.random(len(who)) < RATE + more * first
+    items = Items(
+        {
+            "completion": np.where(hurt, "liar", "kind").tolist(),
+            "identity": [str(k) for k in who],
+            "category": np.where(first, "a", "b").tolist(),
+        },
+        about={"liar": "character"},
+    )
+    probe = Honest.model_validate({})
+    return next(row for row in judge(probe.declare(probe.looked_up(items))) if row["other"])
 
 
 def test_a_detectable_difference_of_rare_completions_is_found_in_80_of_100() -> None:

@@ -13,9 +13,8 @@ import pytest
 import evenhand as eh
 from evenhand.errors import DataError, SpecError
 from evenhand.models.adapters.scripted import ScriptedModel
-from evenhand.probes.gest.measure import OVERALL
-from evenhand.probes.gest.probe import Gest
-from evenhand.probes.gest.sentences import KNOWN
+from evenhand.probes.base import Way
+from evenhand.probes.gest import KNOWN, OVERALL, Gest
 from evenhand.runner.ask import Ask
 from in_process import evenhand
 from probe_cases import CASES, SAID
@@ -36,7 +35,7 @@ def test_published_rates_to_two_decimals(shared: Path) -> None:
     found = eh.measure.gest(folder / "predictions.csv.xz", base="10", as_published=True).rows
     rates: dict[str, dict[str, float]] = {}
     for row in found:
-        rates.setdefault(row.score, {})[row.stereotype] = row.masculine_rate
+        rates.setdefault(row["score"], {})[row["stereotype"]] = row["masculine_rate"]
     assert len(rates) == 48
     order = [name for name, _ in KNOWN.values()]
     equal = 0
@@ -62,12 +61,12 @@ def test_all_printed_rates_from_means_of_stereotypes(shared: Path, tmp_path: Pat
     order = [OVERALL, *(name for name, _ in KNOWN.values())]
     equal = 0
     for row in found:
-        place = order.index(row.stereotype)
+        place = order.index(row["stereotype"])
         if place:
-            printed = known["published_r_i_mean_2dp"][names[row.score]][place - 1]
-            equal += abs(row.masculine_rate - printed) < 0.00506  # r_i are stored to 4 decimals
+            printed = known["published_r_i_mean_2dp"][names[row["score"]]][place - 1]
+            equal += abs(row["masculine_rate"] - printed) < 0.00506  # r_i are stored to 4 decimals
         else:
-            assert row.masculine_rate == pytest.approx(known["g_s"][row.score], abs=2e-4)
+            assert row["masculine_rate"] == pytest.approx(known["g_s"][row["score"]], abs=2e-4)
     assert equal == 1_408
 
 
@@ -78,7 +77,7 @@ def test_one_base_is_the_published_rate_to_the_power_of_ln_10(shared: Path) -> N
     sound = eh.measure.gest(table, **ask).rows
     published = eh.measure.gest(table, **ask, as_published=True).rows
     for one, two in zip(sound, published):
-        assert one.masculine_rate == pytest.approx(two.masculine_rate ** math.log(10))
+        assert one["masculine_rate"] == pytest.approx(two["masculine_rate"] ** math.log(10))
     assert published[0].masculine_rate == pytest.approx(1.1135, abs=5e-5)
     assert sound[0].found.value == pytest.approx(math.log(1.113549) * math.log(10), abs=1e-5)
     assert sound[0].found.p < 0.05
@@ -140,10 +139,10 @@ def test_wrong_files_and_settings_are_refused(tmp_path: Path) -> None:
     table = tmp_path / "t.csv"
     table.write_text("sentence,stereotype\nI sing.,17\n")
     with pytest.raises(DataError, match="row 1, column stereotype: '17'.*usual"):
-        Gest(data=str(table)).chosen()
+        Gest(data=str(table)).gather(Way("continuation"))
     table.write_text("sentence,stereotype,usual\nI sing.,singers,women\n")
     with pytest.raises(DataError, match="'women'. Accepted: male or female"):
-        Gest(data=str(table)).chosen()
+        Gest(data=str(table)).gather(Way("continuation"))
     case = CASES["gest"]
     with pytest.raises(SpecError, match="templates has 7"):
         Gest(**case.settings(tmp_path, case.rows), templates=(7,)).run(Ask(case.model(0)), 0)

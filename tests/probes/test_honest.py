@@ -9,8 +9,8 @@ import pytest
 
 from evenhand.errors import SpecError
 from evenhand.models.adapters.scripted import ScriptedModel
-from evenhand.probes.honest import measure as honest
-from evenhand.probes.honest.probe import Honest
+from evenhand.probes import honest
+from evenhand.probes.honest import Honest
 from evenhand.requests import MASK
 from evenhand.runner.ask import Ask
 

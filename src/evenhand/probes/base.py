@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import importlib.util
 import math
+import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, get_origin
@@ -25,8 +26,11 @@ from pydantic import (
     model_validator,
 )
 
+from evenhand.compare.items import Items
+from evenhand.compare.rows import Halves, Row, Test, judge, table_of
 from evenhand.errors import ModelError
-from evenhand.requests import LazyRequests, Requests, Scores
+from evenhand.models.choosing import Choices, answered, as_asked, how
+from evenhand.requests import Choose, LazyRequests, Requests, Scores
 from evenhand.runs.card import MetricCard, plain_card
 from evenhand.runs.finding import Finding
 from evenhand.settings import refused
@@ -70,6 +74,23 @@ class Preview:
     requests: Requests | LazyRequests
     example: str
     notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Way:
+    """How a model is asked: which kind of request, in which answer mode, with which seed.
+
+    Attributes:
+        kind: of the requests.
+        rung: how the probability of an option is obtained; of other requests their kind.
+        seed: of every draw.
+        model: facts about the model (name, labels of a classifier, how its texts begin).
+    """
+
+    kind: str
+    rung: str = ""
+    seed: int = 0
+    model: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -165,6 +186,15 @@ class ItemShape:
         return bool(self.score or self.picked) and wanted <= set(columns)
 
 
+def split_halves(rows: Iterable[Row], seed: int) -> list[Placebo]:
+    """The split-half checks of comparisons, those with the same words together."""
+    splits: dict[str, list[Halves]] = {}
+    for row in rows:
+        if row.test.split is not None:
+            splits.setdefault(row.test.split.what, []).append(row.test.split)
+    return [Placebo.of(what, [s.alarms(seed) for s in each]) for what, each in splits.items()]
+
+
 class Probe(BaseModel):
     """Base of all probes: frozen settings, unknown settings refused.
 
@@ -198,6 +228,14 @@ class Probe(BaseModel):
     sized_by: ClassVar[str] = ""
     streams: ClassVar[bool] = False
     bound: ClassVar[str] = ""
+    table: ClassVar[str] = "scores"
+    """Under which name the rows of its comparisons are a table of the run."""
+    hidden: ClassVar[tuple[str, ...]] = ()
+    """Columns of rows that the table leaves out."""
+    linear: ClassVar[bool] = False
+    """Whether its estimates are linear in the items' numbers, so that runs can be paired."""
+    drawn_by: ClassVar[tuple[str, ...]] = ()
+    """The column by whose values `sized_by` draws, and the column of the unit that is drawn."""
 
     def __init__(self, **given: Any) -> None:
         """A probe with these settings; wrong ones are refused in one sentence, as by make_probe."""
@@ -252,20 +290,90 @@ class Probe(BaseModel):
         same._rung = rung
         return same
 
+    # What a probe says -----------------------------------------------------------------------
+
+    def gather(self, way: Way) -> Items:
+        """What is asked about whom: a row for each item."""
+        raise NotImplementedError
+
+    def ask(self, items: Items, way: Way) -> Requests | Choose:
+        """The requests that ask the items of a model that answers this kind."""
+        raise NotImplementedError
+
+    def read(self, items: Items, answers: Scores | Choices, way: Way) -> Items:
+        """The items with columns for what was answered: `Choices` to a `Choose`, else scores."""
+        raise NotImplementedError
+
+    def declare(self, items: Items) -> Iterable[Test]:
+        """What is compared in answered items, wherever these come from."""
+        raise NotImplementedError
+
+    def say(self, row: Row, items: Items, rows: Sequence[Row]) -> Iterable[Finding]:
+        """The findings of one comparison among all of them."""
+        raise NotImplementedError
+
+    # What it may say beside ------------------------------------------------------------------
+
+    def too_small(self, items: Items) -> tuple[str, ...]:
+        """Warnings about what these items are too few to show."""
+        return ()
+
+    def checks(self, items: Items, rows: Sequence[Row], seed: int) -> Iterable[Placebo]:
+        """Negative controls; by default random halves of each comparison's own sample."""
+        return split_halves(rows, seed)
+
+    def beside(
+        self, items: Items, rows: Sequence[Row], seed: int
+    ) -> tuple[Mapping[str, Sequence[Mapping[str, Any]]], Mapping[str, Any], Sequence[Finding]]:
+        """Further tables (lists of rows), facts for the record, and findings."""
+        return {}, {}, ()
+
+    # What follows ----------------------------------------------------------------------------
+
     def run(self, ask: Asker, seed: int) -> Measured:
         """Ask the model and measure."""
-        raise NotImplementedError
+        kind = self.choose(ask.answers)
+        model = ask.describe()
+        way = Way(kind, how(model, kind), seed, model)
+        items = self.gather(way)
+        asked = self.ask(items, way)
+        if not isinstance(asked, Choose):
+            return self.measure(self.read(items, ask(asked, self.name), way), seed)
+        sizes = [len(options) for options in asked.listed]
+        scores = ask(as_asked(kind, asked), self.name)
+        given = answered(kind, scores, sizes, lambda: asked, per_token=asked.per_token)
+        facts = {"questions": items.size, "rung": way.rung, **given.means()}
+        return self.measure(self.read(items, given, way).having(facts=facts), seed)
+
+    def measure(self, items: Items, seed: int = 0) -> Measured:
+        """Findings, tables and negative controls of answered items, asked here or elsewhere."""
+        items = items.having(seed=seed)
+        rows = judge(self.declare(items), self.rate)
+        tables, facts, findings = self.beside(items, rows, seed)
+        shown = {k: table_of(v, self.hidden) for k, v in {self.table: rows, **tables}.items()}
+        said = [finding for row in rows for finding in self.say(row, items, rows)]
+        record = {**items.facts, self.table: [row.recorded() for row in rows], **facts}
+        checks = tuple(self.checks(items, rows, seed))
+        return Measured([*said, *findings], items.table(), shown, record, checks)
 
     def preview(self, answers: frozenset[str], seed: int) -> Preview:
         """What `run` would ask first."""
-        raise NotImplementedError
+        kind = self.choose(answers)
+        way = Way(kind, self._rung or how({}, kind), seed)
+        items = self.gather(way)
+        asked = self.ask(items, way)
+        made = as_asked(kind, asked) if isinstance(asked, Choose) else asked
+        example = items.example or str(getattr(asked, asked.columns[0])[0])
+        return Preview(items.size, made, example, (*items.notes, *self.too_small(items)))
 
     def limits(self, seed: int = 0) -> tuple[str, ...]:
         """What cannot become significant with these settings, and the smallest design that can.
 
         Said before a run, with `preview`, and kept in its record.
         """
-        return ()
+        if type(self).too_small is Probe.too_small:
+            return ()
+        return self.too_small(self.gather(Way(self.needs[0], seed=seed)))
 
     @classmethod
     def least_terms(cls) -> tuple[int, int, int]:
@@ -285,12 +393,15 @@ class Probe(BaseModel):
     @classmethod
     def charts(cls) -> Mapping[str, Builder]:
         """Chart builders by table name, in the order of the page: CHARTS of its chart.py."""
-        found: Mapping[str, Builder] = cls._beside("chart", "CHARTS") or {}
+        found: Mapping[str, Builder] = cls._defined("chart", "CHARTS") or {}
         return found
 
     @classmethod
-    def _beside(cls, module: str, name: str) -> Any:
-        """What a file of the probe's own folder defines under a name; None when there is none."""
+    def _defined(cls, module: str, name: str) -> Any:
+        """What the probe's module, or one beside it in its folder, defines under a name."""
+        home = sys.modules.get(cls.__module__)
+        if hasattr(home, name):
+            return getattr(home, name)
         place = f"{cls.__module__.rpartition('.')[0]}.{module}"
         if place.startswith(".") or not importlib.util.find_spec(place):
             return None
@@ -304,7 +415,7 @@ class Probe(BaseModel):
     @classmethod
     def readers(cls) -> Mapping[str, type[Reader]]:
         """What `evenhand measure NAME` reads from files made elsewhere: READERS of measure.py."""
-        return {reader.name: reader for reader in cls._beside("measure", "READERS") or ()}
+        return {reader.name: reader for reader in cls._defined("measure", "READERS") or ()}
 
     @classmethod
     def is_control(cls, finding: Finding) -> bool:
@@ -331,7 +442,14 @@ class Probe(BaseModel):
         They must be linear in the items' numbers: the estimates of the difference of two tables
         then say, item by item, how much each changed. Empty where that cannot be.
         """
-        return {}
+        if not self.linear or self.as_published:
+            return {}
+        rows = judge(self.declare(self.restored(items)), self.rate)
+        return {row.test.place: row.estimate for row in rows if row.test.tested}
+
+    def restored(self, items: pa.Table) -> Items:
+        """The items of a run that was written before, with what the probe knows about them."""
+        return Items.from_table(items)
 
     @classmethod
     def behaviours(cls, items: pa.Table) -> list[Behaviour]:
@@ -356,7 +474,19 @@ class Probe(BaseModel):
 
     def within(self, share: float) -> Probe:
         """The same probe on about this share of its items (for `--budget`)."""
-        return self
+        if not self.drawn_by:
+            return self
+        items = self.gather(Way(self.needs[0]))
+        part, *unit = self.drawn_by
+        parts = items.codes(part)
+        most = max(
+            items.count(*unit, at=parts == k) if unit else int((parts == k).sum())
+            for k in range(int(parts.max()) + 1)
+        )
+        least = next(
+            m.ge for m in type(self).model_fields[self.sized_by].metadata if hasattr(m, "ge")
+        )
+        return self.model_copy(update={self.sized_by: max(least, int(most * share))})
 
     def lacks(self, answers: frozenset[str]) -> str:
         """What a model with these answers cannot do for the probe; "" when it can be asked."""

@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self, TypeVar
 from pydantic import BeforeValidator, Field, InstanceOf
 
 from evenhand import plugins
+from evenhand.compare.items import Items
+from evenhand.compare.rows import Row, judge
 from evenhand.corpora.tables import Table, in_memory
 from evenhand.errors import DataError, SpecError
 from evenhand.settings import Settings
@@ -143,10 +145,23 @@ class Claims:
         )
 
 
+@dataclass(frozen=True)
+class Columns:
+    """A table that a result shows to people: some columns of the rows in one of its fields.
+
+    The title may name other fields of the result: "HONEST ({n_terms} terms)".
+    """
+
+    title: str
+    rows: str
+    keys: tuple[str, ...]
+
+
 class Result:
     """What a reader gives: a frozen dataclass that can be printed and written as JSON."""
 
     measure: ClassVar[str] = ""
+    tables: ClassVar[tuple[Columns, ...]] = ()
     called: ClassVar[str] = ""
     """What a person types for it, where the contract has no `measure`."""
     reader: ClassVar[Reader | None] = None
@@ -172,8 +187,11 @@ class Result:
         return named | dict(record(self))
 
     def shown(self) -> Iterable[Shown]:
-        """Tables and notes for people."""
-        raise NotImplementedError
+        """Tables and notes for people; by default those that the class declares."""
+        for part in self.tables:
+            rows = getattr(self, part.rows)
+            listing = [rows] if isinstance(rows, Mapping) else rows
+            yield listed(part.title.format(**vars(self)), listing, part.keys)
 
     def __str__(self) -> str:
         """The tables of the command line as plain text."""
@@ -273,6 +291,49 @@ class Reader(Task):
 
     def _default(self, name: str) -> Any:
         return type(self).model_fields[name].get_default(call_default_factory=True)
+
+
+@dataclass(frozen=True)
+class FileItems:
+    """What a file holds, as items of a probe.
+
+    Attributes:
+        probe: the probe, with the settings that the file and the options give.
+        items: answered items.
+        source: the table they come from.
+        lost: answers that were declined, empty or not read, by what became of them.
+    """
+
+    probe: Probe
+    items: Items
+    source: Table
+    lost: Mapping[str, int] = field(default_factory=dict)
+
+
+class ItemsReader(Reader):
+    """Base of readers whose files hold answered items of a probe.
+
+    A subclass turns the file into items (`items`) and puts the rows of the comparisons into its
+    contract (`result`); findings, tables and negative controls are then the probe's own.
+    """
+
+    def items(self) -> FileItems:
+        """Read the file."""
+        raise NotImplementedError
+
+    def result(self, rows: list[Row], file: FileItems) -> Result:
+        """Put the rows into the contract."""
+        raise NotImplementedError
+
+    def read(self) -> Result:
+        file = self.items()
+        seed = int(getattr(self, "seed", 0))
+        rows = judge(file.probe.declare(file.items.having(seed=seed)), file.probe.rate)
+        return self.result(rows, file).telling(
+            lambda: Claims.of(
+                file.probe, self, file.source, file.probe.measure(file.items, seed), **file.lost
+            )
+        )
 
 
 class BenchmarkReader(Reader):

@@ -23,7 +23,6 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from evenhand.sameness import SameValues
 from evenhand.stats.estimate import NAN, Estimate, detectable_t, estimate, settled
 from evenhand.stats.multiple import benjamini_hochberg
 
@@ -39,19 +38,24 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, eq=False)
-class ClusteredMean(SameValues):
-    """A mean over clusters: 95 % interval, p against the ideal, difference it could have seen."""
+class ClusteredMean(Estimate):
+    """An estimate over clusters (its units), which also knows how many items they hold.
+
+    In tables and JSON it has its own columns: `n` items, `n_clusters` units, and a reason that is
+    None where nothing is wrong.
+    """
 
     value: float = NAN
-    low: float = NAN
-    high: float = NAN
-    p: float = NAN
-    detectable: float = NAN
-    error: float = NAN
-    freedom: float = NAN
     n: int = 0
-    n_clusters: int = 0
-    reason: str | None = None
+
+    @property
+    def n_clusters(self) -> int:
+        """The independent units: clusters of items."""
+        return self.units
+
+    def recorded(self) -> dict[str, Any]:
+        names = ("value", "low", "high", "p", "detectable", "error", "freedom", "n", "n_clusters")
+        return {name: getattr(self, name) for name in names} | {"reason": self.reason or None}
 
 
 @dataclass(frozen=True)
@@ -251,15 +255,16 @@ def clustered_mean(
         seen = of_shares(found, cells, bounds, _two_valued(cells, values, bounds, inside))
     return ClusteredMean(
         found.value,
+        found.error,
+        found.freedom,
         low,
         high,
         found.p,
         seen,
-        found.error,
-        found.freedom,
-        n,
         len(cells.counts),
-        found.reason or None,
+        ideal,
+        reason=found.reason,
+        n=n,
     )
 
 

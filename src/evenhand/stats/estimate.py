@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
+from typing import Any
 
 import numpy as np
 
@@ -65,6 +66,10 @@ class Estimate(SameValues):
     level: float = 0.95
     reason: str = ""
     room: float = NAN
+
+    def recorded(self) -> dict[str, Any]:
+        """The numbers as columns of a table or of JSON."""
+        return {spec.name: getattr(self, spec.name) for spec in fields(self)}
 
     def at(self, level: float) -> Estimate:
         """The same with an interval at another level (for findings that were selected).

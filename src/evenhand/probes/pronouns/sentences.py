@@ -256,7 +256,7 @@ def stereotype_row(
     )
     if len(set(leans.tolist())) < 2:
         nothing = ClusteredMean(
-            n=mean.n, n_clusters=mean.n_clusters, reason="sentences of both stereotypes are needed"
+            n=mean.n, units=mean.units, reason="sentences of both stereotypes are needed"
         )
         return replace(row, mean=nothing)
     male, female = jobs.means[leans > 0], jobs.means[leans < 0]
