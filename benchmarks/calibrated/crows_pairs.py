@@ -8,9 +8,11 @@ import numpy as np
 import numpy.typing as npt
 from benchmarks.calibrated import Outcome, Path, outcome
 
-from evenhand.probes.crows_pairs.measure import Scored
+from evenhand.compare.items import Items
+from evenhand.compare.rows import judge
+from evenhand.probes.crows_pairs import CrowsPairs
 
-COVERS = ("evenhand.probes.crows_pairs.measure",)
+COVERS = ("evenhand.probes.crows_pairs",)
 TYPES, WRITERS = ("age", "gender", "religion"), 60
 STEREO, ANTISTEREO = 160, 40
 
@@ -31,17 +33,22 @@ def path() -> Path:
         share = 0.5 + named * (0.15 + rng.normal(0, 0.08, WRITERS)[writer])
         share += rng.normal(0, 0.08, WRITERS)[writer] + effect / 100 * (kinds == TYPES[0])
         won = rng.random(len(kinds)) < share
-        scored = Scored(
-            np.where(won, -1.0, -3.0), np.full(len(kinds), -2.0),
-            np.where(stereo, "stereo", "antistereo").tolist(), kinds.tolist(),
-            [str(w) for w in writer],
-        )  # fmt: skip
-        rows = [row for row in scored.rows() if row.direction == "both"]
-        at = next(k for k, row in enumerate(rows) if row.bias_type == TYPES[0])
-        moved = [row.bias_type in (TYPES[0], "overall") for row in rows]
+        items = Items(
+            {
+                "bias_type": kinds.tolist(),
+                "direction": np.where(stereo, "stereo", "antistereo").tolist(),
+                "writer": [str(w) for w in writer],
+                "sent_more_score": np.where(won, -1.0, -3.0),
+                "sent_less_score": np.full(len(kinds), -2.0),
+            }
+        )
+        declared = CrowsPairs.model_validate({}).declare(items)
+        rows = [row for row in judge(declared) if row["direction"] == "both"]
+        at = next(k for k, row in enumerate(rows) if row["bias_type"] == TYPES[0])
+        moved = [row["bias_type"] in (TYPES[0], "overall") for row in rows]
         truth = np.where(moved, np.nan if effect else 50.0, 50.0)
         q = np.asarray([row.q for row in rows])
-        return outcome([row.mean for row in rows], truth, q, at)
+        return outcome([row.estimate for row in rows], truth, q, at)
 
     return Path(f"crows-pairs, {WRITERS} writers who wrote 1 to 60 pairs", draw)
 

@@ -38,7 +38,7 @@ BUILT_IN: dict[str, dict[str, str]] = {
         "name-study": "evenhand.probes.name_study.probe:NameStudy",
         "generation": "evenhand.probes.generation.probe:Generation",
         "stereoset": "evenhand.probes.stereoset.probe:StereoSet",
-        "crows-pairs": "evenhand.probes.crows_pairs.probe:CrowsPairs",
+        "crows-pairs": "evenhand.probes.crows_pairs:CrowsPairs",
         "bbq": "evenhand.probes.bbq.probe:Bbq",
         "winobias": "evenhand.probes.winobias.probe:WinoBias",
         "winogender": "evenhand.probes.winogender.probe:Winogender",

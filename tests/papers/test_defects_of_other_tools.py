@@ -24,7 +24,7 @@ from evenhand.probes.bbq import files as bbq
 from evenhand.probes.bbq import measure as bbq_scores
 from evenhand.probes.bbq.probe import Bbq
 from evenhand.probes.bbq.targets import Question
-from evenhand.probes.crows_pairs.probe import CrowsPairs
+from evenhand.probes.crows_pairs import CrowsPairs
 from evenhand.requests import MASK
 from evenhand.runner.ask import Ask
 from evenhand.stats.clustered_means import clustered_mean

@@ -8,11 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from evenhand.compare.items import Items
+from evenhand.compare.rows import judge
 from evenhand.corpora.tables import find_data
 from evenhand.errors import DataError, SpecError
 from evenhand.models.adapters.scripted import ScriptedModel
-from evenhand.probes.crows_pairs import measure as crows_pairs
-from evenhand.probes.crows_pairs.probe import CrowsPairs
+from evenhand.probes import crows_pairs
+from evenhand.probes.crows_pairs import CrowsPairs
 from evenhand.runner.ask import Ask
 from made_benchmarks import PAIRS, pairs_file
 from told import told
@@ -43,10 +45,19 @@ def test_a_liking_for_naming_a_group_is_no_stereotype() -> None:
     alarms = 0
     for _ in range(40):
         more = 1.5 * named + rng.normal(0, 1, 700)
-        scored = crows_pairs.Scored(more, np.zeros(700), direction, ["x"] * 700,
-                                    [str(i % 70) for i in range(700)])  # fmt: skip
-        sound = next(r for r in scored.rows() if r.direction == "both").mean
-        pooled = next(r for r in scored.rows(as_published=True) if r.direction == "both").mean
+        items = Items(
+            {
+                "bias_type": ["x"] * 700,
+                "direction": direction,
+                "writer": [str(i % 70) for i in range(700)],
+                "sent_more_score": more,
+                "sent_less_score": np.zeros(700),
+            }
+        )
+        sound, pooled = (
+            judge(CrowsPairs.model_validate({"as_published": published}).declare(items))[0]
+            for published in (False, True)
+        )
         assert pooled.p < 1e-6  # as published it is called a stereotype every time
         alarms += sound.p <= 0.05
     assert alarms <= 6

@@ -194,6 +194,12 @@ class Items(Mapping[str, Array]):
         more.seed = self.seed if seed is None else seed
         return more
 
+    def regarding(self, about: Any) -> Items:
+        """The same rows, with this known about them."""
+        more = self._like(self._columns)
+        more.about = about
+        return more
+
     def table(self, *names: str) -> pa.Table:
         """The columns that are written, as an Arrow table."""
         wanted = names or tuple(name for name in self._columns if not name.startswith("_"))
