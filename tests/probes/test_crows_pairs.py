@@ -14,6 +14,7 @@ from evenhand.corpora.tables import find_data
 from evenhand.errors import DataError, SpecError
 from evenhand.models.adapters.scripted import ScriptedModel
 from evenhand.probes import crows_pairs
+from evenhand.probes.base import Way
 from evenhand.probes.crows_pairs import CrowsPairs
 from evenhand.runner.ask import Ask
 from made_benchmarks import PAIRS, pairs_file
@@ -152,23 +153,24 @@ def test_pairs_that_cannot_be_compared_are_refused(
     rows: list[tuple[str, ...]], message: str, tmp_path: Path
 ) -> None:
     with pytest.raises(DataError, match=message):
-        CrowsPairs(data=pairs_file(tmp_path, rows)).chosen()
+        CrowsPairs(data=pairs_file(tmp_path, rows)).gather(Way("continuation"))
 
 
 def test_equal_pairs_are_left_out_and_counted(tmp_path: Path) -> None:
     data = pairs_file(tmp_path, [*PAIRS, ("Same.", "Same.", "stereo", "age", "w")])
-    assert [len(CrowsPairs(data=data).chosen()[0]), CrowsPairs(data=data).chosen()[1]] == [4, 1]
+    items = CrowsPairs(data=data).gather(Way("continuation"))
+    assert (items.size, items.facts["dropped"]) == (4, 1)
 
 
 def test_wrong_names_and_files_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("EVENHAND_DATA", raising=False)
     data = pairs_file(tmp_path)
     with pytest.raises(SpecError, match="unknown bias type 'gendre'. Did you mean 'gender'"):
-        CrowsPairs(data=data, bias_types=("gendre",)).chosen()
+        CrowsPairs(data=data, bias_types=("gendre",)).gather(Way("continuation"))
     with pytest.raises(SpecError, match="measure crows-pairs OUTPUT --as-published"):
-        CrowsPairs(data=data, as_published=True).chosen()
+        CrowsPairs(data=data, as_published=True).gather(Way("continuation"))
     with pytest.raises(DataError, match="no file is given"):
-        CrowsPairs().chosen()
+        CrowsPairs().gather(Way("continuation"))
     with pytest.raises(DataError, match="'none.csv' is not here"):
         find_data("none.csv", "x")
     monkeypatch.setenv("EVENHAND_DATA", str(tmp_path))
