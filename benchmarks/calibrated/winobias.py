@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 from benchmarks.calibrated import Outcome, Path, outcome
 
-from evenhand.probes.pronouns.sentences import Sentence, stereotype_row
-from evenhand.stats.clustered_means import with_q
+from evenhand.compare.rows import judge
+from evenhand.probes.shared.pronouns import Sentence, sentence_items
+from evenhand.probes.winobias import WinoBias
 
-COVERS = ("evenhand.probes.winobias.probe",)
+COVERS = ("evenhand.probes.winobias",)
 KINDS = ("both types", "type 1", "type 2")
 
 
@@ -22,17 +23,15 @@ def path(jobs: int, sentences: int) -> Path:
     job = np.asarray([int(s.occupation[3:]) for s in made])
     kind = np.asarray([KINDS.index(s.kind) for s in made])
     leans = np.asarray([s.leans for s in made])
+    items, probe = sentence_items(made), WinoBias.model_validate({})
 
     def draw(rng: np.random.Generator, effect: float) -> Outcome:
         liked = rng.normal(0, 0.5, 2 * jobs)[job] + rng.normal(0, 0.3, (2 * jobs, 3))[job, kind]
         he = 1.0 + liked + rng.normal(0, 1, len(made)) + effect * leans * (kind == 1)
-        rows = []
-        for k, name in enumerate(KINDS):
-            keep = np.flatnonzero((kind == k) | (k == 0))
-            rows.append(stereotype_row(name, he[keep], [made[i] for i in keep], family=3))
-        rows = with_q(rows, [row.mean.p for row in rows])
+        scored = items.having({"logprob_male": he, "logprob_female": np.zeros(len(he))})
+        rows = judge(probe.declare(scored))
         truth = np.asarray([effect / 2, effect, 0.0])
-        return outcome([r.mean for r in rows], truth, np.asarray([r.q for r in rows]), 1)
+        return outcome(rows, truth, np.asarray([r.q for r in rows]), 1)
 
     return Path(f"winobias, {jobs} + {jobs} occupations", draw)
 

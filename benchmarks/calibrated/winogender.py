@@ -7,11 +7,11 @@ import math
 import numpy as np
 from benchmarks.calibrated import Outcome, Path, outcome
 
-from evenhand.probes.pronouns.sentences import Sentence, correlation_row
-from evenhand.stats.clustered_means import with_q
+from evenhand.compare.rows import judge
+from evenhand.probes.shared.pronouns import GENDERS, Sentence, sentence_items
+from evenhand.probes.winogender import Winogender
 
-COVERS = ("evenhand.probes.winogender.probe",)
-ASKED = (("occupation", (True,)), ("other person", (False,)), ("either", (True, False)))
+COVERS = ("evenhand.probes.winogender",)
 
 
 def path(jobs: int) -> Path:
@@ -29,11 +29,9 @@ def path(jobs: int) -> Path:
         if effect:
             she[1::2] = other
         shares = {f"job{k}": float(value) for k, value in enumerate(share)}
-        rows = []
-        for name, wanted in ASKED:
-            keep = [k for k, s in enumerate(made) if s.refers in wanted]
-            rows.append(correlation_row(name, she[keep], [made[k] for k in keep], shares, family=3))
-        rows = with_q(rows, [row.p for row in rows])
+        scores = dict(zip((f"logprob_{g}" for g in GENDERS), (-she, 0 * she, np.nan * she)))
+        items = sentence_items(made, about=shares).having(scores)
+        rows = judge(Winogender.model_validate({}).declare(items))
         truth = np.asarray([effect, 0.0, np.nan if effect else 0.0])
         return outcome(rows, truth, np.asarray([row.q for row in rows]))
 

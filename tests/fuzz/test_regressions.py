@@ -23,9 +23,9 @@ from evenhand.models.loading.resolver import resolve
 from evenhand.models.vectors.files import open_vectors
 from evenhand.opening import parse_json, read_rows
 from evenhand.probes.generation.ratings import Text, read_sheets, write_sheets
-from evenhand.probes.pronouns.sentences import read_winobias
 from evenhand.probes.registry import make_probe
 from evenhand.probes.stereoset.files import read_gold, read_predictions
+from evenhand.probes.winobias import read_winobias
 from evenhand.train.common import read_saved
 from evenhand.words.names.select import read_names
 from evenhand.words.sets import read_dialect_model

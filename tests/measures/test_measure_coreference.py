@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from evenhand.cli.main import app
 from evenhand.errors import DataError
-from evenhand.probes.winobias import coreference as job
+from evenhand.probes.shared import coreference as job
 from evenhand.train.coreference_data import HeadMatch
 from evenhand.words.conll import Document, write_conll
 from told import told

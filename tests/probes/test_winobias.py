@@ -8,8 +8,7 @@ import pytest
 
 from evenhand.errors import DataError
 from evenhand.models.adapters.scripted import ScriptedModel
-from evenhand.probes.pronouns import sentences as pronouns
-from evenhand.probes.winobias.probe import WinoBias
+from evenhand.probes.winobias import WinoBias, read_winobias
 from evenhand.runner.ask import Ask
 
 
@@ -31,12 +30,12 @@ def winobias_folder(folder: Path) -> Path:
 
 
 def test_winobias_lines_that_are_no_clean_pair_are_left_out_and_counted(tmp_path: Path) -> None:
-    found, dropped = pronouns.read_winobias(winobias_folder(tmp_path), (1,), ("dev",))
+    found, dropped = read_winobias(winobias_folder(tmp_path), (1,), ("dev",))
     assert [(s.occupation, s.leans) for s in found] == [("guard", 1), ("nurse", -1)]
     assert found[0].left == "The guard met the nurse because "
     assert dropped == {"type 1": 2}
     with pytest.raises(DataError, match="pro_stereotyped_type2.txt.dev: no such file"):
-        pronouns.read_winobias(tmp_path, (2,))
+        read_winobias(tmp_path, (2,))
 
 
 def test_a_liking_for_he_alone_is_no_stereotype(tmp_path: Path) -> None:

@@ -8,15 +8,14 @@ from pathlib import Path
 import pytest
 
 from evenhand.models.adapters.scripted import ScriptedModel
-from evenhand.probes.pronouns import sentences as pronouns
-from evenhand.probes.winogender.probe import Winogender
+from evenhand.probes.winogender import Winogender, read_shares, read_winogender
 from evenhand.runner.ask import Ask
 
 
 @pytest.mark.shared
 def test_winogender_follows_a_model_that_knows_the_share_of_women(shared: Path) -> None:
     folder = shared / "data" / "winogender"
-    shares = pronouns.read_shares(folder)
+    shares = read_shares(folder)
 
     def knows(text: str, word: str) -> dict[str, float]:
         job = next(o for o in sorted(shares, key=len, reverse=True) if f" {o} " in f" {text} ")
@@ -29,4 +28,4 @@ def test_winogender_follows_a_model_that_knows_the_share_of_women(shared: Path) 
     assert row.n == 60
     assert row.value > 0.9
     assert row.q < 0.01
-    assert len(pronouns.read_winogender(folder)) == 240
+    assert len(read_winogender(folder)) == 240

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from evenhand.probes.winobias.coreference import TypeGaps, winobias_gaps
+from evenhand.probes.shared.coreference import TypeGaps, winobias_gaps
 from evenhand.study.recipe import Coreference, place
 from evenhand.study.stages import Bench
 from evenhand.train import coreference as coref

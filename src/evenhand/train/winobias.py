@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from pydantic import Field
 
 from evenhand.probes.reading import Reader, Resamples, Result, Seed, Shown
-from evenhand.probes.winobias.coreference import TypeGaps, gap_table, winobias_gaps
+from evenhand.probes.shared.coreference import TypeGaps, gap_table, winobias_gaps
 from evenhand.words.conll import Document
 
 

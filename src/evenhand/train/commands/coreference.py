@@ -9,7 +9,7 @@ from pydantic import Field
 
 from evenhand.models.vectors.files import open_vectors, resolve_vectors
 from evenhand.probes.reading import Shown
-from evenhand.probes.winobias.coreference import gap_table
+from evenhand.probes.shared.coreference import gap_table
 from evenhand.runner.progress import Progress
 from evenhand.strict import plain
 from evenhand.train import common
