@@ -204,7 +204,7 @@ def scored_plainly(gold: Path, predictions: Path) -> dict[str, float]:
 
 def stereoset(folder: Path, scorer: Path | None) -> dict[str, Any]:
     """Both scorers of one prediction file, from the files to every number, in this process."""
-    from evenhand.probes.stereoset.measure import StereoSetReader
+    from evenhand.probes.stereoset import StereoSetReader
 
     place = SHARED / "data" / "stereoset"
     gold, made = folder / "dev.json", folder / "predictions.json"

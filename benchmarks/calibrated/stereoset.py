@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
 from benchmarks.calibrated import Outcome, Path, outcome
 
-from evenhand.probes.stereoset.files import LABELS, SPLITS, Example
-from evenhand.probes.stereoset.measure import StereoRow, score
+from evenhand.compare.items import Items
+from evenhand.compare.rows import judge
+from evenhand.probes.stereoset import (
+    LABELS,
+    SCORES,
+    SPLITS,
+    Example,
+    Icat,
+    StereoSet,
+    example_items,
+)
 
-COVERS = ("evenhand.probes.stereoset.measure",)
+COVERS = ("evenhand.probes.stereoset",)
 DOMAINS = ("gender", "profession", "race", "religion")
 
 
@@ -29,21 +37,14 @@ def examples(targets: int) -> list[Example]:
     return made
 
 
-@dataclass(frozen=True)
-class Seen:
-    p: float
-    low: float
-    high: float
-    detectable: float
-
-    @classmethod
-    def of(cls, row: StereoRow) -> Seen:
-        ends = row.ends
-        assert ends is not None
-        return cls(row.p, ends.ss_low, ends.ss_high, row.detectable)
+@cache
+def items(targets: int) -> Items:
+    return example_items(examples(targets), about=Icat(2))
 
 
 def path(targets: int) -> Path:
+    probe = StereoSet.model_validate({"file": "made up"})
+
     def draw(rng: np.random.Generator, effect: float) -> Outcome:
         lean = {f"{d}{t}": rng.normal(0, 0.12) for d in DOMAINS for t in range(targets)}
         scores: dict[str, float] = {}
@@ -51,13 +52,15 @@ def path(targets: int) -> Path:
             here = effect / 100 if (e.split, e.domain) == (SPLITS[0], DOMAINS[0]) else 0.0
             won = rng.random() < 0.5 + lean[e.target] + here
             scores |= zip(e.ids, (float(won), 0.5, 2 * rng.random() - 1), strict=True)
-        rows = score(examples(targets), scores, resamples=2)
-        at = next(k for k, r in enumerate(rows) if (r.split, r.domain) == (SPLITS[0], DOMAINS[0]))
+        values = np.asarray([[scores[name] for name in e.ids] for e in examples(targets)])
+        scored = items(targets).having(dict(zip(SCORES, values.T)))
+        rows = judge(probe.declare(scored))
+        at = next(k for k, r in enumerate(rows) if r.test.place == f"{SPLITS[0]}/{DOMAINS[0]}")
         # A planted lean is clipped in some targets and moves the rows over several domains too.
-        moved = [r.domain in (DOMAINS[0], "overall") for r in rows]
+        moved = [r["domain"] in (DOMAINS[0], "overall") for r in rows]
         truth = np.where(moved, np.nan if effect else 50.0, 50.0)
         q = np.asarray([row.q for row in rows])
-        return outcome([Seen.of(row) for row in rows], truth, q, at)
+        return outcome(rows, truth, q, at)
 
     return Path(f"stereoset, {targets} target terms a domain", draw)
 

@@ -37,7 +37,7 @@ BUILT_IN: dict[str, dict[str, str]] = {
         "discovery": "evenhand.probes.discovery.probe:Discovery",
         "name-study": "evenhand.probes.name_study.probe:NameStudy",
         "generation": "evenhand.probes.generation.probe:Generation",
-        "stereoset": "evenhand.probes.stereoset.probe:StereoSet",
+        "stereoset": "evenhand.probes.stereoset:StereoSet",
         "crows-pairs": "evenhand.probes.crows_pairs:CrowsPairs",
         "bbq": "evenhand.probes.bbq.probe:Bbq",
         "winobias": "evenhand.probes.winobias:WinoBias",

@@ -24,7 +24,7 @@ from evenhand.models.vectors.files import open_vectors
 from evenhand.opening import parse_json, read_rows
 from evenhand.probes.generation.ratings import Text, read_sheets, write_sheets
 from evenhand.probes.registry import make_probe
-from evenhand.probes.stereoset.files import read_gold, read_predictions
+from evenhand.probes.stereoset import read_gold, read_predictions
 from evenhand.probes.winobias import read_winobias
 from evenhand.train.common import read_saved
 from evenhand.words.names.select import read_names

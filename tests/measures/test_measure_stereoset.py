@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from evenhand.errors import DataError
-from evenhand.probes.stereoset import files
+from evenhand.probes import stereoset as files
 from in_process import evenhand
 from made_benchmarks import stereoset_gold
 from told import told

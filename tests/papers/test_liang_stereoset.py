@@ -11,8 +11,8 @@ import pytest
 from evenhand.errors import DataError, SpecError
 from evenhand.metrics.stereoset import Outcomes, icat, intervals, scores
 from evenhand.models.adapters.scripted import ScriptedModel
-from evenhand.probes.stereoset import files
-from evenhand.probes.stereoset.probe import StereoSet
+from evenhand.probes import stereoset as files
+from evenhand.probes.stereoset import StereoSet
 from evenhand.runner.ask import Ask
 from made_benchmarks import stereoset_gold
 from told import told

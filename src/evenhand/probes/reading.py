@@ -300,14 +300,16 @@ class FileItems:
     Attributes:
         probe: the probe, with the settings that the file and the options give.
         items: answered items.
-        source: the table they come from.
+        source: the table or file they come from.
         lost: answers that were declined, empty or not read, by what became of them.
+        counts: other numbers of the file that the contract states.
     """
 
     probe: Probe
     items: Items
-    source: Table
+    source: Table | Path
     lost: Mapping[str, int] = field(default_factory=dict)
+    counts: Mapping[str, int] = field(default_factory=dict)
 
 
 class ItemsReader(Reader):

@@ -20,7 +20,7 @@ from evenhand.runs.card import MetricCard
 
 if TYPE_CHECKING:
     from evenhand.charts.base import Builder
-    from evenhand.probes.stereoset.files import Example
+    from evenhand.probes.stereoset import Example
 
 CLASSIFIERS = ("pairs", "lsq", "svc")
 

@@ -20,7 +20,7 @@ from evenhand.metrics.stereoset import Outcomes, intervals, scores
 from evenhand.mitigations.head.tradeoff import Candidate
 from evenhand.models.edits.head import AppliedEdit
 from evenhand.models.edits.head_handles import raw_logits
-from evenhand.probes.stereoset.files import LABELS, Example, read_gold
+from evenhand.probes.stereoset import LABELS, Example, read_gold
 
 Floats = npt.NDArray[np.float64]
 ROWS = 256  # rows of logits alive at once
