@@ -143,6 +143,62 @@ def test_inputs_cannot_run_as_script(first: Job) -> None:
         assert "${{" not in step["run"]
 
 
+MISSED = "--limit underspecified/lean/nurse=0.000001"
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        MISSED,
+        f"--error 0.05\n{MISSED}\n",
+        f"\n\n  --error 0.05\r\n  {MISSED}\r\n",
+        f"--error 0.05 \\\n  {MISSED}",
+        "--error 0.05\n--limit 'underspecified/lean/nurse=0.000001'",
+        '--error 0.05\n--limit "underspecified/lean/nurse=0.000001"',
+    ],
+)
+def test_the_gate_reads_every_line_of_its_options(first: Job, options: str) -> None:
+    job = Job(first.folder, out="run one", gate_options=options, install="")
+    assert job.step("gate").returncode == 3
+    assert job.outputs["gate"]["outcome"] == "undecided"
+
+
+def test_an_option_with_spaces_reaches_the_gate_whole(first: Job) -> None:
+    (first.folder / "my policy.toml").write_text('require = "within-margin"\n')
+    options = f"--error 0.05\n--policy 'my policy.toml'\n{MISSED}"
+    job = Job(first.folder, out="run one", gate_options=options, install="")
+    done = job.step("gate")
+    assert done.returncode == 3, done.stderr
+
+
+def test_the_audit_reads_every_line_of_its_options(first: Job) -> None:
+    job = Job(first.folder, model="m", out="none", audit_options="--seed 1\n--nowhere 2")
+    done = job.step("audit")
+    assert done.returncode == 2
+    assert "--nowhere" in done.stderr
+
+
+@pytest.mark.parametrize("step", ["audit", "gate"])
+@pytest.mark.parametrize("options", ["--error 0.05\n--policy 'mine", 'a "b', "--error 0.05 \\"])
+def test_options_that_cannot_be_read_fail_the_step(first: Job, step: str, options: str) -> None:
+    given = {f"{step}_options": options}
+    job = Job(first.folder, model="m", out="run one", install="", **given)
+    done = job.step(step)
+    assert done.returncode == 2
+    assert f"::error::{step}-options cannot be read" in done.stderr
+    assert job.outputs[step] == {}
+
+
+def test_a_gate_without_a_verdict_is_no_pass(first: Job) -> None:
+    """Not even where an earlier gate of the job has left its page."""
+    assert Job(first.folder, out="run one", install="").step("gate").returncode == 0
+    job = Job(first.folder, out="run one", gate_options="--help", install="")
+    done = job.step("gate")
+    assert done.returncode == 2
+    assert "gave no verdict" in done.stdout
+    assert job.outputs["gate"] == {}
+
+
 def test_what_is_declared_is_what_is_used() -> None:
     used = set(re.findall(r"inputs\.([\w-]+)", json.dumps(ACTION["runs"])))
     assert used == set(ACTION["inputs"])
