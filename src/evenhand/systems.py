@@ -12,6 +12,8 @@ alarmed()       stop a regular expression that does not end
 from __future__ import annotations
 
 import contextlib
+import errno
+import io
 import os
 import platform
 import shutil
@@ -29,6 +31,21 @@ LOOKING_S = 0.5
 """How long a writer waits for a lock: whoever only looks (`is_locked`) holds it for an instant."""
 RENAMING = 20
 """How often a file is put in place again where another process has it open (Windows refuses)."""
+
+GONE = {errno.EPIPE, *([errno.EINVAL] if os.name == "nt" else [])}
+"""What writing to a pipe says when nobody reads it any more."""
+
+
+class Pipe(io.FileIO):
+    """A file that goes on taking bytes when its reader is gone."""
+
+    def write(self, data: Any) -> int:
+        try:
+            return super().write(data) or 0
+        except OSError as error:
+            if error.errno not in GONE:
+                raise
+            return memoryview(data).nbytes
 
 
 def host() -> str:

@@ -12,6 +12,7 @@ from typing import Any, overload
 from evenhand.charts.base import Chart
 from evenhand.charts.theme import COLOURS, config
 from evenhand.errors import EvenhandError, SpecError, need
+from evenhand.writing import write_bytes
 
 WIDTH = 640
 LABELS = 420
@@ -81,7 +82,7 @@ class Plot:
         if form not in (*FORMS, "json"):
             raise SpecError(f"{path}: expected a name that ends in .svg, .png, .pdf or .json.")
         made = json.dumps(self.spec, indent=1).encode() if form == "json" else draw(self.spec, form)
-        place.write_bytes(made)
+        write_bytes(place, made)
         return place
 
     def __repr__(self) -> str:

@@ -51,10 +51,14 @@ def bundle(
 
     with understood(run):
         path = make(run, out, sign=sign, policy=policy, scenarios=scenarios, baseline=baseline)
-    told = {"file": str(path), "bytes": path.stat().st_size, "signed": sign is not None}
+    size = path.stat().st_size if path.is_file() else None
+    told = {"file": str(path), "bytes": size, "signed": sign is not None}
     if not output.write_json(told, json):
         screen = output.console()
-        screen.print(f"Wrote      {path} ({path.stat().st_size:,} bytes)", markup=False)
+        if size is None:
+            screen.print(f"Wrote      {path}", markup=False)
+            return
+        screen.print(f"Wrote      {path} ({size:,} bytes)", markup=False)
         check = f"Check it:  evenhand verify {shlex.quote(str(path))}"
         screen.print(check, markup=False, soft_wrap=True)
 

@@ -112,9 +112,10 @@ def compare(
         compared = side_by_side(*runs)
     if html is not None:
         from evenhand.report.comparison_page import comparison_page
-        from evenhand.runner.files import replace
+        from evenhand.writing import write_bytes
 
-        replace(html, comparison_page(compared).encode("utf-8", "backslashreplace"))
+        page = comparison_page(compared).encode("utf-8", "backslashreplace")
+        write_bytes(html, page, "--html")
     if output.write_json(compared.as_dict(), json):
         return
     output.print_changes(compared)
@@ -176,8 +177,8 @@ def gate(
     from evenhand.audit.gate import gate as decide
     from evenhand.exports.checks import junit_files, sarif_files, summary_files
     from evenhand.exports.common import for_others
-    from evenhand.runner.files import output_errors, replace
     from evenhand.runs.record import Run
+    from evenhand.writing import write_bytes
 
     with understood(run), output.RichProgress() as progress:
         asking = {"progress": progress, "tell": progress.note} if until_decided else {}
@@ -193,13 +194,15 @@ def gate(
             until_decided=budget if until_decided else None,
             **asking,
         )
-    made = ((junit, junit_files), (sarif, sarif_files), (summary, summary_files))
-    for path, files in made:
+    made = (
+        ("--junit", junit, junit_files),
+        ("--sarif", sarif, sarif_files),
+        ("--summary", summary, summary_files),
+    )
+    for option, path, files in made:
         if path is not None:
             (raw,) = for_others(files(Run.open(run), found)).values()
-            with output_errors(path):  # whatever its name: that of a job's page has no ending
-                path.parent.mkdir(parents=True, exist_ok=True)
-                replace(path, raw)
+            write_bytes(path, raw, option)
     if not output.write_json(found.as_dict(), json):
         output.print_gate(found)
     if not found.passed:
@@ -212,18 +215,19 @@ def report(
 ) -> None:
     """Write the report of a finished run again. Needs the folder only, no model."""
     from evenhand.report.build import render
-    from evenhand.runner.files import output_errors, replace
+    from evenhand.runner.files import output_errors
     from evenhand.runs.record import Run, RunWriter
+    from evenhand.writing import write_bytes
 
     opened = Run.open(run)
     target = out or opened.report
     with understood(run):
         page = render(opened)
-    with output_errors(target):
-        if out is None:
+    if out is not None:
+        write_bytes(out, page.encode("utf-8", "backslashreplace"))
+    else:
+        with output_errors(target):
             RunWriter(run).page(page)
-        else:
-            replace(target, page.encode("utf-8", "backslashreplace"))
     output.console().print(f"Read it:   {target}", markup=False)
 
 

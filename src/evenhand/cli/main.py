@@ -18,6 +18,7 @@ from evenhand.cli import (
     look,
     measure,
     names,
+    output,
     ratings,
     run,
     streams,
@@ -119,6 +120,7 @@ def options(
 def main() -> None:
     """Entry point: a user's mistake is one paragraph and exit 2, a bug a traceback and exit 70."""
     streams.settle()
+    output.free_stdout(False)
     try:
         app()
     except EvenhandError as error:

@@ -8,16 +8,24 @@ from typing import Annotated, Any
 
 import typer
 
+from evenhand.cli import output
+
+STDOUT = 1
+"""The descriptor of standard output."""
+
 
 def _writable(target: str | None) -> str | None:
     """Refuse a file that cannot be written now: hours later would be a bad time to learn it."""
     if target in (None, "-"):
         return target
     from evenhand.errors import SpecError
+    from evenhand.writing import destination
 
-    path = Path(target or "")
-    if not target or path.is_dir():
+    if not target or Path(target).is_dir():
         raise SpecError(f"--json {target!r}: expected a file, or - for standard output.")
+    path = destination(Path(target), "--json")
+    if path is None:
+        return str(placed(target, "--json"))
     if not path.parent.is_dir():
         raise SpecError(f"--json {target!r}: there is no folder {str(path.parent)!r}.")
     if not os.access(path.parent, os.W_OK):
@@ -29,9 +37,11 @@ def _writable(target: str | None) -> str | None:
 def placed(target: Any, flag: str = "--out") -> Any:
     """Refuse a file or folder that cannot be written now, whatever the command."""
     if target not in (None, "-"):
-        from evenhand.writing import require_place
+        from evenhand.writing import descriptor_of, require_place
 
         require_place(Path(target), flag)
+        if descriptor_of(Path(target)) == STDOUT:
+            output.free_stdout()
     return target
 
 

@@ -26,6 +26,8 @@ WIDE = 10_000
 PROSE = 100
 """Columns where there is no terminal: tables as wide as they are, sentences wrapped."""
 _quiet = ContextVar("quiet", default=False)
+_stdout_taken = ContextVar("stdout_taken", default=False)
+"""Whether an output option names standard output, so that it must hold nothing else."""
 
 
 @contextmanager
@@ -36,6 +38,11 @@ def quietly(quiet: bool = True) -> Iterator[None]:
         yield
     finally:
         _quiet.reset(before)
+
+
+def free_stdout(taken: bool = True) -> None:
+    """Print for people on standard error from now on, since an output goes to standard output."""
+    _stdout_taken.set(taken)
 
 
 def console(*, stderr: bool = False, always: bool = False) -> Console:
@@ -53,7 +60,7 @@ def console(*, stderr: bool = False, always: bool = False) -> Console:
             super().print(*(clean(o) if isinstance(o, str) else o for o in objects), **how)
 
     made = Screen(
-        stderr=stderr,
+        stderr=stderr or _stdout_taken.get(),
         highlight=False,
         soft_wrap=False,
         markup=False,
@@ -106,9 +113,9 @@ def write_json(value: Any, target: str | None) -> bool:
     if target == "-":
         sys.stdout.write(text.encode("utf-8", "backslashreplace").decode() + "\n")
     else:
-        from evenhand.runner.files import replace
+        from evenhand.writing import write_bytes
 
-        replace(Path(target), (text + "\n").encode("utf-8", "backslashreplace"))
+        write_bytes(Path(target), (text + "\n").encode("utf-8", "backslashreplace"), "--json")
     return True
 
 

@@ -8,26 +8,10 @@ On a terminal the terminal's encoding stays, and what it cannot show becomes a q
 from __future__ import annotations
 
 import contextlib
-import errno
 import io
-import os
 import sys
-from typing import Any
 
-GONE = {errno.EPIPE, *([errno.EINVAL] if os.name == "nt" else [])}
-"""What writing to a pipe says when nobody reads it any more."""
-
-
-class Pipe(io.FileIO):
-    """A file that goes on taking bytes when its reader is gone."""
-
-    def write(self, data: Any) -> int:
-        try:
-            return super().write(data) or 0
-        except OSError as error:
-            if error.errno not in GONE:
-                raise
-            return memoryview(data).nbytes
+from evenhand.systems import Pipe
 
 
 def settle() -> None:

@@ -18,7 +18,7 @@ from evenhand.corpora.tweets import clean_tweet, read_tweets
 from evenhand.corpora.wikipedia import read_wikipedia, split_sentences
 from evenhand.errors import DataError, SpecError, unknown
 from evenhand.runner.progress import Progress, Silent
-from evenhand.writing import packed_writer
+from evenhand.writing import destination, packed_writer
 
 UNKNOWN = "<UNK>"
 LEAST = {"wikipedia": 11, "tweets": 10}
@@ -71,8 +71,11 @@ def clean_corpus(
     cut = tokenizer(kind, "nltk" if as_published else tokens)
     dropped: Counter[str] = Counter()
     counts: Counter[str] = Counter()
-    target.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=".clean-", dir=target.parent) as folder:
+    file = destination(target)
+    if file is not None:
+        file.parent.mkdir(parents=True, exist_ok=True)
+    beside = file.parent if file is not None else None
+    with tempfile.TemporaryDirectory(prefix=".clean-", dir=beside) as folder:
         draft = Path(folder) / "tokens.txt"
         lines = _write_tokens(_texts(corpus, kind, dropped), cut, kind, draft, counts)
         if not lines:

@@ -23,9 +23,9 @@ from evenhand.corpora.files import Corpus, open_corpus
 from evenhand.corpora.matching import Matcher
 from evenhand.errors import DataError, SpecError
 from evenhand.opening import decoded, read_object
-from evenhand.runner.files import replace
 from evenhand.runner.progress import Progress, Silent
 from evenhand.words.lexicons.word_sets import WordSets, named_sets
+from evenhand.writing import write_bytes
 
 T1, T2, A1, A2 = 1, 2, 4, 8
 FORMAT = 1
@@ -93,7 +93,7 @@ class Labels:
         place.mkdir(parents=True, exist_ok=True)
         held = io.BytesIO()
         save_array(held, self.flags)
-        replace(place / "flags.npy", held.getvalue())
+        write_bytes(place / "flags.npy", held.getvalue())
         card = {
             "format": FORMAT,
             "corpus": list(self.corpus.paths),
@@ -103,7 +103,7 @@ class Labels:
             "counts": self.counts(),
         }
         text = json.dumps(card, indent=1, ensure_ascii=False) + "\n"
-        replace(place / "labels.json", text.encode())
+        write_bytes(place / "labels.json", text.encode())
         return place
 
 

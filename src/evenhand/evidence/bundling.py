@@ -16,9 +16,9 @@ from evenhand.evidence.canonical import canonical
 from evenhand.evidence.comparing import difference
 from evenhand.evidence.documents import BASELINE, RUN, Terms, documents
 from evenhand.evidence.signing import sign as signed
-from evenhand.runner.files import output_errors, replacing
 from evenhand.runs.kinds import Again, kind_of
 from evenhand.runs.record import Run, code
+from evenhand.writing import replacing
 
 Content = bytes | Path
 
@@ -66,7 +66,7 @@ def bundle(
             files = evidence_of(part, _again(part, Path(scratch) / place))
             names |= {f"{place}/{name}": content for name, content in files.items()}
         written, told = documents(opened, terms)
-        with output_errors(target), replacing(target) as file:
+        with replacing(target) as file:
             _write(file, {**names, **written}, told, Path(sign) if sign else None)
     return target
 

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import importlib
+import os
 import shlex
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from evenhand.errors import RunError, SpecError, unknown
+from evenhand.errors import DataError, RunError, SpecError, unknown
 from evenhand.exports.common import for_others
-from evenhand.runner.files import replace
 from evenhand.runs.record import Run
+from evenhand.writing import write_bytes
 
 Files = dict[str, bytes]
 
@@ -67,13 +68,14 @@ def export(run: Run, name: str) -> Files:
 
 def write(files: Files, out: Path) -> list[Path]:
     """Write files into a folder, or a single file to `out` when that names a file."""
-    single = len(files) == 1 and out.suffix and not out.is_dir()
+    single = len(files) == 1 and not out.is_dir() and (out.suffix or os.path.lexists(out))
     if not single:
+        if out.exists() and not out.is_dir():
+            raise DataError(f"{out}: is no folder, which {len(files)} files need. Give --out DIR.")
         out.mkdir(parents=True, exist_ok=True)
     written = []
     for name, raw in files.items():
         target = out if single else out / name
-        target.parent.mkdir(parents=True, exist_ok=True)
-        replace(target, raw)
+        write_bytes(target, raw)
         written.append(target)
     return written

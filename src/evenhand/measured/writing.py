@@ -13,12 +13,12 @@ from evenhand.audit.verdicts import PlaceboRate, decided, placebo_rate
 from evenhand.errors import RunError, SpecError
 from evenhand.probes.reading import Claims, Result, reader_of
 from evenhand.probes.registry import probe_of
-from evenhand.runner.files import output_errors, replacing
-from evenhand.runner.files import replace as replace_file
+from evenhand.runner.files import replacing
 from evenhand.runs.finding import Finding
 from evenhand.runs.kinds import Again
 from evenhand.runs.record import Run, RunWriter, environment, now
 from evenhand.settings import filled
+from evenhand.writing import write_bytes
 
 KIND = "measure"
 INPUTS = "inputs"
@@ -77,8 +77,7 @@ def as_run(result: Result, out: str | Path, html: str | Path | None = None) -> R
         page = render(run)
         writer.page(page)
     if html is not None:
-        with output_errors(Path(html)):
-            replace_file(Path(html), page.encode("utf-8", "backslashreplace"))
+        write_bytes(Path(html), page.encode("utf-8", "backslashreplace"), "--html")
     return run
 
 

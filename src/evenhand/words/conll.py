@@ -14,6 +14,7 @@ from pathlib import Path
 
 from evenhand.errors import DataError
 from evenhand.opening import lines
+from evenhand.writing import write_bytes
 
 Span = tuple[int, int]
 Clusters = tuple[tuple[Span, ...], ...]
@@ -205,7 +206,7 @@ class _Builder:
 
 def write_conll(documents: Sequence[Document], path: str | Path) -> None:
     """Write documents as CoNLL-2012 with 12 columns; what is not known is a dash."""
-    Path(path).write_text("".join(map(format_conll, documents)), encoding="utf-8", newline="\n")
+    write_bytes(Path(path), "".join(map(format_conll, documents)).encode())
 
 
 def format_conll(document: Document) -> str:

@@ -23,7 +23,8 @@ from evenhand.exports.common import file_name
 from evenhand.integrations.hosting import HEADER, Questions, questions
 from evenhand.models.choosing import as_asked
 from evenhand.requests import Choose, Continuation
-from evenhand.runner.files import disk_errors, replace
+from evenhand.runner.files import disk_errors
+from evenhand.writing import write_bytes
 
 RUNG = "continuation"
 FUNCTIONS = "evenhand_tasks.py"
@@ -130,4 +131,4 @@ metadata:
 
 
 def _write(path: Path, text: str) -> None:
-    replace(path, text.encode("utf-8", "backslashreplace"))
+    write_bytes(path, text.encode("utf-8", "backslashreplace"))

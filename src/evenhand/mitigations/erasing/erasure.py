@@ -20,9 +20,8 @@ from evenhand.arrays import read_arrays
 from evenhand.errors import DataError, SpecError, unknown
 from evenhand.mitigations.erasing.erasers import INLP, LEACE, Eraser
 from evenhand.mitigations.erasing.nullspace import Floats, checked, quietly
-from evenhand.runner.files import output_errors
-from evenhand.runner.files import replace as put
 from evenhand.strict import OPTIONAL, UNWRITTEN
+from evenhand.writing import write_bytes
 
 METHODS = ("inlp", "leace")
 Classifier = Callable[[Floats, npt.NDArray[Any]], Any]
@@ -72,8 +71,7 @@ class Erased:
         """Write `P` (d x d) and `offset` (d) as an .npz file; no pickle is involved."""
         buffer = io.BytesIO()
         np.savez(buffer, P=self.P, offset=self.offset)
-        with output_errors(path):
-            put(path, buffer.getvalue())
+        write_bytes(path, buffer.getvalue())
 
 
 def read_features(path: Path, seed: int = 0) -> Features:
