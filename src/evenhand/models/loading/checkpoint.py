@@ -8,7 +8,8 @@
 No code that a checkpoint names is run and no pickle is opened, whatever is asked for: a model that
 needs either is refused. transformers fills weights that a file lacks with random numbers and drops
 those it has no place for; here both are an error, as is a configuration that the files cannot
-belong to, before memory is spent on it.
+belong to, before memory is spent on it. So is a matrix of one number, which an interrupted download
+leaves: files are often made in full length first, and hold zeros where nothing arrived.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ import functools
 import json
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +51,13 @@ WORDS = ("The doctor met a teacher.", "医生见到了老师。", "Врач и �
 FLOATS = ("F32", "BF16", "F16", "F64")
 """Kinds of numbers, as safetensors calls them, that are weights as they are."""
 AGAIN = "Copy or save it again: save_pretrained of model and tokenizer writes all of it."
+FEW = 4
+"""Rows of an embedding that may be zero: RoBERTa's kinds of tokens, which it does not use."""
+SAMPLED = 64
+"""Rows of a matrix that are looked at one by one."""
+UNIFORM = (("q_proj", "k_proj"), ("query", "key"), ("q_lin", "k_lin"), ("wq", "wk"))
+"""Queries and keys: where both are zero, a layer attends to every word alike, and training leaves
+them so."""
 
 
 def folder_of(source: str, revision: str | None = None, files: tuple[str, ...] = HUB_FILES) -> Path:
@@ -313,24 +321,101 @@ def _check_packing(folder: Path, told: Any) -> None:
         )
 
 
-def _all_finite(numbers: Any) -> bool:
-    """Whether none is NaN or infinite: by the smallest and the largest, which take one reading.
+def _range(numbers: Any) -> tuple[float, float] | None:
+    """Return the smallest and the largest number, in one reading; None for packed weights.
 
-    A fifth of the time of asking each number, and NaN is both where there is one.
+    A fifth of the time of asking each number whether it is finite, and NaN is both where there is
+    one.
     """
     if not numbers.numel() or not numbers.is_floating_point():
-        return True
-    return all(math.isfinite(float(end)) for end in numbers.detach().aminmax())
+        return None
+    low, high = numbers.detach().aminmax()
+    return float(low), float(high)
+
+
+def _all_finite(numbers: Any) -> bool:
+    """Whether none is NaN or infinite."""
+    return all(math.isfinite(end) for end in _range(numbers) or ())
 
 
 def check_finite(folder: Path, named: Iterable[tuple[str, Any]]) -> None:
     """Refuse weights that are not numbers."""
     for name, tensor in named:
-        if not _all_finite(tensor):
-            raise ModelError(
-                f"model '{folder}': its weights {name!r} are not all numbers (NaN or infinite), so "
-                f"its answers would not be. {AGAIN}"
-            )
+        _refuse_infinite(folder, name, _range(tensor))
+
+
+def _refuse_infinite(folder: Path, name: str, ends: tuple[float, float] | None) -> None:
+    if ends is not None and not all(map(math.isfinite, ends)):
+        raise ModelError(
+            f"model '{folder}': its weights {name!r} are not all numbers (NaN or infinite), so "
+            f"its answers would not be. {AGAIN}"
+        )
+
+
+def check_numbers(
+    folder: Path, named: Iterable[tuple[str, Any]], free: Collection[str] = ()
+) -> None:
+    """Refuse weights that are not numbers, and matrices without content.
+
+    A matrix has no content if all of it is one number, or if more than half of its rows are. The
+    first comes from the smallest and largest number, which are read anyway; for the second, and
+    for packed weights, up to 64 rows are sampled. Vectors (scales, biases) may be constant.
+
+    Args:
+        free: names of weights that may be constant.
+    """
+    empty: dict[str, str] = {}
+    matrices = 0
+    for name, tensor in named:
+        ends = _range(tensor)
+        _refuse_infinite(folder, name, ends)
+        if tensor.ndim < 2 or tensor.numel() < 2 or name in free or name.endswith("bias"):
+            continue
+        matrices += 1
+        if content := _emptiness(tensor, ends):
+            empty[name] = content
+    for name in [n for n in empty if _is_uniform(n, empty)]:
+        del empty[name]
+    if empty:
+        name, content = next(iter(empty.items()))
+        more = f"; so are {len(empty) - 1} more of {matrices} matrices" if len(empty) > 1 else ""
+        raise ModelError(
+            f"model '{folder}': its weights {name!r} are {content}{more}. An interrupted download "
+            f"leaves such files. Download it again, or copy it from where it is whole."
+        )
+
+
+ZERO = "0 in every place"
+
+
+def _emptiness(tensor: Any, ends: tuple[float, float] | None) -> str:
+    """Say what a matrix without content holds; "" if it has content."""
+    if ends is not None and ends[0] == ends[1]:
+        return ZERO if ends[0] == 0 else f"{ends[0]:.4g} in every place"
+    if not tensor.is_contiguous():
+        return ""
+    rows = tensor.detach().view(-1, tensor.shape[-1])
+    if ends is None:  # packed: the codes of numbers
+        codes = tensor.detach().view(-1)[:: max(1, tensor.numel() // SAMPLED**2)]
+        return "one number in every place" if bool((codes == codes[0]).all()) else ""
+    if len(rows) < 2 or rows.shape[1] < 2:
+        return ""
+    sampled = rows[:: max(1, len(rows) // SAMPLED)]
+    if float((sampled[:, 0] == sampled[:, -1]).float().mean()) <= 0.5:
+        return ""
+    constant = float((sampled == sampled[:, :1]).all(dim=1).float().mean())
+    return f"one number in about {100 * constant:.0f} % of their rows" if constant > 0.5 else ""
+
+
+def _is_uniform(name: str, empty: Mapping[str, str]) -> bool:
+    """Return whether this is a query or key of zeros whose counterpart is zero, too."""
+    parts = name.split(".")
+    for pair in UNIFORM:
+        for one, other in (pair, pair[::-1]):
+            if one in parts:
+                twin = ".".join(other if part == one else part for part in parts)
+                return empty[name] == empty.get(twin) == ZERO
+    return False
 
 
 def _check_tied(folder: Path, model: Any) -> None:
@@ -356,7 +441,13 @@ def _check_weights(folder: Path, model: Any, info: Mapping[str, Any], new: bool)
     states only. A file may hold another head beside (a language model's, say, of which the trunk
     alone is loaded), but nothing that belongs into the layers or modules that are there.
     """
-    check_finite(folder, model.named_parameters())
+    kinds_of_tokens = {
+        f"{name}.weight"
+        for name, module in model.named_modules()
+        if getattr(module, "num_embeddings", FEW + 1) <= FEW
+    }
+    # What is missing and may be is new; it will be trained.
+    check_numbers(folder, model.named_parameters(), {*kinds_of_tokens, *info["missing_keys"]})
     _check_tied(folder, model)
     trunk = model.base_model
     own = {name for name, _ in trunk.named_children()} - {"pooler"}

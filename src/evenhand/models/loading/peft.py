@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from evenhand.errors import ModelError, need
-from evenhand.models.loading.checkpoint import check_finite
+from evenhand.models.loading.checkpoint import check_finite, check_numbers
 from evenhand.opening import read_object
 from evenhand.systems import Unbounded, alarmed
 
@@ -110,9 +110,27 @@ def merged(model: Any, folder: Path) -> Any:
             f"{folder}: the adapter does not fit its base, {base_of(folder)!r}: it holds changes "
             f"of {spare[0]!r}, which is not there ({len(spare)} in all)."
         )
+    _check_changes(folder, made)
     whole = made.merge_and_unload()
     check_finite(folder, whole.named_parameters())
     return whole
+
+
+def _check_changes(folder: Path, made: Any) -> None:
+    """Refuse an adapter with matrices of zeros where training starts from random numbers.
+
+    The B of LoRA starts at zero, so an adapter with no other B is whole but has learned nothing.
+    """
+    named = list(made.named_parameters())
+    started = [(n, p) for n, p in named if ".lora_A." in n or ".modules_to_save." in n]
+    check_numbers(folder, started)
+    learned = [p for name, p in named if ".lora_B." in name or ".lora_embedding_B" in name]
+    if learned and not any(bool(p.detach().any()) for p in learned):
+        warnings.warn(
+            f"{folder}: the adapter changes nothing, all its lora_B weights are 0 as before "
+            f"training. What is measured is its base, {base_of(folder)!r}.",
+            stacklevel=2,
+        )
 
 
 def _names(folder: Path) -> list[str]:

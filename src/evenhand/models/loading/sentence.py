@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from evenhand.errors import ModelError, unknown
-from evenhand.models.loading.checkpoint import check_finite
+from evenhand.models.loading.checkpoint import check_numbers
 from evenhand.opening import read_json, read_object
 
 MODULES = "modules.json"
@@ -286,7 +286,7 @@ def _weights(folder: Path, device: str) -> dict[str, Any]:
             f"opened. Save it again with: SentenceTransformer(DIR).save_pretrained(NEW)"
         )
     held = {name: tensor.float() for name, tensor in load_file(str(path), device=device).items()}
-    check_finite(folder, held.items())
+    check_numbers(folder, held.items())
     return held
 
 

@@ -32,6 +32,8 @@ from evenhand.models.vectors import formats
 
 ALIASES = ("glove-6b-50d",)
 LARGE = 64 << 20
+SAMPLED = 4096
+"""Vectors that are looked at to see whether a table has content."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,6 +196,27 @@ def open_vectors(
         large: size in bytes from which a file is converted rather than held in memory.
     """
     path = Path(path).expanduser()
+    table = _open(path, encoding, cache_dir, large)
+    _require_content(path, table.matrix)
+    return table
+
+
+def _require_content(path: Path, matrix: npt.NDArray[np.float32]) -> None:
+    """Refuse a table of equal vectors or mostly of zeros, which an interrupted download leaves."""
+    rows = matrix[:: max(1, len(matrix) // SAMPLED)]
+    zeros = float((~rows.any(axis=1)).mean()) if len(rows) else 0.0
+    alike = len(rows) > 1 and bool((rows == rows[0]).all())
+    if alike or zeros > 0.5:
+        what = (
+            f"about {100 * zeros:.0f} % of its vectors are 0" if zeros else "all vectors are equal"
+        )
+        raise DataError(
+            f"{path}: {what}. An interrupted download leaves such files. Download it again, or "
+            "copy it from where it is whole."
+        )
+
+
+def _open(path: Path, encoding: str, cache_dir: str | Path | None, large: int) -> VectorTable:
     if path.is_dir():
         return _open_folder(path)
     if not path.exists():
