@@ -5,10 +5,11 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt
 RUN ?= runs/smollm2-135m-quick
 
-.PHONY: kills flips audit docs docs-test tutorials test test-portable test-wheel test-cluster test-gpu test-hosts fuzz check bench calibration format clean help
+.PHONY: kills flips audit view docs docs-test tutorials test test-portable test-wheel test-cluster test-gpu test-hosts fuzz check bench calibration format clean help
 
 help:
 	@echo "make audit   set up, get the default model, audit it, write the report"
+	@echo "make view    set up with the viewer, open that run in a web browser (RUN=FOLDER for another)"
 	@echo "make test    set up and run the tests"
 	@echo "make test-portable  the tests without what only Linux has, with a cp1252 console"
 	@echo "make test-wheel     the wheel alone, in an environment without pip"
@@ -35,13 +36,23 @@ $(VENV)/.use: $(VENV)/.python pyproject.toml constraints.txt
 	$(PIP) -e '.[hf,endpoint]'
 	@touch $@
 
+$(VENV)/.web: $(VENV)/.use
+	$(PIP) -e '.[hf,endpoint,web]'
+	@touch $@
+
 $(VENV)/.dev: $(VENV)/.use
 	$(PIP) -e '.[hf,report,web,sentiment,train,endpoint,dev]'
 	@touch $@
 
 audit: $(VENV)/.use
 	$(BIN)/evenhand fetch smollm2-135m
-	$(BIN)/evenhand audit smollm2-135m --out $(RUN)
+	$(BIN)/evenhand audit smollm2-135m --out '$(RUN)'
+
+# The run that was asked for, or that of make audit; all of runs/ where there is none. PORT=0: a free one.
+PORT ?= 7860
+VIEWED = $(if $(filter file,$(origin RUN)),$(or $(wildcard $(RUN)),runs),$(RUN))
+view: $(VENV)/.web
+	$(BIN)/evenhand view '$(VIEWED)' --port $(PORT)
 
 # Without a network the weights cannot be fetched; the tests that need them then skip.
 test: $(VENV)/.dev

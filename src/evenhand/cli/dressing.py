@@ -20,6 +20,7 @@ import typer
 from typer.core import TyperCommand
 
 from evenhand.cli import output
+from evenhand.cli.calling import runnable
 from evenhand.cli.completion import offered
 from evenhand.cli.from_settings import option
 
@@ -74,7 +75,13 @@ Quiet = Annotated[
 
 
 class Command(TyperCommand):
-    """A command whose help names each value once: FILE, not also its Python type."""
+    """A command whose help names each value once: FILE, not also its Python type.
+
+    Commands in it are as this user can type them.
+    """
+
+    def get_help(self, ctx: Any) -> str:
+        return runnable(super().get_help(ctx), installing=False)
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         usual = formatter.write_dl

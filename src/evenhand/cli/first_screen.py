@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from evenhand.cli.calling import runnable
 from evenhand.runs.kinds import kind_of
 from evenhand.runs.safe_text import readable
 from evenhand.runs.story import UNSEEN, Quiet
@@ -52,7 +53,8 @@ def print_first_screen(run: Run, out: Console, limit: int = 10, *, whole: bool =
     out.print()
     out.print(_text(f"Read it:   {run.report}"), soft_wrap=True)
     for step in story.steps if whole or not story.outcome else story.steps[:STEPS]:
-        out.print(_text(f"Next:      {step.command}   # {step.why.lower()}"), soft_wrap=True)
+        command = f"{runnable(step.command)}   # {step.why.lower()}"
+        out.print(_text(f"Next:      {command}"), soft_wrap=True)
 
 
 def _harms(out: Console, story: Story, *, whole: bool) -> None:

@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, get_args, get_
 import typer
 from typer.core import TyperGroup
 
+from evenhand.cli.calling import runnable
 from evenhand.cli.foreign import refuse
 from evenhand.cli.options import placed
 
@@ -170,6 +171,9 @@ def lazy_group(
     """
 
     class Lazy(TyperGroup):
+        def get_help(self, ctx: Any) -> str:
+            return runnable(super().get_help(ctx), installing=False)
+
         def list_commands(self, ctx: Any) -> list[str]:
             return [*self.commands, *(n for n in entries() if n not in self.commands)]
 

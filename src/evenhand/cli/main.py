@@ -79,6 +79,11 @@ def _called(entry: str | Callable[..., None] | tuple[str, typer.Typer]) -> str:
     return name or str(getattr(entry, "__name__", "")).replace("_", "-")
 
 
+def command_names() -> set[str]:
+    """Return the names of all commands and groups."""
+    return {_called(entry) for entries in GROUPS.values() for entry in entries}
+
+
 app = App(
     name="evenhand",
     cls=lazy_group(
@@ -124,12 +129,13 @@ def main() -> None:
     try:
         app()
     except EvenhandError as error:
+        from evenhand.cli.calling import runnable
         from evenhand.cli.output import clean
 
         # Where there is a run to resume, its command has put the folder in (`cli.run`).
         said = str(error).replace("evenhand resume RUN --", "the same command once more, with --")
         said = said.replace("evenhand resume RUN", "the same command once more")
-        sys.stderr.write(f"evenhand: {bare(clean(said))}\n")
+        sys.stderr.write(f"evenhand: {bare(clean(runnable(said)))}\n")
         sys.exit(2)
     except OSError as error:
         if error.filename is None:

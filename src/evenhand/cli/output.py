@@ -13,6 +13,8 @@ from contextvars import ContextVar
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from evenhand.cli.calling import runnable
+
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -57,7 +59,8 @@ def console(*, stderr: bool = False, always: bool = False) -> Console:
 
     class Screen(Console):
         def print(self, *objects: Any, **how: Any) -> None:
-            super().print(*(clean(o) if isinstance(o, str) else o for o in objects), **how)
+            texts = (clean(runnable(o)) if isinstance(o, str) else o for o in objects)
+            super().print(*texts, **how)
 
     made = Screen(
         stderr=stderr or _stdout_taken.get(),
@@ -100,7 +103,7 @@ def notes() -> Iterator[None]:
         warnings.simplefilter("always", UserWarning)
         yield
     for warning in () if _quiet.get() else noted:
-        sys.stderr.write(f"note: {clean(warning.message)}\n")
+        sys.stderr.write(f"note: {clean(runnable(str(warning.message)))}\n")
 
 
 def write_json(value: Any, target: str | None) -> bool:

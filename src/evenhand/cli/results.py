@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from evenhand.cli import output
+from evenhand.cli.calling import runnable
 from evenhand.cli.from_settings import function, lazy_group, option, options
 from evenhand.cli.options import Html, Json, RunOut
 from evenhand.opening import understood
@@ -94,7 +95,7 @@ def show(part: Shown) -> None:
     from rich.text import Text
 
     screen = output.console()
-    title = Text(output.clean(part.title))
+    title = Text(output.clean(runnable(part.title)))
     if not part.head:
         screen.print(title, soft_wrap=True)
         return

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from evenhand.cli import output
+from evenhand.cli.calling import runnable
 
 
 def view(
@@ -27,7 +28,7 @@ def view(
         raise RunError(
             f"{folder}: no such folder. Give a folder of runs, or make a run with: evenhand audit"
         )
-    server = Server(folder, port)
+    server = Server(folder, port, runnable)
     address = server.address
     if (folder / "run.json").is_file():
         address += f"run/{folder.resolve().name}"

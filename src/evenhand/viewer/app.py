@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
@@ -51,13 +52,19 @@ SHOWN = (HTTPException, EvenhandError, OSError, ValueError, KeyError, TypeError)
 
 
 class Viewer:
-    """The pages over one folder."""
+    """The pages over one folder.
 
-    def __init__(self, root: Path) -> None:
+    Args:
+        root: a folder of runs, or one run.
+        runnable: puts commands in a text as the user can type them.
+    """
+
+    def __init__(self, root: Path, runnable: Callable[[str], str] = str) -> None:
         self.folders = Folders(root)
         self.progress = Progress()
         self.pages = environment(HERE / "pages")
         self.pages.globals |= {"link": link, "spoken": lambda finding: ""}
+        self.pages.filters |= {"runnable": runnable, "quoted": lambda path: shlex.quote(str(path))}
 
     def routes(self) -> list[Route]:
         pages: dict[str, Callable[[Request], Response]] = {
@@ -328,9 +335,9 @@ def _threaded(page: Callable[[Request], Response]) -> Callable[[Request], Any]:
     return serve
 
 
-def make_app(root: Path) -> Any:
-    """The guarded ASGI app over a folder of runs, or over one run."""
-    viewer = Viewer(root)
+def make_app(root: Path, runnable: Callable[[str], str] = str) -> Any:
+    """The guarded ASGI app over a folder of runs, or over one run; see `Viewer`."""
+    viewer = Viewer(root, runnable)
     app = Starlette(
         routes=viewer.routes(),
         exception_handlers=dict.fromkeys(SHOWN, viewer.failed),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +35,7 @@ def listen(port: int) -> socket.socket:
 class Server:
     """The viewer over a folder; `with Server(...) as server` runs it in a thread."""
 
-    def __init__(self, root: Path, port: int = 0) -> None:
+    def __init__(self, root: Path, port: int = 0, runnable: Callable[[str], str] = str) -> None:
         uvicorn: Any = need("uvicorn", extra="web", what="the viewer")
         need("starlette", extra="web", what="the viewer")
         from evenhand.viewer.app import make_app
@@ -43,7 +44,7 @@ class Server:
         self.port = int(self.socket.getsockname()[1])
         self.address = f"http://{ADDRESS}:{self.port}/"
         config = uvicorn.Config(
-            make_app(root),
+            make_app(root, runnable),
             log_level="warning",
             access_log=False,
             server_header=False,
