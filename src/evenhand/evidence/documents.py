@@ -10,14 +10,14 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from evenhand.audit.gate import Check, Gate, finished, gate
-from evenhand.audit.marking import harm_of
+from evenhand.audit.marking import hazard_of
 from evenhand.audit.policy import Policy, read_policy
 from evenhand.errors import SpecError, unknown
 from evenhand.evidence.canonical import canonical, canonical_hash
@@ -177,7 +177,7 @@ def _scenario(
         "id": f.id,
         "group": list(f.groups),
         "attribute": f.attribute,
-        "hazard": f.harm or harm_of(known, replace(f, detected=True)) or NO_HARM,
+        "hazard": f.harm or f.difference or hazard_of(known, f) or NO_HARM,
         "shown": bool(f.detected),
         "measurement": {
             "says": f.sentence,
