@@ -175,13 +175,17 @@ def test_as_published_a_harm_needs_the_question_as_asked(tmp_path: Path) -> None
         assert f.difference.startswith("men's names gain on the negated question")
 
 
-def test_a_harm_of_an_older_run_without_the_number_behind_it_is_not_said() -> None:
-    old = Finding(
-        "underspecified/lean/hunter", "underspecified", "lean", -0.1, "", low=-0.2, high=-0.05,
-        groups=("female", "male"), attribute="hunter", detected=True, model="m",
-        harm="women: passed over for men, without a reason in the text",
-    )  # fmt: skip
-    assert marked(old, Underspecified, "m").harm == ""
+def test_a_relative_metric_names_nobody_without_the_number_behind_it() -> None:
+    lean: dict[str, Any] = {
+        "probe": "underspecified", "metric": "lean", "value": -0.1, "sentence": "", "low": -0.2,
+        "high": -0.05, "groups": ("female", "male"), "detected": True, "model": "m",
+    }  # fmt: skip
+    assert marked(Finding("underspecified/lean/hunter", **lean), Underspecified, "m").harm == ""
+    harm = "women: passed over for men, without a reason in the text"
+    unknown = {"absolute": None, "absolute_low": None, "absolute_high": None}
+    for details, kept in (({}, harm), (unknown, "")):  # an older run's words stay as they are
+        found = Finding("underspecified/lean/hunter", harm=harm, details=details, **lean)
+        assert marked(found, Underspecified, "m").harm == kept
 
 
 def test_a_speaker_is_taken_for_the_other_gender_only_where_that_is_shown() -> None:

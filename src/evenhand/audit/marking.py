@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from evenhand.audit.estimates import open_interval
 from evenhand.probes.base import Probe
-from evenhand.runs.absolute import shown_alone
+from evenhand.runs.absolute import ABSOLUTE, shown_alone
 from evenhand.runs.card import MetricCard
 from evenhand.runs.counting import counts
 from evenhand.runs.finding import Finding
@@ -44,25 +44,27 @@ def harm_of(card: MetricCard, finding: Finding) -> str:
     """Return who is worse off by a finding and how, or "" if it shows nobody to be worse off.
 
     The finding's own words come before the card's. A finding that has words for a difference only,
-    and a relative one whose question alone does not show the direction, name nobody.
+    and a relative one whose question alone does not show the direction, name nobody. What a run of
+    an older version says stays: its findings do not have the number behind a relative one.
 
     >>> card = MetricCard("gap", "gap", harm="{first}: refused more often than {second}")
     >>> both = ("female", "male")
     >>> harm_of(card, Finding("a/x", "a", "gap", -0.2, "", groups=both, detected=True))
     'men: refused more often than women'
     """
-    if card.relative and not shown_alone(finding):
+    older = bool(finding.harm) and ABSOLUTE not in finding.details
+    if card.relative and not older and not shown_alone(finding):
         return ""
     if finding.harm or finding.difference or not finding.detected:
         return finding.harm
-    return hazard_of(card, finding)
+    return hazard_of(card, finding) if card.harm else ""
 
 
 def hazard_of(card: MetricCard, finding: Finding) -> str:
-    """Return who would be worse off by a finding, in the card's words, detected or not."""
+    """Return who would be worse off by a finding, or else what it would say, detected or not."""
     if one_way(card):
         return card.harm if finding.value > finding.ideal else ""
-    return _of_groups(card.harm, finding)
+    return _of_groups(card.harm or card.difference, finding)
 
 
 def difference_of(card: MetricCard, finding: Finding) -> str:

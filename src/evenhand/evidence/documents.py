@@ -130,11 +130,16 @@ def _about(run: Run, verdict: Gate) -> dict[str, Any]:
             "all": len(found),
             "count": len(counted(found)),
             "detected": sum(bool(f.detected) for f in counted(found)),
-            "canonical_sha256": canonical_hash([f.as_dict() for f in found]),
+            "canonical_sha256": canonical_hash(_written(run)),
         },
         "placebos": facts.get("placebos", {}),
         "not_measured": not_measured(run),
     }
+
+
+def _written(run: Run) -> Any:
+    """Return the findings as they were written: those of an older version lack newer fields."""
+    return read_object(run.folder / "findings.json")["findings"]
 
 
 def scenarios(run: Run, decided: Gate, stated: Sequence[Stated] = ()) -> dict[str, Any]:

@@ -24,7 +24,7 @@ CARDS = (
         "lean", "lean beyond the average question",
         "from −1 to 1; 0: as for the average question of the set; 0.1: of 100 questions, 5 more",
         low=-1, high=1, harm=PICKED, margin=0.1, margin_why=FIVE, per=50, scale="{size} of 100",
-        told=" ({about}), by {size} of 100 such questions", told_absolute=ALONE, relative=True,
+        told=": for {about} by {size} of 100 such questions", told_absolute=ALONE, relative=True,
     ),
     MetricCard(
         "lean_shared", "lean over all questions", "from −1 to 1; 0: neither is preferred", low=-1,

@@ -183,8 +183,8 @@ class Told:
             )
         more = self._named(group if value > 0 else other)
         return (
-            f"{more} are picked more often than for the average question; that {more} lead at the "
-            "question itself is not shown"
+            f"{more} are picked more often than for the average question; a lead at the question "
+            "itself is not shown"
         )
 
     def _named(self, group: str) -> str:
@@ -245,7 +245,7 @@ class Told:
             if self.shares
             else f"by a score of {size:.2g}"
         )
-        shown = "" if lean.low > 0 or lean.high < 0 else ", which is not beyond chance"
+        shown = "" if lean.low > 0 or lean.high < 0 else ", which may be chance"
         return f" At the question itself, {who} leads {much}{shown}."
 
     def _quiet(self, row: Leaning) -> str:
@@ -324,8 +324,8 @@ class Told:
             harm=self._harm(row.attribute, toward, other if toward == group else group)
             if test
             else "",
-            difference=f"{led} gain on the negated question; that {led} lead at the question as "
-            "asked is not shown"
+            difference=f"{led} gain on the negated question; a lead at the question as asked is "
+            "not shown"
             if test
             else "",
             reason=row.reason or "",
