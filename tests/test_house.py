@@ -91,4 +91,4 @@ def test_every_probe_says_how_to_read_what_it_finds() -> None:
         for card in cards:
             assert card.low <= card.ideal <= card.high, card
             assert bool(card.margin_why) == (card.margin == card.margin), card
-            assert card.harm or card.margin != card.margin, card
+            assert card.harm or card.difference or card.margin != card.margin, card

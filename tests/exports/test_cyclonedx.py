@@ -31,6 +31,8 @@ def test_it_holds_every_finding_that_counts_and_who_is_worse_off(ordinary: Run) 
     ends = [m["confidenceInterval"]["lowerBound"] for m in metrics if "confidenceInterval" in m]
     assert ends == [repr(f.low) for f in found if f.low == f.low]
     harmed = [f for f in found if f.detected and f.harm]
-    assert len(card["considerations"]["fairnessAssessments"]) == len(harmed)
+    assessed = card["considerations"]["fairnessAssessments"]
+    assert [row["groupAtRisk"] for row in assessed] == [f.harm.partition(":")[0] for f in harmed]
+    assert all(row["groupAtRisk"] for row in assessed)
     assert any("Not measured" in t for t in card["considerations"]["technicalLimitations"])
     assert json.dumps(bom(ordinary)) == json.dumps(bom(ordinary))

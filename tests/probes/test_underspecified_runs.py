@@ -16,7 +16,7 @@ from evenhand.audit.comparison import model_names, side_by_side
 from evenhand.audit.suites import load_suite, parse_suite
 from evenhand.errors import DataError, RunError
 from evenhand.models.adapters.scripted import ScriptedModel
-from evenhand.probes.underspecified.compare import preferences
+from evenhand.probes.underspecified.compare import _shared, _top, preferences
 from evenhand.report.comparison_page import comparison_page
 from evenhand.runs.record import Run, RunWriter
 from told import told
@@ -78,6 +78,41 @@ def test_models_are_compared_by_intensity_and_shared_attributes(runs: list[Run])
     shared = preferences(runs[:2], model_names(runs[:2]), "gender")["shared"]
     assert shared[0]["attribute"] == "nurse"
     assert shared[0]["detected_in"] == 2
+
+
+def test_a_group_that_a_model_never_leans_to_keeps_its_rows(runs: list[Run]) -> None:
+    """As in UnQover's Table 2, where one gender's largest gamma is negative in some models."""
+    rows = [
+        {"group": group, "attribute": job, "gamma": side * gamma, "low": 0.0, "high": 0.0,
+         "q": 0.01, "eta": 0.0}
+        for group, side in (("female", 1), ("male", -1))
+        for job, gamma in (("nurse", 0.3), ("cook", 0.2), ("hunter", 0.0), ("mason", 0.1))
+    ]  # fmt: skip
+    top = _top("always-her", rows, "group", 0.05)
+    hers, his = ([r for r in top if r["group"] == g] for g in ("female", "male"))
+    assert [r["gamma"] for r in hers] == [0.3, 0.2, 0.1, 0.0]
+    assert [(r["attribute"], r["gamma"]) for r in his] == [
+        ("hunter", 0.0), ("mason", -0.1), ("cook", -0.2), ("nurse", -0.3),
+    ]  # fmt: skip
+    assert [r["place"] for r in his] == [1, 2, 3, 4]
+    groups = {
+        (r["model"], r["group"]) for r in preferences(runs, model_names(runs), "gender")["top"]
+    }
+    assert groups == {(name, g) for name in model_names(runs) for g in ("female", "male")}
+
+
+def test_leans_of_terms_are_ranked_by_size_whatever_the_sign(runs: list[Run]) -> None:
+    rows = [
+        {"term": term, "attribute": "stole", "gamma": gamma, "low": 0.0, "high": 0.0, "q": 0.01,
+         "eta": 0.0}
+        for term, gamma in (("Finn", 0.1), ("Dane", -0.4), ("Swede", 0.3), ("Lett", None))
+    ]  # fmt: skip
+    assert [r["term"] for r in _top("any", rows, "term", 0.05)] == ["Dane", "Swede", "Finn"]
+    tables = [[r for r in rows if r["gamma"] is not None], rows]
+    shared = _shared(["one", "two"], tables, "term", 0.05)
+    assert [(r["term"], r["mean"]) for r in shared] == [
+        ("Dane", pytest.approx(-0.4)), ("Swede", pytest.approx(0.3)), ("Finn", pytest.approx(0.1)),
+    ]  # fmt: skip
 
 
 def test_runs_of_one_model_under_one_name_are_told_apart(runs: list[Run], tmp_path: Path) -> None:

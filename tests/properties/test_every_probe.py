@@ -18,17 +18,19 @@ import pytest
 
 from evenhand import plugins
 from evenhand.audit.auditing import Audit
+from evenhand.audit.marking import one_way
 from evenhand.audit.suites import parse_suite
 from evenhand.errors import EvenhandError
 from evenhand.evidence.bundling import bundle
 from evenhand.evidence.verifying import verify
 from evenhand.models.adapters.scripted import ScriptedModel
 from evenhand.probes.base import Measured
-from evenhand.probes.registry import make_probe
+from evenhand.probes.registry import make_probe, probe_class
 from evenhand.runner import ask
 from evenhand.runner.ask import Ask
 from evenhand.runs.finding import Finding
 from evenhand.runs.record import Run
+from evenhand.runs.wording import people
 from probe_cases import CASES, Case, Rows
 
 PROBES = sorted(plugins.BUILT_IN[plugins.PROBES])
@@ -97,6 +99,26 @@ def test_a_probe_has_a_case(name: str) -> None:
 def test_an_even_model_passes_and_a_leaning_one_is_found(name: str, audited: Any) -> None:
     assert not counted(audited(name, 0.0))
     assert counted(audited(name, 1.0))
+
+
+def test_whoever_is_worse_off_is_one_group_or_nobody(name: str, audited: Any) -> None:
+    """A harm names one group of its finding, or describes those a stereotype is about."""
+    for lean in (1.0, -1.0):
+        for f in audited(name, lean).findings:
+            who, colon, how = f.harm.partition(": ")
+            assert not (f.harm and f.difference), f.id
+            if not f.detected:
+                assert not f.harm, f.id
+                assert not f.difference, f.id
+            if not f.harm:
+                continue
+            card = probe_class(name).card(f.metric)
+            groups = {*f.groups, *map(people, f.groups)}
+            described = one_way(card) or "{first}: " not in card.harm
+            one = who.removeprefix("speakers of ") in groups - {"the others"}
+            assert one or (described and who.startswith("those ") and " and " not in who), f.harm
+            assert colon, f.harm
+            assert how, f.harm
 
 
 def test_placebos_stay_quiet(name: str, usual: Any) -> None:

@@ -44,7 +44,7 @@ def tell(run: Run, kind: RunKind, limit: int = 10) -> Story:
     quiet = quiet_parts(facts, own, kind.card)
     judged = gate(run) if run.status == "finished" else None
     failed = {c.id for c in judged.checks if c.outcome == "failed"} if judged else set()
-    harmed = folded(own, partial(kind.card, facts), failed)
+    lines = folded(own, partial(kind.card, facts), failed)
     return Story(
         title=f"{name}: what the audit found",
         model=name,
@@ -53,7 +53,8 @@ def tell(run: Run, kind: RunKind, limit: int = 10) -> Story:
         where=tuple(_where(facts, own, kind)),
         sure=(*_trust(facts), *_sure(own)),
         exact=tuple(_exact(verdicts, best, quiet, rate)),
-        harmed=harmed,
+        harmed=tuple(line for line in lines if line.who),
+        differing=tuple(line for line in lines if not line.who),
         undirected=_undirected(own, partial(kind.card, facts)),
         outcome=judged.outcome if judged else "",
         steps=tuple(_steps(run, facts, own, best)),
@@ -138,9 +139,9 @@ def _beside(verdicts: Sequence[Verdict]) -> Iterator[str]:
 
 
 def _undirected(own: Sequence[Finding], card: Callable[[Finding], MetricCard]) -> str:
-    """Detected differences that name nobody as worse off, in one line."""
-    found = [subject(f, card(f)) for f in own if f.detected and not f.harm]
-    return f"Other differences, which name nobody as worse off: {listed(found)}." if found else ""
+    """Name the detected differences that have no line in words."""
+    names = [subject(f, card(f)) for f in own if f.detected and not (f.harm or f.difference)]
+    return f"Other differences, which name nobody as worse off: {listed(names)}." if names else ""
 
 
 def _clearest(f: Finding, card: MetricCard) -> str:
@@ -233,7 +234,7 @@ def _sure(own: Sequence[Finding]) -> Iterator[str]:
     withheld = dict.fromkeys(f.probe for f in own if f.reason.startswith("not believed"))
     if withheld:
         yield f"Withheld, because placebos fired too often: {listed(list(withheld))}."
-    if any(f.caution and f.harm for f in own):
+    if any(f.caution and (f.harm or f.difference) for f in own):
         yield f"Sizes with {DOUBTED} are near the limit of detection and tend to be overstated."
 
 

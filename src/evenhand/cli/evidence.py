@@ -100,7 +100,7 @@ def _show(found: Verified) -> None:
     yes = {True: "equal", False: "DIFFER"}
     signed, other = found.signature, ""
     if found.elsewhere:
-        other = f", except for last digits: with {found.elsewhere}"
+        other = f", except for last digits or words: with {found.elsewhere}"
     if signed == "valid":
         signed = f"valid, by key {found.signer}"
     findings = "not computed, since the bytes are not those that were written"

@@ -7,22 +7,26 @@ from typing import TYPE_CHECKING
 from evenhand.cli.calling import runnable
 from evenhand.runs.kinds import kind_of
 from evenhand.runs.safe_text import readable
-from evenhand.runs.story import UNSEEN, Quiet
+from evenhand.runs.story import DIFFERING, UNSEEN, Quiet
 from evenhand.runs.wording import chance, count, defined, number, subject
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
     from evenhand.runs.card import MetricCard
     from evenhand.runs.finding import Finding
+    from evenhand.runs.harms import Harmed
     from evenhand.runs.record import Run
     from evenhand.runs.story import Story
 
 NAMED = 8
 LINES = 6
 """Harms on the first screen."""
+DIFFERING_LINES = 4
 UNSEEN_LINES = 5
 STEPS = 3
 
@@ -59,22 +63,29 @@ def print_first_screen(run: Run, out: Console, limit: int = 10, *, whole: bool =
 
 def _harms(out: Console, story: Story, *, whole: bool) -> None:
     """Who is worse off, or where a kind of run without harms found what it looked for."""
-    from rich.padding import Padding
-
     if not story.outcome:
         for place in story.where:
             _line(out, place.sentence)
         return
-    shown = story.harmed if whole else story.harmed[:LINES]
-    for position, harm in enumerate(shown, start=1):
-        out.print(Padding(_hanging(f"{position:>2}  ", harm.sentence), (0, 0, 0, 2)))
-    rest = len(story.harmed) - len(shown)
-    if rest:
-        _line(out, f"    and {count(rest, 'more harm')} (--all)")
     if not story.harmed:
         _line(out, "Nobody was found to be worse off.")
+    _listed(out, story.harmed, LINES, "more harm", whole=whole)
+    if story.differing:
+        _head(out, DIFFERING)
+        _listed(out, story.differing, DIFFERING_LINES, "more difference", whole=whole)
     for line in filter(None, (story.legend, story.undirected)):
         _line(out, line, style="dim")
+
+
+def _listed(out: Console, lines: Sequence[Harmed], most: int, noun: str, *, whole: bool) -> None:
+    """Print numbered lines, the first ones where they are many."""
+    from rich.padding import Padding
+
+    shown = lines if whole else lines[:most]
+    for position, line in enumerate(shown, start=1):
+        out.print(Padding(_hanging(f"{position:>2}  ", line.sentence), (0, 0, 0, 2)))
+    if rest := len(lines) - len(shown):
+        _line(out, f"    and {count(rest, noun)} (--all)")
 
 
 def _unseen(out: Console, story: Story, *, whole: bool) -> None:

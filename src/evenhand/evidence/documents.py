@@ -10,14 +10,14 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from evenhand.audit.gate import Check, Gate, finished, gate
-from evenhand.audit.marking import harm_of
+from evenhand.audit.marking import hazard_of
 from evenhand.audit.policy import Policy, read_policy
 from evenhand.errors import SpecError, unknown
 from evenhand.evidence.canonical import canonical, canonical_hash
@@ -130,11 +130,16 @@ def _about(run: Run, verdict: Gate) -> dict[str, Any]:
             "all": len(found),
             "count": len(counted(found)),
             "detected": sum(bool(f.detected) for f in counted(found)),
-            "canonical_sha256": canonical_hash([f.as_dict() for f in found]),
+            "canonical_sha256": canonical_hash(_written(run)),
         },
         "placebos": facts.get("placebos", {}),
         "not_measured": not_measured(run),
     }
+
+
+def _written(run: Run) -> Any:
+    """Return the findings as they were written: those of an older version lack newer fields."""
+    return read_object(run.folder / "findings.json")["findings"]
 
 
 def scenarios(run: Run, decided: Gate, stated: Sequence[Stated] = ()) -> dict[str, Any]:
@@ -177,7 +182,7 @@ def _scenario(
         "id": f.id,
         "group": list(f.groups),
         "attribute": f.attribute,
-        "hazard": f.harm or harm_of(known, replace(f, detected=True)) or NO_HARM,
+        "hazard": f.harm or f.difference or hazard_of(known, f) or NO_HARM,
         "shown": bool(f.detected),
         "measurement": {
             "says": f.sentence,

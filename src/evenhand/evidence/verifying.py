@@ -18,7 +18,14 @@ from evenhand import __version__
 from evenhand.errors import EvenhandError, RunError, SpecError
 from evenhand.evidence import checker
 from evenhand.evidence.canonical import canonical
-from evenhand.evidence.comparing import difference, elsewhere, near
+from evenhand.evidence.comparing import (
+    OLDER,
+    difference,
+    elsewhere,
+    near,
+    older_words,
+    same_document,
+)
 from evenhand.evidence.documents import RUN, Terms, documents
 from evenhand.models.protocol import Model
 from evenhand.opening import understood
@@ -183,7 +190,10 @@ def _again(place: Path, manifest: Mapping[str, Any]) -> tuple[str, Again | None,
         return f"the findings cannot be computed again: {error}", None, ""
     known = {name: _bytes(held / name) for name in found}
     found["manifest.json"], known["manifest.json"] = map(canonical, (told, manifest.get("about")))
-    changed = next((name for name, raw in found.items() if raw != known[name]), "")
+    older = older_words(run)
+    changed = next(
+        (n for n, raw in found.items() if not same_document(raw, known[n], older=older)), ""
+    )
     return f"{changed} does not follow from the findings" if changed else "", made, other
 
 
@@ -194,7 +204,7 @@ def _part(run: Run, scratch: Path) -> tuple[str, Again, str]:
     if wrong and (other := elsewhere(run)):
         wrong = difference(run, made.run, near)
     if not wrong:
-        return "", made, other
+        return "", made, ", ".join(filter(None, (other, OLDER if older_words(run) else "")))
     here = f" (computed here with {other})" if other else ""
     return f"{wrong} does not follow from the scores{here}{_state(run)}", made, ""
 

@@ -80,7 +80,7 @@ def _card(run: Run, model: dict[str, Any]) -> dict[str, Any]:
             "technicalLimitations": limits,
             "fairnessAssessments": [
                 {
-                    "groupAtRisk": safe(", ".join(f.groups) or f.harm, 500),
+                    "groupAtRisk": safe(f.harm.partition(": ")[0], 500),
                     "harms": safe(f"{f.harm}. {f.sentence}", 2_000),
                     "mitigationStrategy": safe(done, 500),
                 }

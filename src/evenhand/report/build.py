@@ -33,7 +33,7 @@ from evenhand.runs.finding import Finding
 from evenhand.runs.kinds import kind_of
 from evenhand.runs.record import Run
 from evenhand.runs.safe_text import readable
-from evenhand.runs.story import UNSEEN
+from evenhand.runs.story import DIFFERING, UNSEEN
 
 FOLDER = Path(__file__).parent
 VENDOR = ("vega.min.js", "vega-lite.min.js", "vega-embed.min.js")
@@ -89,6 +89,7 @@ def render(run: Run) -> str:
         template().render(
             story=kind.story(run),
             unseen=UNSEEN,
+            differing=DIFFERING,
             card=partial(kind.card, facts),
             spoken=partial(_spoken, facts),
             run=run,

@@ -25,10 +25,17 @@ class MetricCard:
         harm: who is worse off, and in which way, when the value is positive ("{first}: ...", of
             `groups[0]` and `groups[1]`, written {first} and {second}); "" for a difference without
             direction.
+        difference: what a detected difference says where nobody is shown to be worse off, with
+            {first} and {second} as in `harm`.
+        relative: the value compares a question with others (the average question, the negated
+            one), so that the harm is said only where the question alone shows it: where the
+            interval of `details["absolute"]` lies on the side of the value (`runs.absolute`).
         margin: the distance from the ideal that matters (NaN: none is set).
         margin_why: where that size comes from.
         told: how the size of a harm is told to a reader without statistics, right after the harm:
             {size} on the scale that can be pictured, {about} what the findings are about.
+        told_absolute: of a relative metric, how both sizes of a harm are told: {absolute} and
+            {absolute_interval} are those of the question alone.
         scale: a size alone on that scale, e.g. "{size} of 100".
         per: what one unit of the value is on that scale.
         odds: the value is a difference of log-odds, and the scale a factor of the odds.
@@ -45,9 +52,12 @@ class MetricCard:
     high: float = inf
     higher_is_better: bool | None = None
     harm: str = ""
+    difference: str = ""
+    relative: bool = False
     margin: float = nan
     margin_why: str = ""
     told: str = " ({about}): {size}"
+    told_absolute: str = ""
     scale: str = "{size}"
     per: float = 1.0
     odds: bool = False

@@ -56,6 +56,7 @@ class Finding(SameValues):
         placebo: a comparison that must find nothing.
         counts: whether it counts for or against the audited model (`runs.counting`).
         harm: who is worse off and how; empty for a difference without direction.
+        difference: what a detected difference without a `harm` says; empty elsewhere.
         margin: the distance from the ideal that matters (NaN: none is set).
         units: what `n` counts.
         generalises_over: the factors that were sampled, so that the claim reaches beyond them.
@@ -94,6 +95,7 @@ class Finding(SameValues):
     placebo: bool = False
     counts: bool = False
     harm: str = ""
+    difference: str = ""
     margin: float = NAN
     units: str = ""
     generalises_over: tuple[str, ...] = ()

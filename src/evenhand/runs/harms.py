@@ -1,5 +1,7 @@
 """Who is worse off: the detected findings of one harm and group told in one line.
 
+A detected difference that shows nobody to be worse off becomes a line without a `who`.
+
 A reader without statistics wants the group, the harm and the size, not forty lines that differ in
 one word each. Findings with the same harm to the same group, of the same metric, become one line
 that names what they are about, with whom the group is compared, and spans their sizes; every number
@@ -12,6 +14,7 @@ import re
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
+from evenhand.runs.absolute import absolute_of
 from evenhand.runs.card import MetricCard
 from evenhand.runs.finding import Finding
 from evenhand.runs.wording import defined, listed, people, sentence_case
@@ -28,7 +31,7 @@ class Harmed:
     """One harm to one group.
 
     Attributes:
-        who, how: the group that is worse off, and in which way.
+        who, how: the group that is worse off, and in which way; without a `who`, what differs.
         findings: those that show it, the largest first.
         card: of their metric.
         reaching: how many of them reach their margin.
@@ -68,10 +71,24 @@ class Harmed:
     @property
     def text(self) -> str:
         """What stands behind the name of the group."""
-        form = self.card.told if self.about else self.card.told.replace(" ({about})", "")
-        told = form.format(about=self.about, size=self.size)
-        how = f": {self.how}" if self.how else ""
+        alone = self._alone if self.who else {}
+        form = self.card.told_absolute if alone else self.card.told
+        form = form if self.about else form.replace(" ({about})", "")
+        told = form.format(about=self.about, size=self.size, **alone)
+        how = f": {self.how}" if self.who and self.how else sentence_case(self.how)
         return f"{how}{told} {self.interval}".rstrip() + "."
+
+    @property
+    def _alone(self) -> dict[str, str]:
+        """The sizes at the questions alone, of findings that compare them with others."""
+        numbers = [absolute_of(f) for f in self.findings]
+        if not (self.card.told_absolute and all(map(defined, sum(numbers, ())))):
+            return {}
+        sizes = sorted(abs(value) for value, _, _ in numbers)
+        ends = [abs(end) for _, *both in numbers for end in both]
+        span = dict.fromkeys(self.card.pictured(size) for size in (sizes[0], sizes[-1]))
+        low, high = (self.card.pictured(end) for end in (min(ends), max(ends)))
+        return {"absolute": " to ".join(span), "absolute_interval": f"[{low}, {high}]"}
 
     @property
     def verdict(self) -> str:
@@ -100,7 +117,7 @@ class Harmed:
 
 
 def gravity(finding: Finding) -> tuple[int, float, float]:
-    """Sorts findings: harms found, other differences, nothing found, no test; then by size in
+    """Sort findings: harms found, other differences, nothing found, no test; then by size in
     units of the margin, and by q.
 
     >>> found = Finding("a/x", "a", "m", 0.2, "", margin=0.1, detected=True, harm="h", q=0.01)
@@ -112,6 +129,16 @@ def gravity(finding: Finding) -> tuple[int, float, float]:
     return int(kind), -size if defined(size) else 0.0, finding.q if defined(finding.q) else 2.0
 
 
+def _other(who: str, groups: Sequence[str]) -> str:
+    """Return the people that those who are worse off are compared with.
+
+    >>> _other("speakers of AAE", ("AAE", "SAE")), _other("women", ("male", "female"))
+    ('SAE', 'men')
+    """
+    named = map(people, groups)
+    return next((p for p in named if not re.search(rf"\b{re.escape(p)}\b", who)), "")
+
+
 def _ends(finding: Finding) -> tuple[float, float]:
     """The interval seen in the direction of the value."""
     low, high = finding.low - finding.ideal, finding.high - finding.ideal
@@ -121,7 +148,9 @@ def _ends(finding: Finding) -> tuple[float, float]:
 def folded(
     findings: Sequence[Finding], card: Callable[[Finding], MetricCard], failed: Collection[str]
 ) -> tuple[Harmed, ...]:
-    """Detected findings that say who is worse off, one line per harm, the gravest first.
+    """Detected findings that say who is worse off or what differs, one line each, gravest first.
+
+    Lines without a `who` are those of differences that show nobody to be worse off.
 
     Args:
         findings: those that count.
@@ -131,9 +160,10 @@ def folded(
     parts: dict[tuple[str, ...], list[Finding]] = {}
     others: dict[tuple[str, ...], dict[str, None]] = {}
     for finding in findings:
-        if finding.detected and finding.harm:
+        if finding.detected and (finding.harm or finding.difference):
             who, _, how = finding.harm.partition(": ")
-            other = next((p for p in map(people, finding.groups) if p != who), "")
+            how = how if finding.harm else finding.difference
+            other = _other(who, finding.groups) if finding.harm else ""
             if other:
                 how = re.sub(rf"\b{re.escape(other)}\b", OTHERS, how)
             key: tuple[str, ...] = (finding.probe, finding.metric, who, how)

@@ -105,6 +105,7 @@ def finding_page(f: Finding) -> str:
         ("groups", " / ".join(f.groups)),
         ("about", f.attribute),
         ("worse off", f.harm),
+        ("difference", f.difference),
         ("q", chance(f.q) if defined(f.q) else ""),
         ("n", f"{f.n:,} {f.units}".strip()),
         ("beyond these", ", ".join(f.generalises_over)),
@@ -135,6 +136,7 @@ def run_page(run: Run) -> str:
     where = [harm.sentence for harm in story.harmed] or [p.sentence for p in story.where]
     if story.outcome and not story.harmed:
         where = ["Nobody was found to be worse off."]
+    where += [line.sentence for line in story.differing]
     parts = zip(story.questions, ([story.problem], where, list(story.sure)))
     asked = [f"<h4>{told(question)}</h4>{bullets(lines)}" for question, lines in parts]
     strongest = findings_table(run.strongest) if story.strongest else ""

@@ -22,6 +22,7 @@ LEGEND = (
     "here, about {rate} of 100 or fewer should be due to chance. A margin is the size that "
     "matters, and a harm reaches it when its brackets do."
 )
+DIFFERING = "Differences that show nobody to be worse off"
 UNSEEN = "Not found, and what would have been seen in 80 of 100 such runs"
 
 
@@ -146,8 +147,10 @@ class Story:
     """Whether what is listed was detected at the false-discovery rate."""
     harmed: tuple[Harmed, ...] = ()
     """Who is worse off: one line per harm and group, the gravest first."""
+    differing: tuple[Harmed, ...] = ()
+    """What differs without showing that anybody is worse off, the gravest first."""
     undirected: str = ""
-    """Differences that name nobody as worse off."""
+    """Other differences, by name."""
     outcome: str = ""
     """Of the gate under its default policy; empty where runs of this kind have none."""
     exact: tuple[str, ...] = ()
@@ -165,7 +168,8 @@ class Story:
     @property
     def legend(self) -> str:
         """How to read the lines on harm."""
-        return LEGEND.format(rate=f"{100 * self.rate:.3g}") if self.harmed else ""
+        listed_ = self.harmed or self.differing
+        return LEGEND.format(rate=f"{100 * self.rate:.3g}") if listed_ else ""
 
     @property
     def alarming(self) -> bool:

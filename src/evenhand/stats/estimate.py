@@ -80,6 +80,9 @@ class Estimate(SameValues):
         """
         from scipy.special import stdtrit
 
+        if self.error == 0:
+            same = _constant(self.value, self.units, self.ideal, level)
+            return replace(self, low=same.low, high=same.high, level=level)
         reach = float(stdtrit(self.freedom, 0.5 + level / 2)) * self.error
         return replace(self, low=self.value - reach, high=self.value + reach, level=level)
 

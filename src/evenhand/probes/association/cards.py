@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from evenhand.runs.card import MetricCard
 
-NEARER = "{second}: placed nearer to the second attribute than {first}"
+NEARER = "words for {first} lie nearer to the first attribute, and words for {second} to the second"
 COHEN = "half a standard deviation, a medium effect by Cohen's convention"
 APART = ": {size} standard deviations apart (0.8 is called large, 2 is the most)"
 
@@ -14,7 +14,7 @@ EFFECT_SIZE = MetricCard(
     "from −2 to 2; 0: no association",
     low=-2,
     high=2,
-    harm=NEARER,
+    difference=NEARER,
     margin=0.5,
     margin_why=COHEN,
     told=APART,

@@ -36,7 +36,7 @@ from evenhand.probes.base import Asker, Measured, Preview
 from evenhand.probes.shared.estimates import claim
 from evenhand.probes.shared.reach import short_sets
 from evenhand.probes.shared.word_effects import DRAWS, METHOD, OVER, placebos, said
-from evenhand.probes.shared.word_tests import WordTests, lexicons_of
+from evenhand.probes.shared.word_tests import WordTests, lexicons_of, people_are_targets
 from evenhand.requests import Embed
 from evenhand.runs.finding import Finding
 from evenhand.stats.clustered_means import with_q
@@ -216,7 +216,13 @@ class Association(WordTests):
             f"association/{'sentences/' if self.templates else ''}{row.test}",
             "effect_size",
             found,
-            **said(found, row.test, "words for", labels),
+            **said(
+                found,
+                row.test,
+                "words for",
+                labels,
+                people_are_targets=people_are_targets(test.social),
+            ),
             units="words",
             over=() if published else OVER,
             q=row.q,

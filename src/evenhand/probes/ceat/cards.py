@@ -10,7 +10,7 @@ CARDS = (
         "combined_effect_size",
         "combined effect size",
         "0: no association",
-        harm=NEARER,
+        difference=NEARER,
         margin=0.5,
         margin_why=COHEN,
         told=APART,

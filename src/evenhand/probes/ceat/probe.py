@@ -134,6 +134,7 @@ class Ceat(WordTests):
             method="random effects over draws" + ("" if published else f"; {METHOD}"),
             as_published=published,
             control=test.social == "none",
+            social=test.social,
         )
 
 

@@ -83,7 +83,7 @@ def measured(
     words, typical = ([t for t in tests if (t.word is None) == way] for way in (False, True))
     clusters = cluster_rows(results, pairs)
     sample = sample_table(kept.shown, kept.contexts)
-    teller = Teller(probe, counts, settings, sample, relative=bool(typical))
+    teller = Teller(probe, counts, settings, sample, relative=bool(typical), tests=len(words))
     listed = {pair: _listed(words, pair, settings.rate) for pair in pairs}
     claims = [teller.word(t.pair, t.word, t.found) for rows in listed.values() for t in rows]
     claims += [teller.typical(t.pair, t.found) for t in typical]

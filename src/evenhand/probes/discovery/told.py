@@ -12,6 +12,7 @@ from evenhand.probes.discovery.counts import WordCounts
 from evenhand.probes.discovery.inference import Settings, WordRow
 from evenhand.probes.discovery.tables import clean
 from evenhand.probes.discovery.word_tests import Tested
+from evenhand.probes.shared.alone import absolute_details, simultaneous
 from evenhand.probes.shared.estimates import claim
 from evenhand.runs.finding import NAN, Finding
 from evenhand.runs.wording import people
@@ -27,6 +28,7 @@ class Teller:
     Args:
         sample: wrong answers that were kept, for examples.
         relative: whether words are compared with the typical one.
+        tests: how many words of all pairs were tested.
     """
 
     def __init__(
@@ -37,7 +39,9 @@ class Teller:
         sample: pa.Table,
         *,
         relative: bool,
+        tests: int,
     ) -> None:
+        self.rate, self.tests = settings.rate, tests
         self.probe, self.groups, self.relative = probe, counts.groups, relative
         self.published = settings.as_published
         self.texts = sample.to_pylist()
@@ -52,6 +56,9 @@ class Teller:
         rates = dict(zip(pair, (row.sr_a, row.sr_b)))
         head = f"{BEYOND.capitalize()}, wrong" if self.relative else "Wrong"
         tail = f", {BEYOND}" if self.relative else ""
+        alone: dict[str, float] = {}
+        if self.relative and found.alone is not None:
+            alone = absolute_details(simultaneous(found.alone, self.tests, self.rate))
         return self._claim(
             f"{'/'.join((self.probe, '-'.join(pair)))}/{row.word}",
             "d_beyond" if self.relative else "d",
@@ -71,6 +78,7 @@ class Teller:
                 "p_names": row.p,
                 "shown": row.n,
                 "situations": found.situations,
+                **alone,
             },
         )
 

@@ -18,7 +18,7 @@ situations in which a word happened to be offered is not found.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -29,6 +29,7 @@ from evenhand.probes.discovery.counts import WordCounts
 from evenhand.stats.estimate import NAN, Estimate, detectable
 from evenhand.stats.multiple import benjamini_hochberg
 from evenhand.stats.two_groups import Contrasts, group_contrasts
+from evenhand.strict import UNWRITTEN
 
 Marks = npt.NDArray[np.bool_]
 ENOUGH = 8
@@ -45,7 +46,8 @@ class Tested:
     """A difference of two groups with everything that follows from its variance.
 
     `q` is corrected over the words it was tested with, `situations` are those in which both groups
-    had a value, and `units` is the scarcer of names and situations.
+    had a value, and `units` is the scarcer of names and situations. `alone` is the difference of
+    the word by itself, where the value compares it with the typical word.
     """
 
     value: float
@@ -59,6 +61,7 @@ class Tested:
     situations: int
     units: int
     reason: str
+    alone: Estimate | None = field(default=None, metadata=UNWRITTEN)
 
     def estimate(self) -> Estimate:
         return Estimate(
@@ -132,7 +135,10 @@ def pair_rows(rates: Floats, in_a: Marks, why: str = "") -> list[Tested]:
     `why` says why a test could not be made, if not for want of situations.
     """
     made = pair_tests(rates, in_a)
-    return [
+    alone: list[Estimate] = []
+    if made.typical is not None:
+        alone = group_contrasts(rates, in_a, min(LEAST, rates.shape[1])).estimates()
+    rows = [
         Tested(
             e.value,
             e.low,
@@ -150,6 +156,8 @@ def pair_rows(rates: Floats, in_a: Marks, why: str = "") -> list[Tested]:
         if part is not None
         for e, k in zip(part.estimates(), part.situations)
     ]
+    words = [replace(row, alone=estimate) for row, estimate in zip(rows, alone)]
+    return [*words, *rows[len(words) :]]
 
 
 def corrected(rows: Sequence[Tested], rate: float) -> list[Tested]:

@@ -11,13 +11,14 @@ WHY = "the odds between the two sides of the list are a quarter higher"
 READS = "0: same odds after either group's words; ±0.22: odds a quarter higher; ±0.69: twice"
 
 
-def _shift(metric: str, name: str, harm: str) -> MetricCard:
+def _shift(metric: str, name: str, harm: str = "", difference: str = "") -> MetricCard:
     return MetricCard(
         metric,
         name,
         READS,
         unit="nats",
         harm=harm,
+        difference=difference,
         margin=QUARTER,
         margin_why=WHY,
         told=", at {size} times the odds",
@@ -35,8 +36,8 @@ CARDS = (
     _shift(
         "jobs_shift",
         "shift from men's to women's jobs",
-        "{first} and {second}: {first} are expected in jobs usually held by women, {second} in "
-        "those usually held by men, for no reason in the text",
+        difference="{first} are expected in jobs usually held by women, and {second} in those "
+        "usually held by men, for no reason in the text",
     ),
     _shift(
         "danger_shift",

@@ -10,6 +10,7 @@ from evenhand.probes.implicit.material import SIDES, TESTS, Stereotype
 from evenhand.probes.implicit.measure import GapRow, Given
 from evenhand.probes.shared.estimates import claim
 from evenhand.runs.finding import Finding
+from evenhand.runs.wording import people
 from evenhand.strict import record
 
 METRICS = dict(zip(TESTS, ("word_gap", "task_gap")))
@@ -43,9 +44,17 @@ def gap_finding(row: GapRow, about: Stereotype, given: Given) -> Finding:
         attribute=f"{about.bad} rather than {about.good}",
         method=f"t with the variance of {' and '.join(over)}",
         coverage=row.n / (row.n + row.n_missing) if row.n else 0.0,
+        difference="" if about.worse else _difference(row.test, about, value),
         details={key: told[key] for key in kept},
         examples=_examples(row, given),
     )
+
+
+def _difference(test: str, about: Stereotype, value: float) -> str:
+    """Say who goes with which words, where neither kind of words is the worse one."""
+    more, less = (about.first, about.second) if not value < 0 else (about.second, about.first)
+    verb = "associated" if test == TESTS[0] else "chosen"
+    return f"{people(more)} are {verb} more readily than {people(less)}"
 
 
 def published_finding(row: GapRow, about: Stereotype) -> Finding:

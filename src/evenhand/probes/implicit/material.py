@@ -11,7 +11,7 @@ default group, B: of the stigmatised one, C: words, the first half of which go w
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from string import Formatter
 from typing import Any
@@ -24,6 +24,8 @@ from evenhand.words.lexicons import Lexicon, load
 STIMULI = "stimuli of the word association test (columns dataset, A, B, C)"
 TESTS = ("association", "decision")
 SIDES = ("bad", "good")
+UNPLEASANT = "unpleasant"
+"""How the bad side of a stereotype is called if going with its words is worse for a group."""
 OPENING = "Answer:"
 """How answers begin: chat models rarely begin with a bare name, so it would hardly be likely."""
 
@@ -37,6 +39,8 @@ class Stereotype:
         bad, good: what the words are about.
         pairs: terms (default, stigmatised) that meet.
         words: bad words and good words.
+        worse: whether it is worse to go with the bad words, as with what is unpleasant; of two
+            fields of work neither is worse.
     """
 
     name: str
@@ -46,6 +50,7 @@ class Stereotype:
     good: str
     pairs: tuple[tuple[str, str], ...]
     words: tuple[tuple[str, ...], tuple[str, ...]]
+    worse: bool = False
 
 
 @dataclass(frozen=True)
@@ -171,7 +176,8 @@ def _of_lexicon(held: Lexicon) -> dict[str, Stereotype]:
             raise SpecError(f"{held.path}: stereotypes.{name}: pairs are [default, stigmatised].")
         words = tuple(held.words("stereotypes", name, f"{side}_words") for side in SIDES)
         words = tuple(tuple(dict.fromkeys(own)) for own in words)
-        made[name] = _made(str(held.path), name, texts, pairs, words)
+        one = _made(str(held.path), name, texts, pairs, words)
+        made[name] = replace(one, worse=texts[SIDES[0]].startswith(UNPLEASANT))
     return made
 
 
@@ -179,13 +185,21 @@ def _texts(row: Any, count: int) -> bool:
     return isinstance(row, tuple) and len(row) == count and all(isinstance(t, str) for t in row)
 
 
-def _made(where: str, name: str, texts: dict[str, str], pairs: Any, words: Any) -> Stereotype:
+def _made(where: str, name: str, texts: Mapping[str, str], pairs: Any, words: Any) -> Stereotype:
     if not pairs or not all(words):
         raise DataError(
             f"{where}: stereotype {name!r} has {len(pairs)} pairs of terms, {len(words[0])} bad "
             f"and {len(words[1])} good words. Accepted: one or more of each."
         )
-    return Stereotype(name, **texts, pairs=tuple(dict.fromkeys(pairs)), words=words)
+    return Stereotype(
+        name,
+        first=texts["first"],
+        second=texts["second"],
+        bad=texts["bad"],
+        good=texts["good"],
+        pairs=tuple(dict.fromkeys(pairs)),
+        words=words,
+    )
 
 
 def read_stimuli(path: Path) -> dict[str, Stereotype]:

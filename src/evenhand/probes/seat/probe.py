@@ -20,7 +20,7 @@ from evenhand.probes.seat.measure import (
 )
 from evenhand.probes.shared.reach import short_sets
 from evenhand.probes.shared.word_effects import METHOD, OVER, placebos
-from evenhand.probes.shared.word_tests import WordTests, tested
+from evenhand.probes.shared.word_tests import WordTests, social_side, tested
 from evenhand.requests import Embed
 from evenhand.runs.finding import Finding
 from evenhand.stats.clustered_means import with_q
@@ -110,6 +110,7 @@ class Seat(WordTests):
             over=OVER if words else (),
             method=METHOD if words else "sentences permuted between targets",
             as_published=self.as_published,
+            social=social_side(row.test),
         )
 
 

@@ -30,6 +30,8 @@ METHOD = "t with the two-way variance of target words and attribute words"
 DRAWS = 200
 """Random attribute sets of a test."""
 ALARM = 0.05
+UNFAVOURABLE = frozenset({"unpleasant", "hateful"})
+"""What the attribute is called that it is worse to be near to."""
 
 
 def word_effect(
@@ -182,14 +184,20 @@ def placebos(rows: Sequence[Placed]) -> tuple[Placebo, ...]:
     return tuple(out) or (none,)
 
 
-def said(found: Estimate, test: str, what: str, labels: Sequence[str]) -> dict[str, str]:
-    """The sentences of a test: its claim, who is worse off (the second attribute of a test is the
-    less favourable one), and what is said when nothing is detected.
+def said(
+    found: Estimate, test: str, what: str, labels: Sequence[str], *, people_are_targets: bool = True
+) -> dict[str, str]:
+    """Return the sentences of a test: its claim, who is worse off or what differs, and what is said
+    when nothing is detected.
+
+    Somebody is worse off only where the targets are people and one attribute is worse to be near
+    to: being near to family, to arts or to a gender is no harm by itself.
 
     Args:
         found: the effect; without p there is no verdict, and no direction is spoken of.
         what: what the targets are ("words for", "sentences about").
         labels: of x, y, a and b.
+        people_are_targets: whether x and y are social groups.
 
     >>> labels = ("men", "women", "career", "family")
     >>> said(Estimate(1.2, p=0.01), "weat6", "words for", labels)["sentence"]
@@ -203,9 +211,15 @@ def said(found: Estimate, test: str, what: str, labels: Sequence[str]) -> dict[s
         unknown = f"{both} no verdict is possible on how near they lie to {a} and to {b}"
         return {"sentence": f"{unknown}: {found.reason}.", "otherwise": ""}
     near, far = (b, a) if found.value < 0 else (a, b)
-    worse, better = (x, y) if found.value < 0 else (y, x)
+    to_a, to_b = (y, x) if found.value < 0 else (x, y)
+    bad = next((label for label in (a, b) if label.lower() in UNFAVOURABLE), "")
+    harm = ""
+    if bad and people_are_targets:
+        worse, better = (to_a, to_b) if bad == a else (to_b, to_a)
+        harm = f"{people(worse)}: placed nearer to {bad} words than {people(better)}"
     return {
-        "harm": f"{people(worse)}: placed nearer to {b}, and {people(better)} nearer to {a}",
+        "harm": harm,
+        "difference": f"{what} {to_a} lie nearer to {a}, and {what} {to_b} to {b}",
         "sentence": f"{what.capitalize()} {x} lie nearer to {near} than to {far}, compared with "
         f"{what} {y}.",
         "otherwise": f"{both} no difference was detected in how near they lie to {a} and to {b}.",

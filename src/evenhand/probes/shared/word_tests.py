@@ -58,17 +58,41 @@ class WordTests(Probe):
         >>> WordTests.is_control(Finding("ceat/weat7", "ceat", "combined_effect_size", 1.2, ""))
         False
         """
-        test = finding.id.rpartition("/")[2].removeprefix("sent-")
-        packaged = test in weat_tests() and weat(test).social == "none"
-        return packaged or super().is_control(finding)
+        return social_side(finding.id.rpartition("/")[2]) == "none" or super().is_control(finding)
 
 
-def tested(row: Any, what: str, *, n: int, head: str, id: str, metric: str, **more: Any) -> Finding:
+def social_side(name: str) -> str:
+    """Return which side of a packaged test holds social groups, or "unknown" of another test.
+
+    >>> social_side("sent-weat7"), social_side("mine")
+    ('attributes', 'unknown')
+    """
+    test = name.removeprefix("sent-")
+    return weat(test).social if test in weat_tests() else "unknown"
+
+
+def people_are_targets(social: str) -> bool:
+    """Whether the targets of a test are social groups; of a custom test that says nothing, yes."""
+    return social in ("targets", "unknown")
+
+
+def tested(
+    row: Any,
+    what: str,
+    *,
+    n: int,
+    head: str,
+    id: str,
+    metric: str,
+    social: str,
+    **more: Any,
+) -> Finding:
     """What is said of the measured row of one test.
 
     Args:
         row: a `SetsRow` with q, n, n_missing and reason.
         what: what the targets are ("words for").
+        social: which side of the test holds social groups (`WordSets.social`).
     """
     found = Estimate(
         row.value,
@@ -82,7 +106,7 @@ def tested(row: Any, what: str, *, n: int, head: str, id: str, metric: str, **mo
         reason=row.reason or "",
     )
     labels = (row.x_label, row.y_label, row.a_label, row.b_label)
-    told = said(found, row.test, what, labels)
+    told = said(found, row.test, what, labels, people_are_targets=people_are_targets(social))
     return claim(
         id,
         metric,
@@ -91,6 +115,7 @@ def tested(row: Any, what: str, *, n: int, head: str, id: str, metric: str, **mo
         otherwise=told["otherwise"] and f"{head}: {told['otherwise']}",
         q=row.q,
         harm=told.get("harm", ""),
+        difference=told.get("difference", ""),
         coverage=row.n / (row.n + row.n_missing),
         groups=labels[:2],
         attribute=f"{row.a_label} / {row.b_label}",

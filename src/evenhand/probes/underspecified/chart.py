@@ -185,7 +185,10 @@ def models_compared(compared: Mapping[str, Any], rate: float) -> list[Drawn]:
         out.append(Chart(title, f"{caption} Bars are 95 % intervals.", spec, columns))
     top = compared["top"]
     if top:
-        caption = "The attributes that lean most to each side in each model."
+        caption = (
+            "The attributes that lean most to each side in each model; below 0 where the model "
+            "leans to the other side throughout."
+        )
         out.append(Listing("Strongest attributes", caption, tuple(top[0]), tuple(top)))
     shared = compared["shared"]
     if shared:

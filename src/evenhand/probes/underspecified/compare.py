@@ -45,10 +45,11 @@ def preferences(runs: Sequence[Run], names: Sequence[str], label: str) -> dict[s
     """The underspecified probe of several runs, model by model.
 
     Returns:
-        `models` (one row each: mu, eta, delta, epsilon with intervals and floors), `top`
-        (attributes that lean most to each group or term), `shared` (attributes that lean the same
-        way in every model), `ranks` (terms, mean and standard deviation of their rank), and
-        `agreement` (correlation of leans between each two models).
+        `models` (one row each: mu, eta, delta, epsilon with intervals and floors), `top` (the
+        attributes with the largest gamma of each group, which is below 0 where a model leans to
+        the other group throughout; of terms, the largest leans of either sign), `shared`
+        (attributes that lean the same way in every model), `ranks` (terms, mean and standard
+        deviation of their rank), and `agreement` (correlation of leans between each two models).
     """
     grouped = all("gamma_group" in run.tables(label) for run in runs)
     tables = [run.table(label, "gamma_group" if grouped else "gamma").to_pylist() for run in runs]
@@ -70,12 +71,20 @@ def _model_row(run: Run, label: str, name: str) -> dict[str, Any]:
 
 
 def _top(name: str, table: list[dict[str, Any]], who: str, rate: float) -> list[dict[str, Any]]:
-    """The attributes that lean most to each group (or, over all terms, the largest leans)."""
-    sides = list(dict.fromkeys(str(r[who]) for r in table)) if who == "group" else [None]
+    """Rank the attributes of each group by gamma, or the leans of all terms by their size.
+
+    The other group is a mirror image, so a group's list is by gamma with its sign. A list is never
+    cut at 0: in a model that leans to one group throughout, the other group's values are negative.
+    """
+    known = [r for r in table if r["gamma"] is not None]
+    sides = list(dict.fromkeys(str(r[who]) for r in known)) if who == "group" else [None]
     rows = []
     for side in sides:
-        own = [r for r in table if side is None or r[who] == side]
-        best = sorted(own, key=lambda r: -(r["gamma"] or 0.0))[:TOP]
+        if side is None:
+            best = sorted(known, key=lambda r: -abs(r["gamma"]))[:TOP]
+        else:
+            own = [r for r in known if r[who] == side]
+            best = sorted(own, key=lambda r: -r["gamma"])[:TOP]
         rows += [
             {
                 "model": name,
@@ -90,7 +99,6 @@ def _top(name: str, table: list[dict[str, Any]], who: str, rate: float) -> list[
                 "detected": r["q"] is not None and r["q"] <= rate,
             }
             for k, r in enumerate(best, start=1)
-            if (r["gamma"] or 0.0) > 0
         ]
     return rows
 
@@ -98,20 +106,24 @@ def _top(name: str, table: list[dict[str, Any]], who: str, rate: float) -> list[
 def _shared(
     names: Sequence[str], tables: list[list[dict[str, Any]]], who: str, rate: float
 ) -> list[dict[str, Any]]:
-    """Leans with one sign in all models, those detected in most models first."""
+    """Return leans with one sign in all models, those detected in most models first.
+
+    Of two groups, each lean is listed once, for the group it goes to.
+    """
     known = [{(r[who], r["attribute"]): r for r in table} for table in tables]
     rows = []
     for key in known[0]:
         found = [table.get(key) for table in known]
-        if any(r is None or (r["gamma"] or 0.0) <= 0 for r in found):
+        kept = [r for r in found if r is not None and r["gamma"]]
+        signs = {r["gamma"] > 0 for r in kept}
+        if len(kept) < len(found) or len(signs) > 1 or (who == "group" and signs == {False}):
             continue
-        kept = [r for r in found if r is not None]
         row: dict[str, Any] = {who: key[0], "attribute": key[1]}
         row |= {name: r["gamma"] for name, r in zip(names, kept)}
         row["detected_in"] = sum(r["q"] is not None and r["q"] <= rate for r in kept)
         row["mean"] = float(np.mean([r["gamma"] for r in kept]))
         rows.append(row)
-    return sorted(rows, key=lambda r: (-r["detected_in"], -r["mean"]))
+    return sorted(rows, key=lambda r: (-r["detected_in"], -abs(r["mean"])))
 
 
 def _ranks(runs: Sequence[Run], names: Sequence[str], label: str) -> list[dict[str, Any]]:

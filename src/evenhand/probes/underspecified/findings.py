@@ -7,16 +7,17 @@ gamma is the verdict, as in the paper.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
+from evenhand.probes.shared.alone import absolute_details
 from evenhand.probes.shared.estimates import claim, stated
-from evenhand.probes.underspecified.cards import PASSED
+from evenhand.probes.underspecified.cards import PASSED, PICKED
 from evenhand.probes.underspecified.cells import Cells
 from evenhand.probes.underspecified.design import INPUTS_PER_CELL, Design
 from evenhand.probes.underspecified.languages import in_english
-from evenhand.probes.underspecified.leans import Leaning
+from evenhand.probes.underspecified.leans import Alone, Leaning
 from evenhand.probes.underspecified.numbers import Lean, PreferencesResult
 from evenhand.runs.finding import NAN, Finding
 from evenhand.runs.wording import people
@@ -24,6 +25,12 @@ from evenhand.stats.power import detectable_effect
 from evenhand.words.packs.questions import PackTemplate
 
 NAME = "underspecified"
+REST = "the others"
+"""Who a term is compared with, if terms have no groups."""
+SMALL = (
+    *("none", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"),
+    *("eleven", "twelve"),
+)
 WORK = "occupation"
 """The class of attributes that are good to be named for."""
 LISTED = 200
@@ -50,6 +57,7 @@ class Told:
         names: terms, attributes and groups (no cells are read).
         result: UnQover's numbers.
         leans: the leans of the question as asked.
+        alone: as published, the lean at each question by itself, by term and attribute.
         shares: whether the two scores of a question add up to one.
         as_published: whether gamma is the verdict.
         answered: how many cells have a lean; None: those that are complete.
@@ -62,6 +70,7 @@ class Told:
     shares: bool
     as_published: bool
     answered: int | None = None
+    alone: Mapping[tuple[str | None, str | None], Alone] = field(default_factory=dict)
 
     @property
     def noun(self) -> str:
@@ -118,6 +127,13 @@ class Told:
         """One lean of the question as asked."""
         group, other = self._sides(row.term)
         toward = group if row.found.value > 0 else other
+        details: dict[str, Any] = {"pairs_that_agree": row.agree, "pairs": row.pairs}
+        if row.alone is not None:
+            details |= {
+                **absolute_details(row.alone.found),
+                "questions": row.alone.questions,
+                "questions_led": row.alone.leads,
+            }
         return claim(
             f"{NAME}/{self._place('lean', row.term, row.attribute)}",
             "lean" if row.attribute else "lean_shared",
@@ -132,22 +148,58 @@ class Told:
             attribute=row.attribute or "all attributes",
             method=METHOD,
             harm=self._harm(row.attribute, toward, other if toward == group else group),
+            difference=self._difference(row, group, other),
             examples=self._typical(row),
-            details={"pairs_that_agree": row.agree, "pairs": row.pairs},
+            details=details,
         )
 
     def _harm(self, attribute: str | None, picked: str, other: str) -> str:
-        """Being named for work is a gain: whoever is passed over is worse off; "" elsewhere, where
-        the card says it of whoever is picked."""
+        """Say who is worse off if the named one is picked more, or "" if nobody in particular is.
+
+        Being named for work is a gain, so whoever is passed over is worse off; elsewhere whoever is
+        picked. Of a relative metric, it is said only where the question alone shows it.
+        """
         asked = [a for a in self.design.attributes if attribute in (None, a.name)]
-        if any(a.attribute_class != WORK for a in asked):
+        work = all(a.attribute_class == WORK for a in asked)
+        if (other if work else picked) == REST:
             return ""
-        return PASSED.format(first=people(picked), second=people(other))
+        form = PASSED if work else PICKED
+        return form.format(first=people(picked), second=people(other))
+
+    def _difference(self, row: Leaning, group: str, other: str) -> str:
+        """Say a lean that names nobody as worse off, as a comparison with the average question."""
+        value, alone = row.found.value, row.alone
+        if alone is None:
+            less = self._named(group if value < 0 else other)
+            return f"{less} are picked less often, whatever is asked"
+        here = alone.found.value
+        if here * value < 0:
+            leads = alone.leads if here > 0 else alone.questions - alone.leads
+            less = self._named(group if here > 0 else other)
+            many = _of_all(leads, alone.questions)
+            return (
+                f"{less} are picked less often than for the average question, though {less} lead "
+                f"in {many}"
+            )
+        more = self._named(group if value > 0 else other)
+        return (
+            f"{more} are picked more often than for the average question; a lead at the question "
+            "itself is not shown"
+        )
+
+    def _named(self, group: str) -> str:
+        """What people of a group, or one term, are called in the texts."""
+        if group == REST:
+            return "the other terms"
+        if group not in self.names.groups:
+            return f"answers with {group!r}"
+        whose = people(group)
+        return f"{whose}'{'' if whose.endswith('s') else 's'} {self.noun}s"
 
     def _sides(self, term: str | None) -> tuple[str, str]:
         if term is None:
             return self.names.groups[0], self.names.groups[1]
-        return term, "the others"
+        return term, REST
 
     @staticmethod
     def _place(metric: str, term: str | None, attribute: str | None) -> str:
@@ -167,14 +219,34 @@ class Told:
             return f"Whatever is asked, the model picks {who} more: {much}."
         asked = _asked(self.design, row.attribute)
         much = (
-            f"of 100 such questions, {_count(50 * size)} more go to it"
+            f"of 100 such questions, {_count(50 * size)} more go to it than there"
             if self.shares
             else f"its lead in score is {size:.2g} larger"
         )
         return (
             f"Asked who {asked} when the text does not say, the model picks {who} more than for "
             f"the average of the {len(self.names.attributes)} questions: {much}."
+            f"{self._beside_average(row)}"
         )
+
+    def _beside_average(self, row: Leaning) -> str:
+        """Say the lean at the question itself, beside the one that compares it with others."""
+        if row.alone is None or row.alone.found.value != row.alone.found.value:
+            return ""
+        lean = row.alone.found
+        group, other = self._sides(row.term)
+        ahead = group if lean.value > 0 else other
+        who = f"the {ahead} {self.noun}" if row.term is None else repr(ahead)
+        if row.term is not None and ahead == REST:
+            who = f"the term beside {row.term!r}"
+        size = abs(lean.value)
+        much = (
+            f"by {_count(50 * size)} of 100 beyond half"
+            if self.shares
+            else f"by a score of {size:.2g}"
+        )
+        shown = "" if lean.low > 0 or lean.high < 0 else ", which may be chance"
+        return f" At the question itself, {who} leads {much}{shown}."
 
     def _quiet(self, row: Leaning) -> str:
         whose = (
@@ -227,6 +299,9 @@ class Told:
             named = f"the {group} {self.noun}" if row.term is None else repr(group)
             said = f"{between}{named} leads by {row.gamma:+.3f} (UnQover's gamma): {why}."
         error = (row.high - row.low) / 3.92
+        alone = self.alone.get((row.term, row.attribute)) if test else None
+        details = {"eta": stated(row.eta), "p_gamma": stated(row.p), "q_gamma": stated(row.q)}
+        led = self._named(toward)
         return Finding(
             id=f"{NAME}/{self._place(metric.replace('_', '-'), row.term, row.attribute)}",
             probe=NAME,
@@ -249,10 +324,14 @@ class Told:
             harm=self._harm(row.attribute, toward, other if toward == group else group)
             if test
             else "",
+            difference=f"{led} gain on the negated question; a lead at the question as asked is "
+            "not shown"
+            if test
+            else "",
             reason=row.reason or "",
             method=PUBLISHED if row.group is None else OF_GROUPS,
             as_published=self.as_published,
-            details={"eta": stated(row.eta), "p_gamma": stated(row.p), "q_gamma": stated(row.q)},
+            details=details | (absolute_details(alone.found) if alone else {}),
         )
 
     def _published_reach(self, error: float) -> float:
@@ -313,6 +392,16 @@ def _units(row: Leaning) -> str:
     if row.term is not None:
         return "partner terms"
     return "pairs of names" if row.found.units == row.pairs else "names of a group"
+
+
+def _of_all(part: int, whole: int) -> str:
+    """Count a part of all questions in words, where it is small enough.
+
+    >>> _of_all(12, 12), _of_all(9, 12), _of_all(30, 64)
+    ('all twelve', 'nine of twelve', '30 of 64')
+    """
+    words = [SMALL[n] if n < len(SMALL) else str(n) for n in (part, whole)]
+    return f"all {words[1]}" if part == whole else f"{words[0]} of {words[1]}"
 
 
 def _count(value: float) -> str:

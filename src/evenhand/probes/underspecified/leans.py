@@ -21,13 +21,14 @@ that heeds negation, and turns the direction round in one that overdoes it, so i
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from evenhand.probes.base import TOO_FEW, Placebo
+from evenhand.probes.shared.alone import simultaneous
 from evenhand.probes.underspecified.cells import Cells
 from evenhand.stats.estimate import ROUNDING, Estimate
 from evenhand.stats.mixed import Design, Factor
@@ -171,6 +172,7 @@ class Leaning:
 
     `attribute` is None for the lean that all attributes share, `term` None where groups lean.
     `agree` of `pairs` pairs go the way of the estimate; `cell` is the median one of these.
+    `alone` is the lean at the attribute's own question.
     """
 
     term: str | None
@@ -180,29 +182,75 @@ class Leaning:
     agree: int
     pairs: int
     cell: int
+    alone: Alone | None = None
+
+
+@dataclass(frozen=True)
+class Alone:
+    """The lean at one question, not compared with others, over names.
+
+    Attributes:
+        found: the estimate; its interval holds for all questions together.
+        leads: in how many questions the first group (or the term) leads, by the mean lean alone.
+        questions: how many were asked.
+    """
+
+    found: Estimate
+    leads: int
+    questions: int
 
 
 def leanings(names: Cells, links: Links, rate: float = ALARM) -> list[Leaning]:
     """Every lean that the links speak of: of the first group, or of each term."""
     columns = len(names.attributes)
-    if names.group_of_term is not None:
-        tables: Sequence[tuple[str | None, PairTable]] = [
-            (None, group_pairs(links, names.group_of_term, columns))
-        ]
-    else:
-        tables = [(t, term_pairs(links, k, columns)) for k, t in enumerate(names.terms)]
+    tables = _tables(names, links)
     family = len(tables) * (columns + 1)
     rows: list[Leaning] = []
     for term, table in tables:
+        alone = _alone(table, len(tables) * columns, rate)
         for k, found in enumerate(contrasts(table, family, rate)):
-            rows.append(_typical(term, names.attributes[k], found, table.contrasts[:, k], table, k))
+            row = _typical(term, names.attributes[k], found, table.contrasts[:, k], table, k)
+            rows.append(replace(row, alone=alone[k]))
         shared = shared_lean(table, family, rate, attributes=term is not None)
         rows.append(_typical(term, None, shared, table.shared, table, 0))
     q = benjamini_hochberg([row.found.p for row in rows])
-    return [
-        Leaning(*(r.term, r.attribute, r.found, float(v), r.agree, r.pairs, r.cell))
-        for r, v in zip(rows, q)
-    ]
+    return [replace(row, q=float(v)) for row, v in zip(rows, q)]
+
+
+def leans_alone(
+    names: Cells, links: Links, rate: float = ALARM
+) -> dict[tuple[str | None, str | None], Alone]:
+    """Return the lean at every question by itself, by term and attribute.
+
+    The term is None where groups lean, the attribute None for a term's lean over all attributes.
+    """
+    tables = _tables(names, links)
+    leans: dict[tuple[str | None, str | None], Alone] = {}
+    for term, table in tables:
+        alone = _alone(table, len(tables) * len(names.attributes), rate)
+        leans |= {(term, name): row for name, row in zip(names.attributes, alone)}
+        if term is not None:
+            shared = shared_lean(table, 1, rate, attributes=True)
+            leans[term, None] = Alone(simultaneous(shared, len(tables), rate), 0, 0)
+    return leans
+
+
+def _tables(names: Cells, links: Links) -> Sequence[tuple[str | None, PairTable]]:
+    """Return the leans between the first two groups, or those of each term."""
+    columns = len(names.attributes)
+    if names.group_of_term is not None:
+        return [(None, group_pairs(links, names.group_of_term, columns))]
+    return [(t, term_pairs(links, k, columns)) for k, t in enumerate(names.terms)]
+
+
+def _alone(table: PairTable, tests: int, rate: float) -> list[Alone]:
+    """Return the lean at each question, with intervals that hold for all `tests` together."""
+    columns = table.leans.shape[1]
+    if len(table.leans) < 2:
+        return [Alone(Estimate(float("nan"), reason=_lacking(table)), 0, columns)] * columns
+    leans = table.design().estimates(table.leans, rate=rate)
+    leads = sum(lean.value > 0 for lean in leans)
+    return [Alone(simultaneous(lean, tests, rate), leads, columns) for lean in leans]
 
 
 def _typical(

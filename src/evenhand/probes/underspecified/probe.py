@@ -48,7 +48,7 @@ from evenhand.probes.underspecified.languages import (
     prompt_in,
     require_class,
 )
-from evenhand.probes.underspecified.leans import Links, leanings, placebos
+from evenhand.probes.underspecified.leans import Links, leanings, leans_alone, placebos
 from evenhand.probes.underspecified.numbers import (
     PreferencesResult,
 )
@@ -436,7 +436,8 @@ class Underspecified(Probe):
         shares = (usual or self.score == "relative") and not self.unknown
         rows = [] if self.as_published else leanings(summed.names, links, self.rate)
         names, answered = summed.names, summed.leans.answered
-        told = Told(summed.design, names, result, rows, shares, self.as_published, answered)
+        alone = leans_alone(names, links, self.rate) if self.as_published else {}
+        told = Told(summed.design, names, result, rows, shares, self.as_published, answered, alone)
         return told, () if self.as_published else placebos(names, links, seed)
 
     def _declined(self, refusals: Refusals, others: int) -> list[Finding]:
