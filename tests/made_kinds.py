@@ -163,8 +163,8 @@ def mitigation(folder: Path) -> Run:
         {**SETTINGS[place], "half": "judging", "stage": stage, "pairs": 30}
         for place, stage in ((0, "before"), (4, "after"))
     ]
-    found = {"points": points, "verdict": verdict}
-    tables = {"tradeoff": {n: pa.Table.from_pylist(t) for n, t in found.items()}}
+    rows = {"points": points, "verdict": verdict}
+    tables = {"tradeoff": {n: pa.Table.from_pylist(t) for n, t in rows.items()}}
     return made_runs.write(folder, known, [FALL], tables)
 
 

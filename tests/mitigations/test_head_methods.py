@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import lzma
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,7 @@ from in_process import evenhand
 
 TEXTS = [f"The old man said on day {i} that he was very tired of it all." for i in range(30)]
 OLD = Path(__file__).parents[1] / "old_runs" / "head"
+HALVES = ("choosing", "judging")
 WIDTH = 32
 
 
@@ -57,9 +59,8 @@ def material(model: Any) -> job.Material:
             np.arange(60),
             np.arange(8),
             np.arange(8) % 4,
-            half,
         )
-        for low, half in ((0, "choosing"), (8, "judging"))
+        for low in (0, 8)
     )
     rows = tuple((f"a{i}", f"b{i}", f"c{i}") for i in range(60))
     openings = Openings("gender", ("women", "men", "people"), rows)
@@ -74,8 +75,8 @@ def flat(material: job.Material) -> tuple[np.ndarray, np.ndarray]:
 
 
 def edits(model: Any, material: job.Material, **settings: Any) -> list[Any]:
-    found = job.candidates(model, material, HeadMitigation(**settings))
-    return [candidate.edit for candidate in found]
+    candidates = job.candidates(model, material, HeadMitigation(**settings))
+    return [candidate.edit for candidate in candidates]
 
 
 @pytest.mark.parametrize("method", ["inlp", "a-inlp"])
@@ -102,9 +103,9 @@ def test_inlp_trains_a_classifier_where_nothing_was_said(
 ) -> None:
     for edit in edits(model, material, method=method):
         np.testing.assert_array_equal(edit.left, edit.right)
-    given = edits(model, material, method=method, classifier="lsq")
+    named = edits(model, material, method=method, classifier="lsq")
     default = edits(model, material, method=method)
-    assert [e.digest() for e in default] == [e.digest() for e in given]
+    assert [e.digest() for e in default] == [e.digest() for e in named]
 
 
 def test_after_inlp_a_fresh_classifier_reads_no_group(model: Any, material: job.Material) -> None:
@@ -200,20 +201,20 @@ REFUSED = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("words", "told", "use"), REFUSED)
+@pytest.mark.parametrize(("words", "problem", "use"), REFUSED)
 def test_contradictory_options_are_refused_with_the_next_command(
-    tiny: Any, tmp_path: Path, words: list[str], told: str, use: str
+    tiny: Any, tmp_path: Path, words: list[str], problem: str, use: str
 ) -> None:
     done = evenhand("mitigate", tiny("causal"), *words, "--out", "m", cwd=tmp_path)
-    said = " ".join(done.stderr.split())
+    message = " ".join(done.stderr.split())
     assert done.returncode == 2
-    assert told in said
-    assert use in said
+    assert problem in message
+    assert use in message
     assert not (tmp_path / "m").exists()
 
 
 @pytest.mark.parametrize(
-    ("method", "settings", "told"),
+    ("method", "settings", "problem"),
     [
         ("inlp", {"alpha": 0.4}, r"--alpha 0\.4: the method inlp .*--method a-inlp --alpha 0\.4"),
         ("a-subspace", {"rounds": 7}, "--rounds 7: the method a-subspace .*--method a-.* --rounds"),
@@ -221,9 +222,9 @@ def test_contradictory_options_are_refused_with_the_next_command(
     ],
 )
 def test_they_are_refused_from_python_before_a_model_is_loaded(
-    method: str, settings: dict[str, Any], told: str
+    method: str, settings: dict[str, Any], problem: str
 ) -> None:
-    with pytest.raises(SpecError, match=told):
+    with pytest.raises(SpecError, match=problem):
         eh.mitigate("smollm2-135m", method, **settings)
 
 
@@ -261,22 +262,23 @@ def test_of_several_methods_each_has_the_options_it_takes_and_the_command_all(
 def test_the_reference_of_the_sweep_is_the_unchanged_model_on_the_choosing_half(
     model: Any, material: job.Material
 ) -> None:
+    halves = {name: replace(getattr(material, name), half=name) for name in HALVES}
+    material = replace(material, **halves)
     asked = HeadMitigation(method="inlp", rounds=2, max_perplexity_increase=99.0)
     fitted = job.fit(model, material, asked)
     assert {p.half for p in fitted.points} == {"choosing"}
     assert (fitted.before.half, fitted.chosen.half) == ("judging", "judging")
-    halves = (material.choosing, material.judging)
     candidate = job.candidates(model, material, asked)[0]
-    wanted = [Bench(model, half).judge(candidate, (0.0, 1.0)) for half in halves]
+    wanted = [Bench(model, half).judge(candidate, (0.0, 1.0)) for half in halves.values()]
     assert fitted.unchanged is not None
     swept = fitted.unchanged.hellinger2, fitted.points[0].hellinger2
     verdict = fitted.before.hellinger2, fitted.chosen.hellinger2
     assert swept == tuple(p.hellinger2 for p in wanted[0])
     assert verdict == pytest.approx([p.hellinger2 for p in wanted[1]], rel=1e-6)
     assert swept[0] != verdict[0]
-    told = fitted.as_dict()
-    assert told["sweep"]["before"]["half"] == told["points"][0]["half"] == "choosing"
-    assert told["before"]["half"] == told["after"]["half"] == "judging"
+    facts = fitted.as_dict()
+    assert facts["sweep"]["before"]["half"] == facts["points"][0]["half"] == "choosing"
+    assert facts["before"]["half"] == facts["after"]["half"] == "judging"
 
 
 # what the version before these names wrote: tests/old_runs/head was made on SmolLM-shaped tiny
@@ -289,9 +291,9 @@ def test_a_mitigation_saved_before_the_names_loads_as_it_was(tiny: Any, tmp_path
     facts = json.loads((OLD / "mitigation" / "evenhand-mitigation.json").read_text())
     shutil.copytree(tiny("causal"), tmp_path / "tiny-causal")
     folder = shutil.copytree(OLD / "mitigation", tmp_path / "m")
-    told = {k: v for k, v in facts.items() if k not in ("sha256", "files_sha256")}
-    told["model"] = {**told["model"], "spec": str(tmp_path / "tiny-causal")}
-    (folder / "evenhand-mitigation.json").write_text(json.dumps(told))
+    body = {k: v for k, v in facts.items() if k not in ("sha256", "files_sha256")}
+    body["model"] = {**body["model"], "spec": str(tmp_path / "tiny-causal")}
+    (folder / "evenhand-mitigation.json").write_text(json.dumps(body))
     loaded = resolve(str(folder))
     assert loaded.name == wanted["model"] == "tiny-causal + a-inlp gender"
     about = loaded.describe()
@@ -336,5 +338,5 @@ def test_a_command_of_classifiers_keeps_its_method() -> None:
 def test_evidence_of_before_the_names_is_computed_again_as_it_was(tmp_path: Path) -> None:
     file = tmp_path / "evidence.tar"
     file.write_bytes(lzma.decompress((OLD / "evidence.tar.xz").read_bytes()))
-    found = eh.verify(file)
-    assert found.ok, found.reason
+    verified = eh.verify(file)
+    assert verified.ok, verified.reason
