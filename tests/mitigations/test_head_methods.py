@@ -335,6 +335,19 @@ def test_a_command_of_classifiers_keeps_its_method() -> None:
     assert today(words, {"classifier": None}) == words
 
 
+def test_a_recorded_command_loses_the_options_that_did_nothing() -> None:
+    words = "evenhand mitigate MODEL --method inlp,leace --tokens 60 --no-offset --out DIR".split()
+    settings = {"classifier": "pairs", "tokens": 60, "offset": False, "alpha": None}
+    today = " ".join(HeadMitigation.command_today(words, settings))
+    assert today == "evenhand mitigate MODEL --method pairs,leace --no-offset --out DIR"
+    words = "evenhand mitigate MODEL --method a-inlp --alpha 0.4 --tokens 60 --out DIR".split()
+    settings = {"classifier": "lsq", "tokens": 60, "alpha": 0.4}
+    today = " ".join(HeadMitigation.command_today(words, settings))
+    assert today == "evenhand mitigate MODEL --method a-inlp --alpha 0.4 --out DIR"
+    words = "evenhand tokens MODEL --count 50 --out DIR".split()  # a run of another command
+    assert HeadMitigation.command_today(words, {"count": 50}) == words
+
+
 def test_evidence_of_before_the_names_is_computed_again_as_it_was(tmp_path: Path) -> None:
     file = tmp_path / "evidence.tar"
     file.write_bytes(lzma.decompress((OLD / "evidence.tar.xz").read_bytes()))

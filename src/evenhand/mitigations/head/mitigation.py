@@ -10,7 +10,7 @@ from pydantic import Field, field_validator, model_validator
 
 from evenhand.corpora.passages import read_texts
 from evenhand.errors import SpecError, unknown
-from evenhand.mitigations.base import Fitted, Judgement, Note
+from evenhand.mitigations.base import Fitted, Judgement, Note, option_words
 from evenhand.mitigations.erasing.nullspace import CLASSIFIERS
 from evenhand.mitigations.grounds import Grounds
 from evenhand.mitigations.head.openings import LEXICON, axes
@@ -252,11 +252,22 @@ class HeadMitigation(ProvedMitigation):
 
     @classmethod
     def command_today(cls, words: Sequence[str], settings: Mapping[str, Any]) -> list[str]:
-        """Earlier versions called the methods of pairs inlp and a-inlp, with that classifier."""
+        """Use the names of today, without the options that a version passed over in silence.
+
+        Earlier versions called the methods of pairs inlp and a-inlp, with that classifier.
+        """
         today = list(words)
+        if "--method" not in today:
+            return today
+        at = today.index("--method") + 1
         if settings.get("classifier") == "pairs" and not settings.get("as_published"):
-            at = today.index("--method") + 1
             today[at] = ",".join(RENAMED.get(name, name) for name in today[at].split(","))
+        idle = [name for name in cls.only_for if not cls._takes(name, *today[at].split(","))]
+        idle += LEARNED if isinstance(settings.get("alpha"), float) else ()
+        for option in (option_words(name, settings[name]) for name in idle if name in settings):
+            if option[0] in today:
+                place = today.index(option[0])
+                del today[place : place + len(option)]
         return today
 
     @classmethod
