@@ -158,8 +158,13 @@ def mitigation(folder: Path) -> Run:
             "settings": {"method": "a-inlp", "axis": "gender"},
         }
     }  # fmt: skip
-    points = [{**row, "chosen": place == 4} for place, row in enumerate(SETTINGS)]
-    tables = {"tradeoff": {"points": pa.Table.from_pylist(points)}}
+    points = [{**r, "chosen": place == 4, "half": "choosing"} for place, r in enumerate(SETTINGS)]
+    verdict = [
+        {**SETTINGS[place], "half": "judging", "stage": stage, "pairs": 30}
+        for place, stage in ((0, "before"), (4, "after"))
+    ]
+    rows = {"points": points, "verdict": verdict}
+    tables = {"tradeoff": {n: pa.Table.from_pylist(t) for n, t in rows.items()}}
     return made_runs.write(folder, known, [FALL], tables)
 
 

@@ -52,7 +52,7 @@ def picked(settings: int) -> Path:
             after = before * (1 - effect) * np.exp(moved(rng, half, settings))
             found.append((before, after))
         points = [
-            Point("a-inlp", r, r, a, "probability", float(h2.mean()), 0.0, 0.0, 10.0, 0.0, 0.0,
+            Point("a-pairs", r, r, a, "probability", float(h2.mean()), 0.0, 0.0, 10.0, 0.0, 0.0,
                   0.0, 1.0)
             for (r, a), h2 in zip(SETTINGS, found[0][1])
         ]  # fmt: skip

@@ -24,6 +24,7 @@ from evenhand.runs.card import MetricCard
 from evenhand.runs.finding import Finding
 from evenhand.runs.kinds import kind_of
 from evenhand.runs.record import Run, RunWriter
+from evenhand.runs.wording import number
 from in_process import evenhand
 
 TEXTS = [f"The old man said on day {i} that he was very tired of it all." for i in range(30)]
@@ -46,7 +47,7 @@ def made(tiny: Any, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dic
     ran = evenhand(
         "mitigate", tiny("causal"), "--suite", "short.toml", "--method", "inlp,leace",
         "--seed", "7", "--no-offset",
-        "--tokens", "60", "--openings", "24", "--texts", "texts.txt", "--out", "calm",
+        "--classifier", "svc", "--openings", "24", "--texts", "texts.txt", "--out", "calm",
         "--max-perplexity-increase", "5000%", "--json", "-", cwd=folder,
     )  # fmt: skip
     assert ran.returncode == 0, ran.stderr
@@ -59,7 +60,7 @@ def test_the_run_records_seed_paper_and_every_setting(made: Any) -> None:
     (entry,) = facts["probes"].values()
     assert entry["paper"] == "Ravfogel et al. 2020; Belrose et al. 2023"
     settings = entry["settings"]
-    assert (settings["seed"], settings["offset"], settings["tokens"]) == (7, False, 60)
+    assert (settings["seed"], settings["offset"], settings["classifier"]) == (7, False, "svc")
     assert settings["method"] == "inlp,leace"
 
 
@@ -97,8 +98,9 @@ def test_the_command_does_it_again(made: Any, tmp_path: Path) -> None:
     run = Run.open(made[0] / "run")
     command, _ = kind_of(run.facts).command(run.facts)
     words = shlex.split(command)
-    for part in ("--seed 7", "--no-offset", "--tokens 60", "--openings 24", "--texts texts.txt"):
+    for part in ("--seed 7", "--no-offset", "--classifier svc", "--openings 24"):
         assert part in command
+    assert "--texts texts.txt" in command
     assert words[-2:] == ["--out", "DIR"]
     again = evenhand(*words[1:-1], str(tmp_path / "again"), cwd=made[0].parent)
     assert again.returncode == 0, again.stderr
@@ -116,6 +118,56 @@ def test_the_chosen_setting_is_marked_once_and_the_unmitigated_model_is_not(made
     ]  # fmt: skip
     assert not rows[0]["chosen"]
     assert len(rows) == len(result["points"]) + 1
+
+
+def test_the_sweep_is_of_one_half_and_the_verdict_of_the_other(made: Any) -> None:
+    folder, result = made
+    run = Run.open(folder / "run")
+    points, verdict = (run.table("tradeoff", n).to_pylist() for n in ("points", "verdict"))
+    assert {row["half"] for row in points} == {"choosing"}
+    assert {row["half"] for row in verdict} == {"judging"}
+    (chosen,) = [row for row in points if row["chosen"]]
+    gaps = {
+        "sweep": [points[0]["hellinger2"], chosen["hellinger2"]],
+        "verdict": [row["hellinger2"] for row in verdict],
+    }
+    assert gaps["sweep"] == [result["sweep"][k]["hellinger2"] for k in ("before", "after")]
+    assert gaps["verdict"] == [result[k]["hellinger2"] for k in ("before", "after")]
+    assert gaps["sweep"][0] != gaps["verdict"][0]
+    assert points[0]["perplexity"] != verdict[0]["perplexity"]
+    assert [row["stage"] for row in verdict] == ["before", "after"]
+    assert {row["pairs"] for row in verdict} == {30}
+
+
+def test_no_chart_sets_a_number_of_one_half_beside_one_of_the_other(made: Any) -> None:
+    run = Run.open(made[0] / "run")
+    builders = kind_of(run.facts).charts(run.facts, "tradeoff")
+    drawn = {}
+    for name in ("points", "verdict"):
+        table = run.table("tradeoff", name)
+        (drawn[name],) = builders[name](table, None)
+        shown = json.dumps(drawn[name].spec)
+        other = run.table("tradeoff", "verdict" if name == "points" else "points")
+        assert all(str(v) in shown for v in table["hellinger2"].to_pylist()[:1])
+        assert not any(str(v) in shown for v in other["hellinger2"].to_pylist())
+    assert "Choosing half" in drawn["points"].caption
+    assert "Judging half" in drawn["verdict"].caption
+
+
+def test_report_story_and_terminal_name_the_half_of_every_gap(made: Any) -> None:
+    run, result = Run.open(made[0] / "run"), made[1]
+    story = kind_of(run.facts).story(run)
+    assert "contexts of the judging half" in story.problem
+    assert "tokens of the judging half" in story.where[0].title
+    halves = next(text for text in story.sure if "choosing half" in text)
+    for label, part in (("choosing", result["sweep"]), ("judging", result)):
+        before, after = (number(part[k]["hellinger2"]) for k in ("before", "after"))
+        assert f"{before} before, {after} after" in halves.partition(f"{label} half: ")[2]
+    page = run.report.read_text()
+    assert "of the judging half" in page
+    assert "choosing half: mean squared Hellinger" in page
+    shown = evenhand("show", str(run.folder), cwd=made[0])
+    assert "judging half" in " ".join(shown.stdout.split())
 
 
 def test_the_report_names_the_setting_and_a_finished_one_is_resumed_as_it_is(made: Any) -> None:

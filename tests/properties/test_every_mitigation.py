@@ -110,7 +110,7 @@ class Bench:
         small: dict[str, dict[str, Any]] = {
             "head": {
                 "openings": 20,
-                "tokens": 20,
+                **({"tokens": 20} if case.method.startswith("a-") else {}),
                 "texts": texts,
                 "max_perplexity_increase": 99.0,
                 "suite": suite,

@@ -27,7 +27,10 @@ def command() -> Callable[..., None]:
 
     known = families()
     told = [f"{', '.join(f.kinds)}: {', '.join(f.methods)}" for f in known]
-    methods = "; ".join(told) + ". Several of the first, separated by commas: the best is kept."
+    methods = (
+        "; ".join(told) + ". The first of a kind is its default. Several of the first kind, "
+        "separated by commas: the best is kept."
+    )
     own = [
         option("model", Annotated[str, typer.Argument(metavar="MODEL", help=MODEL)]),
         option("out", Annotated[Path, place("--out", help="Folder for the mitigation.")]),

@@ -70,6 +70,7 @@ class Mitigation(Asked):
         kinds: kinds of model it is for.
         label: the part of a run folder that holds its tables.
         several: whether methods may be given with commas, of which the best is kept.
+        only_for: options that not every method of the family takes, and the methods that do.
         exports: whether what is fitted has a form that works without evenhand.
         cards: what its numbers are called and how they are read.
     """
@@ -80,6 +81,7 @@ class Mitigation(Asked):
     kinds: ClassVar[tuple[str, ...]]
     label: ClassVar[str] = "mitigation"
     several: ClassVar[bool] = False
+    only_for: ClassVar[Mapping[str, tuple[str, ...]]] = {}
     exports: ClassVar[bool] = False
     cards: ClassVar[tuple[MetricCard, ...]] = ()
 
@@ -95,13 +97,64 @@ class Mitigation(Asked):
                 raise SpecError(unknown("method", method, self.methods, where="mitigate"))
         return self
 
+    @model_validator(mode="after")
+    def _options_of_the_method(self) -> Mitigation:
+        """Refuse an option that none of the chosen methods takes: it would be passed over."""
+        wrong = [name for name in self.options_set if not self._takes(name, *self.chosen_methods)]
+        if wrong:
+            raise SpecError(self._not_taken(wrong))
+        return self
+
     @property
     def chosen_methods(self) -> list[str]:
         return self.method.split(",") if self.several else [self.method]
 
+    @property
+    def options_set(self) -> list[str]:
+        """Names of the settings that were set by somebody, in the order of the class."""
+        names = (name for name in type(self).model_fields if name in self.model_fields_set)
+        return [name for name in names if getattr(self, name) is not None]
+
+    @classmethod
+    def _takes(cls, name: str, *methods: str) -> bool:
+        return name not in cls.only_for or bool({*cls.only_for[name]} & {*methods})
+
+    def _not_taken(self, wrong: Sequence[str]) -> str:
+        """Name the options, what the method takes, and a command that takes them."""
+        special = [name for name in self.only_for if self._takes(name, *self.chosen_methods)]
+        taken = [f"--{name.replace('_', '-')}" for name in special]
+        takes = ", ".join([*taken, "and what every method takes"])
+        options, command = self._words(wrong), self._that_takes(wrong)
+        it = "it" if len(wrong) == 1 else "them"
+        return (
+            f"{' '.join(options)}: the method {self.method} does not take {it}. It takes {takes}. "
+            f"Leave {it} out{f', or use: {command}' if command else '.'}"
+        )
+
+    def _that_takes(self, wrong: Sequence[str]) -> str:
+        """The command with a method that takes every option set, or at least the wrong ones."""
+        for options in ([n for n in self.options_set if n in self.only_for], wrong):
+            methods = [m for m in self.methods if all(self._takes(name, m) for name in options)]
+            if methods:
+                method = min(methods, key=lambda m: self.method not in m)  # a-inlp for inlp
+                words = ["evenhand mitigate MODEL --method", method, *self._words(options)]
+                return " ".join([*words, "--out DIR"])
+        return ""
+
+    def _words(self, names: Sequence[str]) -> list[str]:
+        values = self.model_dump(mode="json", include={*names})
+        return [word for name in names for word in option_words(name, values[name])]
+
     def changed(self, **changes: Any) -> Self:
         """The same settings with some of them changed, and checked anew."""
-        return type(self)(**{**dict(self), **changes})
+        settings = {name: getattr(self, name) for name in self.model_fields_set}
+        return type(self)(**{**settings, **changes})
+
+    def for_method(self, method: str) -> Self:
+        """The same settings for one method, without the options that it does not take."""
+        settings = {name: getattr(self, name) for name in self.model_fields_set}
+        taken = {name: value for name, value in settings.items() if self._takes(name, method)}
+        return type(self)(**{**taken, "method": method})
 
     @property
     def paper(self) -> str:
@@ -157,6 +210,16 @@ class Mitigation(Asked):
     def concluded(cls, grounds: Grounds) -> Judgement:
         """The family's judgement, from what was measured alone: no model is at hand."""
         raise NotImplementedError
+
+    @classmethod
+    def command_today(cls, words: Sequence[str], settings: Mapping[str, Any]) -> list[str]:
+        """Return the command that does a recorded judgement again, in the options of today.
+
+        Args:
+            words: the recorded command.
+            settings: the recorded settings, which an earlier version may have written.
+        """
+        return list(words)
 
     @classmethod
     def charts(cls) -> Mapping[str, Builder]:
@@ -256,6 +319,18 @@ class Fitted:
         return judge(
             self, before or self.base, after or self.model, out=out, proof=proof, progress=progress
         )
+
+
+def option_words(name: str, value: Any) -> list[str]:
+    """The words of the command line that set an option to a JSON value.
+
+    >>> option_words("task_limit", 20), option_words("offset", False)
+    (['--task-limit', '20'], ['--no-offset'])
+    """
+    flag = name.replace("_", "-")
+    if isinstance(value, bool):
+        return [f"--{flag}" if value else f"--no-{flag}"]
+    return [f"--{flag}", ",".join(map(str, value)) if isinstance(value, list) else str(value)]
 
 
 def identity(model: Model) -> tuple[Any, ...]:

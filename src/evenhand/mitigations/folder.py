@@ -19,7 +19,7 @@ import pyarrow as pa
 from pydantic import BaseModel
 
 from evenhand.errors import RunError
-from evenhand.mitigations.base import Fitted, Judgement, spec_of
+from evenhand.mitigations.base import Fitted, Judgement, option_words, spec_of
 from evenhand.mitigations.choosing import adopted, family
 from evenhand.mitigations.grounds import NAME as GROUNDS
 from evenhand.mitigations.grounds import Grounds
@@ -233,11 +233,8 @@ def as_options(settings: BaseModel, without: Sequence[str] = ()) -> list[str]:
     """
     words: list[str] = []
     for name, value in settings.model_dump(mode="json", exclude=set(without)).items():
-        flag, usual = name.replace("_", "-"), type(settings).model_fields[name].get_default()
+        usual = type(settings).model_fields[name].get_default()
         if value is None or (getattr(settings, name) == usual and name not in ALWAYS):
             continue
-        if isinstance(value, bool):
-            words.append(f"--{flag}" if value else f"--no-{flag}")
-        else:
-            words += [f"--{flag}", ",".join(value) if isinstance(value, list) else str(value)]
+        words += option_words(name, value)
     return words

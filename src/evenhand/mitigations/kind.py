@@ -83,9 +83,11 @@ class MitigationKind(RunKind):
 
     def command(self, facts: Mapping[str, Any]) -> tuple[str, str]:
         work = facts["work"]
-        if work.get("command"):
-            return shlex.join(work["command"]), ""
         ((label, entry),) = facts["probes"].items()
+        if work.get("command"):
+            family = _family(facts)
+            words, settings = work["command"], entry.get("settings", {})
+            return shlex.join(family.command_today(words, settings) if family else words), ""
         line = ["evenhand", OLDER.get(label, label), str(work["model"])]
         for name in ("method", "axis"):
             line += [f"--{name}", str(entry["settings"][name])] if name in entry["settings"] else []

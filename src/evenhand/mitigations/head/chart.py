@@ -1,4 +1,4 @@
-"""Charts of an edited head: its trade-off, bias-sensitive tokens, what is read from the states."""
+"""Charts of an edited head: verdict, trade-off, bias-sensitive tokens, context classifier."""
 
 from __future__ import annotations
 
@@ -13,37 +13,49 @@ GAPS = {"hellinger2": "mean over pairs", "hellinger2_median": "median over pairs
 
 
 def points(table: pa.Table, about: About) -> list[Drawn]:
-    """Before and after, then every setting that was judged, one line per number of rounds."""
+    """Every setting that was tried, one line per number of rounds; the choosing half alone."""
     rows = table.to_pylist()
     picked = next((row for row in rows if row.get("chosen")), None)
-    columns = ("method", "rounds", "alpha", "hellinger2", "increase", "perplexity")
+    columns = ["method", "rounds", "alpha", "hellinger2", "increase", "perplexity"]
+    columns += ["half"] * ("half" in table.column_names)
     for place, row in enumerate(rows):
         row["mark"] = "chosen" if row is picked else "" if place else "unmitigated"
-    caption = (
-        "Each mark is one setting, judged on contexts and text that it was not fitted on. Lower "
-        "left is better. Lines join settings by growing alpha; 'learned' takes alpha from the "
-        "model's own next-word distribution at every step. Settings above 25 % are left out."
-    )
-    title = "squared Hellinger distance of held-out pairs"
-    spec = _frontier(rows, "hellinger2", title)
-    drawn: list[Drawn] = _before_after(rows[0], picked) if picked else []
-    whole = Chart("Measured gap against perplexity", caption, spec, columns, wide=True)
-    return [*drawn, whole]
+    caption = f"{HALF if 'half' in table.column_names else NO_HALF} {SETTINGS}"
+    spec = _frontier(rows, "hellinger2", "squared Hellinger distance of pairs")
+    return [Chart("Measured gap against perplexity", caption, spec, tuple(columns), wide=True)]
 
 
-def _before_after(before: Row, after: Row) -> list[Drawn]:
+HALF = (
+    "Choosing half: each mark is one setting, or the unmitigated model, on the pairs of contexts "
+    "and the text that the setting was chosen by. The verdict is about others, the judging half."
+)
+NO_HALF = (
+    "Each mark is one setting, judged on contexts and text that it was not fitted on. An earlier "
+    "version wrote this run: its 'unmitigated' mark may be of other pairs than the settings, so "
+    "compare the settings with each other."
+)
+SETTINGS = (
+    "Lower left is better. Lines join settings by growing alpha; 'learned' takes alpha from the "
+    "model's own next-word distribution at every step. Settings above 25 % are left out."
+)
+
+
+def verdict(table: pa.Table, about: About) -> list[Drawn]:
+    """Before and after on the judging half alone."""
+    stages = table.to_pylist()
     rows = [
-        {"number": name, "stage": stage, "gap": point[key]}
+        {"number": name, "stage": row["stage"], "gap": row[key]}
         for key, name in GAPS.items()
-        for stage, point in (("before", before), ("after", after))
-        if finite(point.get(key))
+        for row in stages
+        if finite(row.get(key))
     ]
     if not rows:
         return []
     spec = slope(rows, "number", "stage", "gap", "squared Hellinger distance")
     caption = (
-        "How far the next word moves when only the group changes, on held-out pairs of contexts: "
-        "the model as it was, and with the chosen setting. 0: no further at all."
+        f"Judging half: how far the next word moves when only the group changes, on "
+        f"{stages[0]['pairs']} pairs of contexts that no setting was fitted or chosen on: the "
+        "model as it was, and with the chosen setting. 0: no further at all."
     )
     return [Chart("Measured gap, before and after", caption, spec, wide=True)]
 
@@ -53,7 +65,8 @@ def stereoset(table: pa.Table, about: About) -> list[Drawn]:
     spec = _frontier(table.to_pylist(), "gap", "StereoSet: distance of SS from 50")
     caption = (
         "How often stereotypes are preferred over their opposites, as the distance from one half, "
-        "under the same settings. Lower left is better; intervals are in the table."
+        "under the same settings; perplexity is that of the choosing half. Lower left is better; "
+        "intervals are in the table."
     )
     columns = ("rounds", "alpha", "ss", "ss_low", "ss_high", "lms", "icat", "increase")
     return [Chart("StereoSet against perplexity", caption, spec, columns=columns, wide=True)]
@@ -120,4 +133,10 @@ def accuracy(table: pa.Table, about: About) -> list[Drawn]:
     return [Chart("Context classifier", caption, spec, columns=columns)]
 
 
-CHARTS = {"points": points, "stereoset": stereoset, "tokens": tokens, "accuracy": accuracy}
+CHARTS = {
+    "verdict": verdict,
+    "points": points,
+    "stereoset": stereoset,
+    "tokens": tokens,
+    "accuracy": accuracy,
+}

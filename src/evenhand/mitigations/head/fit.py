@@ -1,14 +1,18 @@
-"""Mitigating a causal language model at its output head: INLP, LEACE, A-INLP, A-SUBSPACE.
+"""Mitigating a causal language model at its output head: pairs, INLP, A-INLP, A-SUBSPACE, LEACE.
 
-    inlp        E P h: what is left after erasing the group, alpha = 1 (Liang et al. 2021, Eq. 6)
+    pairs       the directions that move most when only the group changes, removed obliquely (see
+                `erasing.pairs`)
+    inlp        E P h, P the orthogonal projection on the nullspaces of classifiers that are trained
+                round by round (Ravfogel et al. 2020; Liang et al. 2021, Eq. 6)
     leace       the same with LEACE
-    a-inlp      a mixture of the model's own and the erased distribution (Eq. 7), with alpha fixed
-                or learned per step (Eq. 8)
+    a-pairs     a mixture of the model's distribution and that of pairs (Eq. 7), with alpha fixed or
+                learned per step (Eq. 8)
+    a-inlp      the same mixture with inlp
     a-subspace  the mixture with the bias subspace of the output embeddings taken out of E
 
-All four are one low-rank edit of the head, so decoding costs one product more. `classifier`
-chooses what an INLP round removes: "pairs" (default; see `pairs`), "lsq" or "svc" (the released
-setting: LinearSVC on raw states, removed orthogonally).
+Each is one low-rank edit of the head, so decoding costs one product more. INLP is fitted on states
+minus their mean, which stays in place (`offset`); without the offset, and with the released
+settings (LinearSVC on raw states), the edit is P h.
 """
 
 from __future__ import annotations
@@ -52,6 +56,7 @@ if TYPE_CHECKING:
     from evenhand.mitigations.head.mitigation import HeadMitigation
 
 Floats = npt.NDArray[np.float64]
+CHOOSING, JUDGING = "choosing", "judging"
 ROUNDS = {"pairs": (1, 2, 4, 8, 16, 32), "lsq": (5, 10, 20, 40), "svc": (5, 10, 20)}
 
 
@@ -93,8 +98,9 @@ class FittedHead(Proved):
         chosen, before: the chosen setting and the unchanged model, on the judging half.
         points: every setting that was tried, on the choosing half.
         material: what it was fitted, chosen and judged on.
-        methods: those it was chosen among.
+        requested: the settings as they were asked for, with every method.
         judged_on: the judging half, item by item.
+        unchanged: the unchanged model on the choosing half, with which the points compare.
     """
 
     settings: HeadMitigation
@@ -103,12 +109,22 @@ class FittedHead(Proved):
     before: Point
     points: tuple[Point, ...]
     material: Material | None = None
-    methods: tuple[str, ...] = ()
+    requested: HeadMitigation | None = None
     judged_on: OnOthers | None = None
+    unchanged: Point | None = None
 
     @property
     def asked(self) -> HeadMitigation:
-        return self.settings.changed(method=",".join(self.methods or (self.settings.method,)))
+        return self.requested or self.settings
+
+    @property
+    def sweep(self) -> dict[str, Any]:
+        """Before and after on the choosing half; empty if nothing was tried there."""
+        setting = self.chosen.setting
+        after = next((p for p in self.points if p.setting == setting), None)
+        if self.unchanged is None or after is None:
+            return {}
+        return {"before": self.unchanged.as_dict(), "after": after.as_dict()}
 
     def applied(self, model: Model) -> Model:
         assert isinstance(model, CausalModel)
@@ -129,6 +145,7 @@ class FittedHead(Proved):
         return {
             "before": self.before.as_dict(),
             "after": self.chosen.as_dict(),
+            "sweep": self.sweep,
             **self.facts,
             "points": [p.as_dict() for p in self.points],
         }
@@ -141,6 +158,7 @@ class FittedHead(Proved):
             **{name: self.facts[name] for name in names},
             "before": self.before.as_dict(),
             "chosen": self.chosen.as_dict(),
+            "sweep": self.sweep,
             "points": [p.as_dict() for p in self.points],
             "stereoset": stereoset(self),
         }
@@ -201,8 +219,11 @@ def collect(
             owners[owners % 4 == part],
             pairs.terms,
             pairs.prompts,
+            half,
         )
-        for part, pairs in zip((1, 3), held_out(settings.axis, settings.seed))
+        for half, part, pairs in zip(
+            (CHOOSING, JUDGING), (1, 3), held_out(settings.axis, settings.seed)
+        )
     )
     return Material(found, states, h[owners % 2 == 0], choosing, judging, source)
 
@@ -226,14 +247,15 @@ def _with_offsets(model: Any, material: Material, settings: HeadMitigation) -> l
     if method == "leace":
         found = leace(flat, labels)
         return [Candidate(method, 1, _edit(base, found.left, found.right, found.offset))]
-    kind = "svc" if settings.as_published else settings.classifier
-    wanted = (settings.rounds,) if settings.rounds else ROUNDS[kind]
-    if kind == "pairs":
+    if method in ("pairs", "a-pairs"):
+        wanted = (settings.rounds,) if settings.rounds else ROUNDS["pairs"]
         everything = np.concatenate([material.ordinary, flat]).astype(np.float64)
         pairs = erase_pairs(_differences(material), everything, max(wanted))
         return [Candidate(method, r, _edit(base, *pairs.after(r))) for r in wanted]
+    classifier = settings.trained_classifier
+    wanted = (settings.rounds,) if settings.rounds else ROUNDS[classifier]
     centre = np.zeros(flat.shape[1]) if settings.as_published else flat.mean(axis=0)
-    null = inlp(flat - centre, labels, rounds=max(wanted), classifier=kind)
+    null = inlp(flat - centre, labels, rounds=max(wanted), classifier=classifier)
     return [
         Candidate(method, r, _edit(base, B, B, B @ (B.T @ centre) if centre.any() else None))
         for r in wanted
@@ -297,7 +319,8 @@ def fit(
     method without a setting within the limit is left out and named in `facts["left_out"]`.
     """
     bench = Bench(model, material.choosing, settings.seed)
-    asked = [settings.changed(method=method) for method in methods or (settings.method,)]
+    requested = settings.changed(method=",".join(methods)) if methods else settings
+    asked = [requested.for_method(method) for method in requested.chosen_methods]
     points: list[Point] = []
     best: list[tuple[Point, Candidate, HeadMitigation]] = []
     left = {}
@@ -315,7 +338,8 @@ def fit(
         raise SpecError(" ".join(left.values()))
     within = [b for b in best if b[0].increase <= settings.max_perplexity_increase]
     picked, candidate, chosen = min(within or best, key=lambda b: (b[0].hellinger2, b[0].increase))
-    every = [bench.judge(candidate, (0.0,))[0], *points]
+    (unchanged,) = bench.judge(candidate, (0.0,))
+    every = [unchanged, *points]
     judge = Bench(model, material.judging, settings.seed)
     before, after = judge.judge(candidate, (0.0, picked.alpha), full=True)
     edit = candidate.edit
@@ -338,7 +362,17 @@ def fit(
     }
     judged = OnOthers(gap, losses, material.judging, judge.rows)
     return FittedHead(
-        chosen, model, facts, edit, after, before, tuple(points), material, tuple(methods), judged
+        chosen,
+        model,
+        facts,
+        edit,
+        after,
+        before,
+        tuple(points),
+        material,
+        requested,
+        judged,
+        unchanged,
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -10,7 +10,8 @@ from pydantic import Field, field_validator, model_validator
 
 from evenhand.corpora.passages import read_texts
 from evenhand.errors import SpecError, unknown
-from evenhand.mitigations.base import Fitted, Judgement, Note
+from evenhand.mitigations.base import Fitted, Judgement, Note, option_words
+from evenhand.mitigations.erasing.nullspace import CLASSIFIERS
 from evenhand.mitigations.grounds import Grounds
 from evenhand.mitigations.head.openings import LEXICON, axes
 from evenhand.mitigations.proof import PROOF_CARDS, ProvedMitigation
@@ -22,14 +23,30 @@ if TYPE_CHECKING:
     from evenhand.charts.base import Builder
     from evenhand.probes.stereoset import Example
 
-CLASSIFIERS = ("pairs", "lsq", "svc")
+RENAMED = {"inlp": "pairs", "a-inlp": "a-pairs"}
+"""Methods of earlier versions, which removed the directions of pairs unless told otherwise."""
+MIXED = ("a-pairs", "a-inlp", "a-subspace")
+RELEASED = {"classifier": "svc", "mixture": "hidden", "offset": False, "tokens": None, "top": None}
+RELEASED_WORDS = {
+    "classifier": "LinearSVC (svc)",
+    "mixture": "a mixture of hidden states",
+    "offset": "no offset",
+    "tokens": "thresholds of similarity instead of a number of tokens",
+    "top": "the likeliest tokens that reach a probability of 0.7 instead of a number of them",
+}
+"""Options that --as-published decides; None: there is nothing in the released code to set."""
+ROUNDS = ("a-pairs", "pairs", "a-inlp", "inlp")
+LEARNED = ("tokens", "vectors", "top")
+"""Options of a learned alpha, which looks at bias-sensitive tokens."""
 
 
 class HeadMitigation(ProvedMitigation):
     """A low-rank edit of the head, whole or mixed with the model's own distribution.
 
-    What is left open (rounds, alpha) is chosen on pairs and text that it was not fitted on, within
-    a limit on perplexity, and judged on others again.
+    The default removes the directions of matched pairs, since it measured better than INLP's (see
+    docs/lab/liang.md). What is left open (rounds, alpha) is chosen on pairs and text that it was
+    not fitted on (the choosing half), within a limit on perplexity, and judged on others again (the
+    judging half).
     """
 
     name: ClassVar[str] = "head"
@@ -38,10 +55,24 @@ class HeadMitigation(ProvedMitigation):
     several: ClassVar[bool] = True
     exports: ClassVar[bool] = True
     methods: ClassVar[Mapping[str, str]] = {
+        "a-pairs": "directions of matched pairs (evenhand), mixed as in Liang et al. 2021",
+        "pairs": "directions of matched pairs (evenhand)",
         "a-inlp": "Liang et al. 2021",
-        "a-subspace": "Liang et al. 2021",
         "inlp": "Ravfogel et al. 2020",
+        "a-subspace": "Liang et al. 2021",
         "leace": "Belrose et al. 2023",
+    }
+    only_for: ClassVar[Mapping[str, tuple[str, ...]]] = {
+        "alpha": MIXED,
+        "rounds": ROUNDS,
+        "classifier": ("a-inlp", "inlp"),
+        "mixture": MIXED,
+        "offset": (*ROUNDS, "leace"),
+        "vectors": MIXED,
+        "tokens": MIXED,
+        "components": MIXED,
+        "top": MIXED,
+        "as_published": ("a-inlp", "inlp", "a-subspace"),
     }
     cards: ClassVar[tuple[MetricCard, ...]] = (
         MetricCard(
@@ -54,22 +85,26 @@ class HeadMitigation(ProvedMitigation):
         *PROOF_CARDS,
     )
 
-    method: str = "a-inlp"
+    method: str = "a-pairs"
     axis: str = Field("gender", description="gender or religion.")
     alpha: float | str | None = Field(
-        None, description="0 to 1, or learned; default: chosen to stay within the limit below."
+        None, description="Mixtures (a-): 0 to 1, or learned; default: chosen within the limit."
     )
     rounds: int | None = Field(
-        None, description="Directions to remove; default: chosen to stay within the limit."
+        None,
+        description="pairs: directions to remove, inlp: classifiers to train; default: chosen to "
+        "stay within the limit.",
     )
     max_perplexity_increase: float = Field(
         0.02, description="How much perplexity may rise, e.g. 2%.", json_schema_extra={"text": True}
     )
-    classifier: str = Field("pairs", description="What a round removes: pairs, lsq, svc.")
+    classifier: str | None = Field(
+        None, description="inlp: lsq (least squares, default) or svc (LinearSVC, as published)."
+    )
     texts: Path | None = Field(
         None, description="Plain text, one passage a line; default: the model writes some."
     )
-    mixture: str = Field("probability", description="probability (Eq. 7) or hidden.")
+    mixture: str = Field("probability", description="Mixtures (a-): probability (Eq. 7) or hidden.")
     first_token_only: bool = Field(False, description="Edit the first token only.")
     offset: bool = Field(True, description="Keep the mean state in place (not with --export).")
     vectors: str = Field(
@@ -117,15 +152,62 @@ class HeadMitigation(ProvedMitigation):
             )
         return share
 
+    @field_validator("classifier")
+    @classmethod
+    def _trained(cls, value: str | None, info: Any) -> str | None:
+        if value == "pairs":
+            method = RENAMED.get(info.data.get("method", ""), "a-pairs")
+            raise SpecError(
+                "--classifier 'pairs': the directions of pairs have a method of their own. "
+                f"Accepted: {', '.join(CLASSIFIERS)}; or use: evenhand mitigate MODEL --method "
+                f"{method} --out DIR"
+            )
+        if value is not None and value not in CLASSIFIERS:
+            raise SpecError(unknown("classifier", value, CLASSIFIERS, where="mitigate"))
+        return value
+
     @model_validator(mode="after")
     def _known(self) -> HeadMitigation:
-        named = (("classifier", CLASSIFIERS), ("mixture", MIXTURES), ("axis", axes()))
-        for name, known in named:
+        for name, known in (("mixture", MIXTURES), ("axis", axes())):
             if getattr(self, name) not in known:
                 raise SpecError(unknown(name, getattr(self, name), known, where="mitigate"))
         if self.rounds is not None and self.rounds < 1:
             raise SpecError(f"--rounds '{self.rounds}': expected 1 or more.")
         return self
+
+    @model_validator(mode="after")
+    def _without_contradictions(self) -> HeadMitigation:
+        """Refuse two options of which one makes the other idle."""
+        here = f"evenhand mitigate MODEL --method {self.method}"
+        if isinstance(self.alpha, float):
+            idle = [name for name in LEARNED if name in self.options_set]
+            if idle:
+                words = " ".join(self._words(idle))
+                raise SpecError(
+                    f"{words}: of the bias-sensitive tokens, which only a learned alpha looks at, "
+                    f"and --alpha is {self.alpha}. Use: {here} --alpha learned {words} --out DIR"
+                )
+        if self.as_published:
+            for name in (n for n in RELEASED if n in self.options_set):
+                words, value = " ".join(self._words([name])), getattr(self, name)
+                if value != RELEASED[name]:
+                    raise SpecError(
+                        f"{words}: --as-published follows the released code, which has "
+                        f"{RELEASED_WORDS[name]}. Leave one of the two out: {here} {words} "
+                        "--out DIR"
+                    )
+        if self.stereoset is None and "stereoset_examples" in self.options_set:
+            words = " ".join(self._words(["stereoset_examples"]))
+            raise SpecError(
+                f"{words}: examples of a file that was not given. Use: {here} --stereoset FILE "
+                f"{words} --out DIR"
+            )
+        return self
+
+    @property
+    def trained_classifier(self) -> str:
+        """The classifier that INLP trains in every round."""
+        return "svc" if self.as_published else self.classifier or "lsq"
 
     @classmethod
     def concluded(cls, grounds: Grounds) -> Judgement:
@@ -165,8 +247,28 @@ class HeadMitigation(ProvedMitigation):
         if texts is None and self.texts is not None:
             texts = read_texts(self.texts)
         material = fit.collect(model, self, texts, note)
-        note("judging settings")
+        note("choosing a setting on the choosing half, measuring it on the judging half")
         return fit.fit(model, material, self, self.chosen_methods)
+
+    @classmethod
+    def command_today(cls, words: Sequence[str], settings: Mapping[str, Any]) -> list[str]:
+        """Use the names of today, without the options that a version passed over in silence.
+
+        Earlier versions called the methods of pairs inlp and a-inlp, with that classifier.
+        """
+        today = list(words)
+        if "--method" not in today:
+            return today
+        at = today.index("--method") + 1
+        if settings.get("classifier") == "pairs" and not settings.get("as_published"):
+            today[at] = ",".join(RENAMED.get(name, name) for name in today[at].split(","))
+        idle = [name for name in cls.only_for if not cls._takes(name, *today[at].split(","))]
+        idle += LEARNED if isinstance(settings.get("alpha"), float) else ()
+        for option in (option_words(name, settings[name]) for name in idle if name in settings):
+            if option[0] in today:
+                place = today.index(option[0])
+                del today[place : place + len(option)]
+        return today
 
     @classmethod
     def load(cls, folder: Path, base: Model) -> Model:

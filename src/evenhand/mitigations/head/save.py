@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 WEIGHTS = (
     "no plain weights give the same logits. Use the folder of --out instead, or fit with: "
-    "--method inlp --no-offset"
+    "--method pairs --no-offset"
 )
 TEXTS = (
     "The weather today is",

@@ -85,8 +85,8 @@ def model_subspace(model: Any, axis: str, components: int | None = None) -> Subs
         raise ModelError(
             f"model {model.name!r}: its vocabulary has only {len(sets)} of the "
             f"{len(definitional_sets(axis))} definitional sets of {axis!r} (missing: "
-            f"{', '.join(missing[:8])}), so there is no subspace. Use the method inlp or leace: "
-            "they need no word list."
+            f"{', '.join(missing[:8])}), so there is no subspace. Use the method pairs, inlp "
+            "or leace: they need no word list."
         )
     basis, share = bias_subspace(sets, components or COMPONENTS.get(axis, 1))
     return Subspace(basis, tuple(used), tuple(missing), tuple(pieced), tuple(share.tolist()))

@@ -38,7 +38,8 @@ SMALLEST = 1e-9
 class Held:
     """States to choose or to judge on: both sides of pairs, and text with its next tokens.
 
-    `owners` are the texts of the tokens, `terms` and `prompts` what the pairs were made of.
+    `owners` are the texts of the tokens, `terms` and `prompts` what the pairs were made of, `half`
+    is the name of the half ("choosing" or "judging").
     """
 
     first: npt.NDArray[np.float32]
@@ -48,6 +49,7 @@ class Held:
     owners: npt.NDArray[np.int64]
     terms: npt.NDArray[np.int64] | None = None
     prompts: npt.NDArray[np.int64] | None = None
+    half: str = ""
 
 
 @dataclass(frozen=True)
@@ -68,6 +70,8 @@ class Point:
         perplexity: on held-out text; `increase` relative to the unchanged model.
         kept: mean p(w) of the unchanged model's favourite next word after the pairs' contexts.
         change: mean KL(unchanged || mitigated) on the pairs' contexts.
+        half: the half of pairs and text that it was measured on; empty in runs of versions that
+            did not say.
     """
 
     method: str
@@ -83,6 +87,7 @@ class Point:
     change: float
     kept: float
     alpha_mean: float
+    half: str = ""
 
     @property
     def setting(self) -> tuple[str, int, str]:
@@ -90,7 +95,7 @@ class Point:
         return self.method, self.rounds, str(self.alpha)
 
     def as_dict(self) -> dict[str, Any]:
-        return dict(self.__dict__)
+        return {k: v for k, v in self.__dict__.items() if v or k != "half"}
 
 
 class Bench:
@@ -172,6 +177,7 @@ class Bench:
             change,
             kept,
             float(np.mean([float(w.mean()) for w in weights[:2]])),
+            self.held.half,
         )
 
     def _picked(self, logp: Any) -> Any:

@@ -31,6 +31,11 @@ class HiddenMitigation(ProvedMitigation):
         "inlp": "Ravfogel et al. 2020",
         "sentence": "Liang et al. 2020 (SentenceDebias)",
     }
+    only_for: ClassVar[Mapping[str, tuple[str, ...]]] = {
+        "rounds": ("inlp",),
+        "classifier": ("inlp",),
+        "components": ("sentence",),
+    }
     cards: ClassVar[tuple[MetricCard, ...]] = (
         MetricCard(
             "readable",

@@ -31,6 +31,7 @@ class TrainingMitigation(ProvedMitigation):
         "dropout": "Webster et al. 2020",
         "plain": "Devlin et al. 2019",
     }
+    only_for: ClassVar[Mapping[str, tuple[str, ...]]] = {"sides": ("cda",)}
     cards: ClassVar[tuple[MetricCard, ...]] = PROOF_CARDS
 
     method: str = "cda"
