@@ -37,7 +37,7 @@ def median_example(
     values: npt.ArrayLike,
     way: float,
     *,
-    ties: Sequence[Any] | None = None,
+    ties: Sequence[Any] | npt.NDArray[Any] | None = None,
     upper: bool = False,
 ) -> Example | None:
     """Return the median item among those whose value has the sign of `way`, None without any.
