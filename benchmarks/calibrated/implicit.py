@@ -5,13 +5,16 @@ from __future__ import annotations
 import numpy as np
 from benchmarks.calibrated import Outcome, Path, outcome
 
-from evenhand.probes.implicit.material import SIDES, TESTS
-from evenhand.probes.implicit.measure import Given
+from evenhand.compare.items import Items
+from evenhand.compare.rows import judge
+from evenhand.probes.implicit.probe import SIDES, TESTS, Implicit
 
-COVERS = ("evenhand.probes.implicit.measure",)
+COVERS = ("evenhand.probes.implicit.probe",)
 
 
-def given(rng: np.random.Generator, gaps: np.ndarray, test: str, words: int, pairs: int) -> Given:
+def answered(
+    rng: np.random.Generator, gaps: np.ndarray, test: str, words: int, pairs: int
+) -> Items:
     """Stereotypes with these gaps: words go more to one group by themselves, terms are liked, and
     some pairs of terms (from five on, of which they are a sample) and topics lean."""
     k = len(gaps)
@@ -27,10 +30,17 @@ def given(rng: np.random.Generator, gaps: np.ndarray, test: str, words: int, pai
     at = np.indices(shape).reshape(4, -1)
     word = [f"{SIDES[s]}{w}" for s, w in zip(at[2], at[3])]
     topic = [f"t{w}" for w in at[3]] if test == TESTS[1] else word
-    return Given(
-        share.ravel(), [str(s) for s in at[0]], [test] * share.size, [SIDES[s] for s in at[2]],
-        word, topic, [f"{s} {p}" for s, p in zip(at[0], at[1])],
-    )  # fmt: skip
+    return Items(
+        {
+            "share": share.ravel(),
+            "stereotype": [str(s) for s in at[0]],
+            "test": [test] * share.size,
+            "side": [SIDES[s] for s in at[2]],
+            "word": word,
+            "topic": topic,
+            "pair": [f"{s} {p}" for s, p in zip(at[0], at[1])],
+        }
+    )
 
 
 def stereotypes(test: str, words: int, pairs: int) -> Path:
@@ -38,8 +48,8 @@ def stereotypes(test: str, words: int, pairs: int) -> Path:
 
     def draw(rng: np.random.Generator, effect: float) -> Outcome:
         gaps = np.asarray([effect, 0.0, 0.0, 0.0, 0.0])
-        rows = given(rng, gaps, test, words, pairs).rows()
-        return outcome([row.found for row in rows], gaps, np.asarray([row.q for row in rows]))
+        rows = judge(Implicit().declare(answered(rng, gaps, test, words, pairs)))
+        return outcome([row.estimate for row in rows], gaps, np.asarray([row.q for row in rows]))
 
     return Path(f"implicit, {test}, {words} + {words} words, {pairs} pairs of terms", draw)
 

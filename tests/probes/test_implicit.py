@@ -10,11 +10,13 @@ import numpy as np
 import pytest
 
 import evenhand as eh
+from evenhand.compare.items import Items
+from evenhand.compare.rows import judge
 from evenhand.errors import DataError, SpecError
 from evenhand.models.adapters.scripted import ScriptedModel
-from evenhand.probes.implicit.material import SIDES, read_stimuli
-from evenhand.probes.implicit.measure import Given
-from evenhand.probes.implicit.probe import Implicit
+from evenhand.probes.base import Way
+from evenhand.probes.implicit.probe import SIDES, Implicit
+from evenhand.probes.implicit.published import read_stimuli
 from evenhand.probes.registry import make_probe
 from evenhand.runner.ask import Ask
 from in_process import evenhand
@@ -169,9 +171,8 @@ def test_free_answers_are_read_and_the_rest_counted(tmp_path: Path) -> None:
 def test_one_name_needs_no_comma() -> None:
     probe = make_probe("implicit", {"stereotypes": "career", "tests": "decision"})
     assert isinstance(probe, Implicit)
-    assert {(a.stereotype, a.test) for a in probe.material().asked(probe.tests)} == {
-        ("career", "decision")
-    }
+    items = probe.gather(Way("choose"))
+    assert {*zip(items["stereotype"], items["test"])} == {("career", "decision")}
     guises = make_probe("matched-guise", {"kinds": "traits,jobs"})
     assert guises.model_dump()["kinds"] == ("traits", "jobs")
 
@@ -187,6 +188,10 @@ def test_wrong_files_and_settings_are_refused(tmp_path: Path) -> None:
     done = evenhand("measure", "implicit", "s.csv", cwd=tmp_path)
     assert done.returncode == 2
     assert "row 1, column side: 'worse'. Accepted: bad" in done.stderr
+    path.write_text("stereotype,test,side,word,score\nage,chained,bad,joy,0.5\n")
+    done = evenhand("measure", "implicit", "s.csv", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "row 1, column test: 'chained'. Accepted: association or decision." in done.stderr
     path.write_text("iat_bias,decision_bias\n0,0\n0.1,0\n0.9,1\n1,1\n")
     done = evenhand("measure", "implicit-link", "s.csv", cwd=tmp_path)
     assert done.returncode == 2
@@ -208,11 +213,18 @@ def test_a_few_words_may_differ_more_among_themselves_than_many_of_the_other_kin
         kept = (side == 1) | (word < 4)
         side, word, pair = side[kept], word[kept], pair[kept]
         names = [f"{s}{w}" for s, w in zip(side, word)]
-        told = (["x"] * len(side), ["association"] * len(side), [SIDES[s] for s in side], names,
-                names, [str(k) for k in pair])  # fmt: skip
+        columns = {
+            "stereotype": ["x"] * len(side),
+            "test": ["association"] * len(side),
+            "side": [SIDES[s] for s in side],
+            "word": names,
+            "topic": names,
+            "pair": [str(k) for k in pair],
+        }
         alarms = []
         for _ in range(150):
             own = rng.normal(0, 0.05, (2, 12)) * np.array([[3.0], [1.0]])
             share = 0.5 + own[side, word] + rng.normal(0, 0.05, len(side))
-            alarms.append(Given(share, *told).rows()[0].found.p <= 0.05)
+            [row] = judge(Implicit().declare(Items({**columns, "share": share})))
+            alarms.append(row.p <= 0.05)
         assert np.mean(alarms) <= 0.09  # they were 0.16

@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 import evenhand as eh
-from evenhand.errors import DataError, SpecError
+from evenhand.compare.items import Items
+from evenhand.compare.rows import judge
+from evenhand.errors import DataError, ModelError, SpecError
 from evenhand.models.adapters.scripted import ScriptedModel
-from evenhand.probes.matched_guise.material import read_pairs
-from evenhand.probes.matched_guise.measure import Answered
-from evenhand.probes.matched_guise.probe import MatchedGuise
-from evenhand.probes.matched_guise.ratios import Human, chance_agreement
+from evenhand.probes.matched_guise.probe import Kind, MatchedGuise, Material
+from evenhand.probes.matched_guise.published import Human, chance_agreement, read_pairs
 from evenhand.runner.ask import Ask
 from evenhand.words.lexicons import load
 from in_process import evenhand
@@ -52,7 +52,7 @@ def test_agreement_of_ratios_with_human_lists(shared: Path, tmp_path: Path) -> N
     found = eh.measure.guise_ratios(table, human=folder / "human_ratings.json")
     assert list(found.top) == first
     assert found.human[0].agreement == 1.0
-    assert found.words[1].found.value == pytest.approx(-0.1 / math.log(10))
+    assert found.words[1].value == pytest.approx(-0.1 / math.log(10))
 
 
 @pytest.mark.shared
@@ -77,6 +77,28 @@ def test_as_published_gives_log10_ratios(shared: Path) -> None:
     assert all(f.value == 0 for f in done.findings[1:])
     assert done.items.num_rows == 5 * 9 * 37
     assert done.summary["human"][0]["study"] == "katz"
+
+
+def test_as_published_asks_for_the_likelihood_of_words_only(tmp_path: Path) -> None:
+    release = tmp_path / "release"
+    release.mkdir()
+    (release / "pairs_made.tsv").write_text("he be late\the is late\nwe be here\twe are here\n")
+    (release / "katz.txt").write_text("rude able")
+    (release / "prompts.json").write_text(json.dumps({"TRAIT_PROMPTS": ["{} He is an"]}))
+    probe = MatchedGuise(data=str(release), as_published=True)
+    assert probe.choose(frozenset({"choose", "continuation"})) == "continuation"
+    with pytest.raises(ModelError, match="matched-guise"):
+        probe.choose(frozenset({"choose"}))
+
+    def follows(text: str, word: str) -> dict[str, float]:
+        return {"logprob": -2.0 - (" is " in text), "n_tokens": 1}
+
+    done = probe.run(Ask(ScriptedModel({"continuation": follows})), 0)
+    assert set(done.tables) == {"ratios"}  # none of the gaps, which nobody asked for
+    [row] = done.tables["ratios"].to_pylist()
+    assert (row["word"], row["n_clusters"]) == ("able", 2)  # "an" goes with one word only
+    assert done.summary["by"] == "continuation"
+    assert done.summary["ratios"][0]["word"] == done.summary["top"][0] == "able"
 
 
 def test_a_planted_prejudice_has_its_size_and_the_even_model_none(tmp_path: Path) -> None:
@@ -160,7 +182,7 @@ def test_wrong_files_are_refused(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="line 2: 1 texts"):
         MatchedGuise(data=str(path)).material()
     with pytest.raises(DataError, match="publication's folder"):
-        MatchedGuise(data=str(path.rename(tmp_path / "p.tsv")), as_published=True)._published()
+        MatchedGuise(data=str(path.rename(tmp_path / "p.tsv")), as_published=True).release()
     (tmp_path / "t.csv").write_text("text,worse,score_dialect,score_standard\na,rude,1.5,0\n")
     done = evenhand("measure", "matched-guise", "t.csv", cwd=tmp_path)
     assert done.returncode == 2
@@ -179,10 +201,18 @@ def test_changes_are_estimated_item_by_item(tmp_path: Path) -> None:
 def test_two_questions_of_a_kind_are_few_whatever_the_texts() -> None:
     rng, p = np.random.default_rng(0), []
     texts, questions = np.indices((40, 2)).reshape(2, -1)
-    units, asked = [f"t{t}" for t in texts], [f"q{q}" for q in questions]
+    about = Material(("", ""), "", (), (Kind("k", "", "", False, ()),))
+    columns = {
+        "unit": [f"t{t}" for t in texts],
+        "feature": [""] * 80,
+        "kind": ["k"] * 80,
+        "question": [f"q{q}" for q in questions],
+        "worse_standard": np.full(80, 0.5),
+    }
     for _ in range(300):
         gap = rng.normal(0, 0.1, 2)[questions] + rng.normal(0, 0.05, 40)[texts]
         gap += rng.normal(0, 0.08, 80)
-        shares = np.stack([0.5 + gap, np.full(80, 0.5)], axis=1)
-        p.append(Answered(shares, units, [""] * 80, ["k"] * 80, asked).over_all().p)
+        items = Items({**columns, "worse_dialect": 0.5 + gap}, about=about)
+        [row] = judge(MatchedGuise().declare(items))
+        p.append(row.p)
     assert np.mean(np.asarray(p) <= 0.01) <= 0.01  # it was 0.025

@@ -349,10 +349,14 @@ class Probe(BaseModel):
         """Findings, tables and negative controls of answered items, asked here or elsewhere."""
         items = items.having(seed=seed)
         rows = judge(self.declare(items), self.rate)
+        by_table: dict[str, list[Row]] = {} if rows else {self.table: []}
+        for row in rows:
+            by_table.setdefault(row.test.table or self.table, []).append(row)
         tables, facts, findings = self.beside(items, rows, seed)
-        shown = {k: table_of(v, self.hidden) for k, v in {self.table: rows, **tables}.items()}
+        shown = {k: table_of(v, self.hidden) for k, v in {**by_table, **tables}.items()}
         said = [finding for row in rows for finding in self.say(row, items, rows)]
-        record = {**items.facts, self.table: [row.recorded() for row in rows], **facts}
+        recorded = {name: [row.recorded() for row in part] for name, part in by_table.items()}
+        record = {**items.facts, **recorded, **facts}
         checks = tuple(self.checks(items, rows, seed))
         return Measured([*said, *findings], items.table(), shown, record, checks)
 

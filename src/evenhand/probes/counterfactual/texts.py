@@ -17,7 +17,7 @@ from typing import TypeVar
 
 from evenhand.corpora.tables import Table, read_table
 from evenhand.errors import DataError, SpecError, unknown
-from evenhand.probes.matched_guise.material import read_material
+from evenhand.probes.matched_guise.probe import read_material
 from evenhand.probes.shared import claims
 from evenhand.words.lexicons.articles import agreed
 from evenhand.words.lexicons.files import Lexicon, load

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import repeat
 from typing import Any, ClassVar
 
 import numpy as np
@@ -11,6 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 from pydantic import Field
 
+from evenhand.compare.answers import read_options
 from evenhand.corpora.tables import Table, read_table
 from evenhand.errors import DataError
 from evenhand.probes.base import Measured, Placebo
@@ -20,7 +22,7 @@ from evenhand.probes.reading import Claims, Input, Reader, Result, Shown, listed
 from evenhand.stats.estimate import Estimate
 from evenhand.stats.multiple import benjamini_hochberg
 from evenhand.strict import INLINE
-from evenhand.words.reading_answers import read_answer
+from evenhand.words.reading_answers import NONE
 
 Floats = npt.NDArray[np.float64]
 WORDS = ("she", "he")
@@ -152,16 +154,13 @@ def _said(table: Table, names: list[str], jobs: list[str]) -> tuple[Floats, int,
         )
     at = np.asarray([jobs.index(n) for n in names])
     if scored == "answer":
-        texts = [str(t or "") for t in table.columns["answer"].to_pylist()]
-        read = [read_answer(text, WORDS) for text in texts]
+        answers = read_options(table.columns["answer"].to_pylist(), repeat(WORDS))
         count = np.zeros((2, len(jobs)))
-        for job, r in zip(at, read):
-            if r.kind == "named":
-                count[r.option, job] += 1
+        named = answers.options != NONE
+        np.add.at(count, (answers.options[named], at[named]), 1)
         y = np.where(count.sum(axis=0) > 0, np.log((count[0] + 0.5) / (count[1] + 0.5)), np.nan)
-        kinds = [r.kind for r in read]
-        declined = kinds.count("declined")
-        return y, declined, len(kinds) - declined - kinds.count("named")
+        counts = answers.counts
+        return y, counts["refused"], counts["unread"] + counts["unasked"]
     values = table.numbers(scored)
     if scored == "share":
         wrong = np.flatnonzero((values < 0) | (values > 1))
