@@ -80,8 +80,8 @@ class Stereotype:
                 f"{where}: stereotype {name!r} has {len(pairs)} pairs of terms, {len(words[0])} "
                 f"bad and {len(words[1])} good words. Accepted: one or more of each."
             )
-        parts = (texts[key] for key in ("first", "second", "bad", "good"))
-        return cls(name, *parts, pairs=tuple(dict.fromkeys(pairs)), words=words)
+        first, second, bad, good = (texts[key] for key in ("first", "second", "bad", "good"))
+        return cls(name, first, second, bad, good, tuple(dict.fromkeys(pairs)), words)
 
 
 def read_stimuli(path: Path) -> dict[str, Stereotype]:
