@@ -28,6 +28,7 @@ from evenhand.probes.base import Measured
 from evenhand.probes.registry import make_probe, probe_class
 from evenhand.runner import ask
 from evenhand.runner.ask import Ask
+from evenhand.runs.absolute import shown_alone
 from evenhand.runs.finding import Finding
 from evenhand.runs.record import Run
 from evenhand.runs.wording import people
@@ -110,9 +111,12 @@ def test_whoever_is_worse_off_is_one_group_or_nobody(name: str, audited: Any) ->
             if not f.detected:
                 assert not f.harm, f.id
                 assert not f.difference, f.id
+            card = probe_class(name).card(f.metric)
+            if card.relative and f.counts:
+                assert {"absolute", "absolute_low", "absolute_high"} <= set(f.details), f.id
+                assert bool(f.harm) <= shown_alone(f), f.id
             if not f.harm:
                 continue
-            card = probe_class(name).card(f.metric)
             groups = {*f.groups, *map(people, f.groups)}
             described = one_way(card) or "{first}: " not in card.harm
             one = who.removeprefix("speakers of ") in groups - {"the others"}
