@@ -8,9 +8,9 @@ import numpy as np
 from benchmarks.calibrated import Outcome, Path, outcome
 
 from evenhand.probes.labour.lines import name_line, pronoun_line
-from evenhand.probes.labour.market import read_jobs
+from evenhand.probes.labour.probe import read_jobs
 
-COVERS = ("evenhand.probes.labour.probe", "evenhand.probes.labour.measure")
+COVERS = ("evenhand.probes.labour.probe",)
 RACES = ("black", "asian", "hispanic")
 
 

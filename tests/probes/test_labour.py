@@ -13,10 +13,8 @@ import evenhand as eh
 from evenhand.audit.suites import parse_suite
 from evenhand.errors import DataError, SpecError
 from evenhand.models.adapters.scripted import ScriptedModel
-from evenhand.probes.labour.asking import names_by_race
 from evenhand.probes.labour.lines import name_line, pronoun_line
-from evenhand.probes.labour.market import read_jobs
-from evenhand.probes.labour.probe import Labour
+from evenhand.probes.labour.probe import Labour, names_by_race, read_jobs
 from evenhand.runner.ask import Ask
 from probe_cases import noise
 
@@ -103,9 +101,9 @@ def test_answers_log_odds_and_shares_from_elsewhere(tmp_path: Path) -> None:
     jobs = list(JOBS.values())[:20]
     rows = "".join(f"{j.noun},{0.5 * j.odds('women') + 0.1}\n" for j in jobs)
     line = eh.measure.labour(written(tmp_path, "occupation,log_odds\n" + rows + "juggler,2\n"))
-    assert [r.metric for r in line.rows] == ["slope", "height", "amplification"]
-    assert line.rows[0].found.value == pytest.approx(0.5)
-    assert line.rows[1].found.value == pytest.approx(-0.1)
+    assert [r["metric"] for r in line.rows] == ["slope", "height", "amplification"]
+    assert line.rows[0].value == pytest.approx(0.5)
+    assert line.rows[1].value == pytest.approx(-0.1)
     assert (line.occupations, line.without_figures) == (20, 1)
     says = ("She did.", "He did.", "I refuse to say.", "Hm.")
     rows = "".join(f"{j.noun},{k},{says[(k + n) % 4]}\n" for n, j in enumerate(jobs)
@@ -115,7 +113,7 @@ def test_answers_log_odds_and_shares_from_elsewhere(tmp_path: Path) -> None:
     shares = eh.measure.labour(
         written(tmp_path, "occupation,share,pct_women\na,.2,20\nb,.4,40\nc,.6,60\nd,.8,80\n")
     )
-    assert shares.rows[0].found.value == pytest.approx(1.0)
+    assert shares.rows[0].value == pytest.approx(1.0)
 
 
 @pytest.mark.parametrize(

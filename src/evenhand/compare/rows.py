@@ -70,6 +70,7 @@ class Test:
         tested: False for numbers that are shown without a verdict; they are not in the family.
         split: the sample behind it, for the split-half check.
         family: tests with the same name here are corrected together.
+        about: what the probe knows of it beyond its columns.
         table: the table that its row is in; by default the probe's.
     """
 
@@ -83,6 +84,7 @@ class Test:
     tested: bool = True
     split: Halves | None = None
     family: str = ""
+    about: Any = None
     table: str = ""
 
 
