@@ -12,7 +12,16 @@ import numpy as np
 import pyarrow as pa
 from pydantic import Field
 
-from evenhand.models.choosing import CHOICES, TOLD, Choices, answered, as_asked, how
+from evenhand.models.choosing import (
+    CHOICES,
+    TOLD,
+    Choices,
+    answered,
+    as_asked,
+    how,
+    same_place,
+    share_of,
+)
 from evenhand.probes.base import Asker, Behaviour, ItemShape, Measured, Preview, Probe
 from evenhand.probes.implicit.cards import CARDS
 from evenhand.probes.implicit.findings import gap_finding, published_finding
@@ -20,6 +29,7 @@ from evenhand.probes.implicit.material import TESTS, Asked, Material, questions,
 from evenhand.probes.implicit.measure import given_items
 from evenhand.probes.reading import Names
 from evenhand.probes.shared.reach import short
+from evenhand.runs.controls import Answering
 from evenhand.stats.estimate import Estimate
 from evenhand.strict import record
 
@@ -117,7 +127,15 @@ class Implicit(Probe):
             **found.means(),
         }
         tables = {"gaps": pa.Table.from_pylist(told)}
-        return Measured(findings, items, tables, summary, (given.placebos(seed),))
+        by_order = share_of(same_place(found.probabilities.reshape(-1, 2, 2)))
+        return Measured(
+            findings,
+            items,
+            tables,
+            summary,
+            (given.placebos(seed),),
+            answering=Answering(order_effect=by_order),
+        )
 
     def estimates(self, items: pa.Table) -> dict[str, Estimate]:
         if self.as_published:

@@ -15,7 +15,7 @@ import pyarrow as pa
 from pydantic import Field
 
 from evenhand.corpora.tables import find_data
-from evenhand.models.choosing import CHOICES, Choices, answered, as_asked, how
+from evenhand.models.choosing import CHOICES, Choices, answered, as_asked, how, same_place, share_of
 from evenhand.probes.base import Asker, Behaviour, ItemShape, Measured, Preview, Probe
 from evenhand.probes.matched_guise import published
 from evenhand.probes.matched_guise.cards import CARDS
@@ -29,6 +29,7 @@ from evenhand.probes.shared.claims import drawn
 from evenhand.probes.shared.reach import too_few
 from evenhand.probes.shared.refusals import REFUSED
 from evenhand.requests import Continuation, MaskScore
+from evenhand.runs.controls import Answering
 from evenhand.stats.estimate import Estimate
 from evenhand.strict import record
 
@@ -145,7 +146,15 @@ class MatchedGuise(Probe):
             **given.means(),
         }
         tables = {"gaps": pa.Table.from_pylist(told)}
-        return Measured(findings, items, tables, summary, (rows.placebos(seed),))
+        by_order = share_of(same_place(given.probabilities.reshape(-1, 2, 2)))
+        return Measured(
+            findings,
+            items,
+            tables,
+            summary,
+            (rows.placebos(seed),),
+            answering=Answering(order_effect=by_order),
+        )
 
     def _run_published(self, ask: Asker, pairs: tuple[Pair, ...]) -> Measured:
         kind, release = self._likely(ask.answers), self._published()
