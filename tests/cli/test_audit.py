@@ -123,14 +123,24 @@ def test_compare_aligns_findings_and_refuses_other_suites(audited: Path, tiny: A
     assert "differ in their suite" in done.stderr
 
 
-def test_the_gate_decides_by_interval(audited: Path) -> None:
-    wide = evenhand("gate", "r", "--limit", "underspecified/delta=1.0", cwd=audited)
+def test_the_gate_decides_by_interval(audited: Path, tiny: Any) -> None:
+    """A choice head gives the options all of the probability, so the probe can judge the model."""
+    evenhand("audit", tiny("choice"), "--suite", "small.toml", "--out", "c", cwd=audited)
+    wide = evenhand("gate", "c", "--limit", "underspecified/delta=1.0", cwd=audited)
     assert wide.returncode == 0, wide.stderr
-    tight = evenhand("gate", "r", "--limit", "underspecified/delta=0.0000001", cwd=audited)
+    tight = evenhand("gate", "c", "--limit", "underspecified/delta=0.0000001", cwd=audited)
     assert tight.returncode == 1
-    wrong = evenhand("gate", "r", "--limit", "underspecified/delt=1", cwd=audited)
+    wrong = evenhand("gate", "c", "--limit", "underspecified/delt=1", cwd=audited)
     assert wrong.returncode == 2
     assert "Did you mean 'underspecified/delta'" in wrong.stderr
+
+
+def test_random_weights_leave_the_options_nothing_and_cannot_be_judged(audited: Path) -> None:
+    done = evenhand("gate", "r", "--limit", "underspecified/delta=1.0", cwd=audited)
+    assert done.returncode == 3, done.stderr
+    assert "the answer options hold less than 1 % of the probability" in done.stdout
+    whole = evenhand("gate", "r", cwd=audited)
+    assert "Left out, because they cannot judge this model: underspecified" in whole.stdout
 
 
 def test_own_context_pairs_follow_the_contract(audited: Path, tiny: Any) -> None:

@@ -72,7 +72,7 @@ class Job:
 
 @pytest.fixture(scope="module")
 def model(tiny: Any) -> str:
-    return str(tiny("causal"))
+    return str(tiny("choice"))  # a head for the options: they hold all of the probability
 
 
 @pytest.fixture(scope="module")
@@ -114,6 +114,18 @@ def test_against_a_baseline_and_with_undecided_let_through(first: Job) -> None:
     assert strict.outputs["gate"]["outcome"] == "undecided"
     lenient = Job(first.folder, out="run one", gate_options=options, undecided="pass", install="")
     assert lenient.step("gate").returncode == 0
+
+
+def test_a_model_that_cannot_be_judged_fails_the_job_however_undecided_counts(
+    tiny: Any, tmp_path: Path
+) -> None:
+    """Random weights put next to nothing on the names."""
+    (tmp_path / "short.toml").write_text(SUITE)
+    job = Job(tmp_path, model=str(tiny("causal")), suite="short.toml", undecided="pass", install="")
+    assert job.step("audit").returncode == 0
+    assert job.step("gate").returncode == 3
+    assert job.outputs["gate"]["outcome"] == "cannot tell"
+    assert job.summary.read_text().startswith("## evenhand: cannot tell")
 
 
 def test_a_failing_gate_fails_the_job_and_still_tells(first: Job) -> None:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from evenhand.audit.auditing import Audit
+from evenhand.audit.fluency import Fluency
 from evenhand.audit.suites import parse_suite
 from evenhand.corpora.tables import DATA_FOLDER
 from evenhand.errors import RunError
@@ -51,6 +52,7 @@ def again(run: Run, scratch: Path, models: Mapping[str, Model]) -> Again:
         seed=int(work["seed"]),
         kind=work.get("as"),
         loaded={**stored, **models},
+        fluency=_fluency(facts),
     )
     place = None if bundled else kept_at(folder, facts)
     made, used = job.again(place or str(folder / "scores"))
@@ -68,6 +70,12 @@ def again(run: Run, scratch: Path, models: Mapping[str, Model]) -> Again:
         files.update({f"{home}{end}": path for end, path in _below(inputs[typed])})
     files[INPUTS] = json.dumps(places, indent=1, sort_keys=True).encode()
     return Again(made, files, asked_of)
+
+
+def _fluency(facts: Mapping[str, Any]) -> dict[str, Fluency]:
+    """Return what was seen of each language: few answers, which are not kept with the scores."""
+    seen = [(entry.get("summary") or {}).get("fluency") for entry in facts["probes"].values()]
+    return {row["language"]: Fluency.from_dict(row) for row in seen if row}
 
 
 def _kept(folder: Path, named: Mapping[str, Path]) -> dict[str, Path]:

@@ -25,6 +25,7 @@ from evenhand.runner.job import Executor
 from evenhand.runner.places import is_remote, local_path, settled
 from evenhand.runner.progress import Progress, Silent, usual
 from evenhand.runner.store import ShardStore, scored_by_attempt
+from evenhand.runs.controls import CONTROLS, NOT_ASKED, Control, control_of
 from evenhand.runs.finding import Finding
 from evenhand.runs.kinds import AUDIT
 from evenhand.runs.record import Run, RunWriter, environment, now
@@ -65,13 +66,14 @@ class Audit:
     """Told before the first question what this design cannot show."""
     force: bool = False
     """Ask in a language that the model does not know anyway."""
+    fluency: dict[str, Fluency] = field(default_factory=dict)
+    """What is known of the model in each language; looked at before the first question."""
     named: bool = True
     """Whether somebody chose the folder; else the next free name is taken."""
     _place: str | None = None
     _object: bool = False
     """Whether the model is a Python object, which only its maker can give again."""
     _asked_of: list[tuple[str, ShardStore]] = field(default_factory=list)
-    _fluency: dict[str, Fluency] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.store = None if self.store is None else settled(self.store)
@@ -149,9 +151,9 @@ class Audit:
         Raises:
             ModelError: not at all, and nobody insists.
         """
-        left = [name for name in self.suite.languages if name not in self._fluency]
-        self._fluency |= known_languages(self.audited, left, self.force)
-        return self._fluency
+        left = [name for name in self.suite.languages if name not in self.fluency]
+        self.fluency |= known_languages(self.audited, left, self.force)
+        return self.fluency
 
     def _begin(self) -> dict[str, Any]:
         """The facts of this attempt; refuses a folder that holds other work."""
@@ -238,6 +240,7 @@ class Audit:
         claims: list[Finding] = []
         placebos: dict[str, PlaceboRate] = {}
         unlisted: dict[str, Sequence[float]] = {}
+        controls: dict[str, Any] = {}
         for entry in self.suite.entries:
             begun = time.monotonic()
             model = self._model_of(entry, facts)
@@ -247,6 +250,7 @@ class Audit:
                     "model": model.name,
                     "skipped": f"{article(model.kind)} {model.kind} model {why}",
                 }
+                controls[entry.label] = Control(NOT_ASKED, why).as_dict()
                 continue
             ask = self._ask(model, entry, facts)
             writer.facts(facts)  # with the models, so that who watches knows how much is to come
@@ -259,6 +263,9 @@ class Audit:
             writer.table(entry.label, "items", measured.items)
             for name, table in measured.tables.items():
                 writer.table(entry.label, name, table)
+            summary = self._trusted(entry, measured.summary)
+            answering = entry.probe.answering(summary).updated(measured.answering)
+            controls[entry.label] = control_of(answering).as_dict()
             facts["probes"][entry.label] = {
                 "probe": entry.probe.name,
                 "title": entry.probe.title,
@@ -267,7 +274,7 @@ class Audit:
                 "as_published": entry.probe.as_published,
                 "settings": entry.probe.model_dump(mode="json"),
                 "counts": dict(ask.counts.__dict__),
-                "summary": self._trusted(entry, measured.summary),
+                "summary": summary,
                 **({"limits": list(limits)} if (limits := self._limits(entry)) else {}),
             }
             if "usage" in facts["models"][entry.model or self.model]:
@@ -276,12 +283,13 @@ class Audit:
             facts["timings"][entry.label] = round(spent, 2)
             writer.facts(facts)
         facts |= self._asked(facts)
+        facts[CONTROLS] = controls
         facts["placebos"] = {label: found.as_dict() for label, found in placebos.items()}
         writer.findings(self._decided(claims, placebos, unlisted))
 
     def _trusted(self, entry: Entry, summary: Mapping[str, Any]) -> dict[str, Any]:
         """A summary whose trust begins with how well the model knows the language."""
-        seen = self._fluency.get(entry.probe.spoken)
+        seen = self.fluency.get(entry.probe.spoken)
         if seen is None or entry.model:
             return dict(summary)
         told = [*seen.notes(), *summary.get("trust", ())]

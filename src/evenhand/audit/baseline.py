@@ -7,13 +7,13 @@ smaller than the margin, and is undecided until it is.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from evenhand.audit.comparison import same_questions, same_rungs
 from evenhand.audit.comparison.deciding import decide
 from evenhand.audit.comparison.items import own_findings
-from evenhand.audit.gate import Check, decided, doubts
+from evenhand.audit.gate import Check, decided, doubts, withheld
 from evenhand.audit.policy import Policy
 from evenhand.runs.compared import WORSE, Decision
 from evenhand.runs.finding import Finding
@@ -22,16 +22,22 @@ from evenhand.runs.wording import chance, number
 
 
 def baseline_checks(
-    before: Run, after: Run, policy: Policy, others: Sequence[str] = ()
+    before: Run,
+    after: Run,
+    policy: Policy,
+    others: Sequence[str] = (),
+    silent: Mapping[str, str] | None = None,
 ) -> list[Check]:
     """One check per finding that counts in the later run; `others` were decided before.
+
+    `silent` are the probes that cannot judge one of the models, with the reason.
 
     Raises:
         RunError: the runs did not ask the same, or not in the same way.
     """
     same_questions([before, after])
     same_rungs([before, after])
-    found = decide(before, after, policy, others)
+    found = decide(before, after, policy, others, silent)
     known = {d.finding: d for d in found.decisions}
     doubted = {**doubts(before), **doubts(after)}
     out = []
@@ -39,6 +45,9 @@ def baseline_checks(
         if not policy.checked(f.id) or not (f.counts or f.id in known):
             continue
         doubt = doubted.get(f.probe, "")
+        if silent and f.probe in silent:
+            out.append(_withheld(f, known.get(f.id), policy, silent[f.probe]))
+            continue
         if f.id in known:
             out.append(_check(f, known[f.id], policy, doubt))
             continue
@@ -49,6 +58,25 @@ def baseline_checks(
         nothing = float("nan")
         out.append(Check(f.id, "undefined", nothing, nothing, nothing, margin, reason=lack))
     return out
+
+
+def _withheld(f: Finding, d: Decision | None, policy: Policy, reason: str) -> Check:
+    """Return the check of a probe that cannot judge, with the change that was measured."""
+    check = withheld(f, policy, reason)
+    if d is None:
+        nothing = float("nan")
+        return replace(check, value=nothing, low=nothing, high=nothing)
+    return replace(
+        check,
+        value=d.change,
+        low=d.low,
+        high=d.high,
+        n=d.n,
+        units=d.units,
+        before=d.before,
+        after=d.after,
+        sentence=d.sentence,
+    )
 
 
 def _check(f: Finding, d: Decision, policy: Policy, doubt: str) -> Check:

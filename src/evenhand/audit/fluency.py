@@ -18,7 +18,7 @@ refusal costs a moment, and a run of noise looks like any other run. The other s
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -42,6 +42,7 @@ LOST = 0.2
 """Share of unknown pieces and loose bytes above which a text is not really read."""
 GUESSED = 0.65
 """Share of told questions at which a model cannot be said to understand them."""
+SIGNS = ("surprise", "fertility", "unknown", "heeds")
 PAIRS = 2
 """Pairs of names in told questions."""
 
@@ -100,6 +101,12 @@ class Fluency:
 
     def as_dict(self) -> dict[str, Any]:
         return {**vars(self), "fit": self.fit, "notes": list(self.notes())}
+
+    @classmethod
+    def from_dict(cls, row: Mapping[str, Any]) -> Fluency:
+        """Read back what `as_dict` wrote; numbers that are not known are null there."""
+        signs = {n: NAN if row.get(n) is None else float(row[n]) for n in SIGNS}
+        return cls(str(row["language"]), str(row["name"]), **signs)
 
 
 def fluency(model: Model, language: str) -> Fluency:

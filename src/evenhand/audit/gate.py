@@ -7,6 +7,9 @@ for equivalence: a finding passes when two one-sided tests show it within its ma
 is shown beyond, and is undecided otherwise. With a baseline the question is how much harm grew
 since, on the same items (`audit.baseline`).
 
+Findings of a probe that cannot judge the model (`runs.controls`) are neither passed nor failed
+but "cannot tell", whatever the policy, and so is a run without a probe that can.
+
 Errors: a run passes when *all* checks do, so each is tested at the policy's error rate; it fails
 when *any* does, so these p values are corrected over the whole run (`stats.selection`). Either way
 the outcome is wrong in at most that share of runs.
@@ -17,7 +20,7 @@ from __future__ import annotations
 import math
 import shlex
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal
@@ -27,9 +30,10 @@ from evenhand.audit.policy import Policy, read_policy
 from evenhand.audit.verdicts import BELIEVED
 from evenhand.errors import RunError, need
 from evenhand.runs import html
+from evenhand.runs.controls import CANNOT_TELL, inconclusive, of_labels, with_left_out
 from evenhand.runs.counting import undefined
 from evenhand.runs.finding import NAN, Finding
-from evenhand.runs.kinds import kind_of
+from evenhand.runs.kinds import cannot_judge, kind_of
 from evenhand.runs.record import Run
 from evenhand.runs.story import audited_name, rate_of
 from evenhand.runs.wording import chance, number
@@ -37,8 +41,14 @@ from evenhand.stats.equivalence import beyond, inside, units_to_settle
 from evenhand.stats.estimate import Estimate
 from evenhand.stats.selection import over_families
 
-Outcome = Literal["passed", "failed", "undecided", "undefined"]
-EXIT: dict[Outcome, int] = {"passed": 0, "failed": 1, "undecided": 3, "undefined": 3}
+Outcome = Literal["passed", "failed", "undecided", "undefined", "cannot tell"]
+EXIT: dict[Outcome, int] = {
+    "passed": 0,
+    "failed": 1,
+    "undecided": 3,
+    "undefined": 3,
+    CANNOT_TELL: 3,
+}
 """Exit codes of `evenhand gate`; 2 is wrong usage."""
 DEFAULT = Policy()
 ASKING = ("model", "baseline_model", "progress", "tell")
@@ -55,7 +65,8 @@ class Check:
 
     Attributes:
         id: the finding.
-        outcome: passed, failed, undecided (neither is shown) or undefined (cannot be tested).
+        outcome: passed, failed, undecided (neither is shown), undefined (cannot be tested) or
+            cannot tell (its probe cannot judge the model).
         value, low, high: the finding's number and interval; with a baseline, of its change.
         margin: the distance from the ideal, or the growth, that is accepted (NaN: none is set).
         needed: about how many units in all would decide an undecided check; None elsewhere.
@@ -98,12 +109,13 @@ class Gate:
     """The outcome of a run, why, and what it rests on.
 
     Attributes:
-        outcome: passed, failed, undecided or undefined.
+        outcome: passed, failed, undecided, undefined or cannot tell.
         checks: one per finding.
         reason: the outcome in a sentence.
         policy: the rules.
         looks: how often more was asked for it (`audit.deciding`); 1 for a run as it is.
         run: the folder of the last look, where more than one was taken.
+        cannot_judge: probes that cannot judge the model, with the reason.
     """
 
     outcome: Outcome
@@ -112,6 +124,7 @@ class Gate:
     policy: Policy = DEFAULT
     looks: int = 1
     run: str = ""
+    cannot_judge: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def passed(self) -> bool:
@@ -123,8 +136,9 @@ class Gate:
 
     @property
     def failing(self) -> list[Check]:
-        """The checks that stand in the way of passing."""
-        return [c for c in self.checks if c.outcome != "passed"]
+        """The checks that stand in the way of passing, those of probes that cannot judge last."""
+        rest = [c for c in self.checks if c.outcome not in ("passed", CANNOT_TELL)]
+        return [*rest, *self.of(CANNOT_TELL)]
 
     def of(self, outcome: Outcome) -> list[Check]:
         """The checks with this outcome."""
@@ -140,7 +154,7 @@ class Gate:
 
     def _repr_html_(self) -> str:
         head = ("finding", "outcome", "value", "interval", "margin", "why")
-        order = ("failed", "undecided", "undefined", "passed")
+        order = ("failed", "undecided", "undefined", CANNOT_TELL, "passed")
         rows = [
             (
                 c.id,
@@ -158,7 +172,9 @@ class Gate:
 
     def as_dict(self) -> dict[str, Any]:
         """The JSON contract (`evenhand gate --json`)."""
-        more = {"looks": self.looks, "run": self.run} if self.looks > 1 else {}
+        more: dict[str, Any] = {"looks": self.looks, "run": self.run} if self.looks > 1 else {}
+        if self.cannot_judge:
+            more["cannot_judge"] = dict(self.cannot_judge)
         return {
             "outcome": self.outcome,
             "passed": self.passed,
@@ -207,29 +223,63 @@ def gate(
         from evenhand.audit.until import until_decided as look_on
 
         return look_on(opened, first, rules, until_decided, asking)
-    return outcome_of([meant(c, rules) for c in checks_of(opened, first, rules)], rules)
+    return gate_by(opened, first, rules, unjudging(opened, first))
+
+
+def gate_by(run: Run, baseline: Run | None, policy: Policy, silent: Mapping[str, str]) -> Gate:
+    """Return the outcome of a finished run in which these probes cannot judge the model."""
+    checks = checks_of(run, baseline, policy, silent=silent)
+    return outcome_of([meant(c, policy) for c in checks], policy, silent)
+
+
+def unjudging(run: Run, baseline: Run | None = None) -> dict[str, str]:
+    """Return the probes that cannot judge the model of a run, or that of its baseline."""
+    own = cannot_judge(run.facts)
+    if baseline is None:
+        return own
+    before = cannot_judge(baseline.facts)
+    return {**{k: f"in the baseline {v}" for k, v in before.items()}, **own}
 
 
 def checks_of(
-    run: Run, baseline: Run | None, policy: Policy, others: Sequence[str] = ()
+    run: Run,
+    baseline: Run | None,
+    policy: Policy,
+    others: Sequence[str] = (),
+    silent: Mapping[str, str] | None = None,
 ) -> list[Check]:
     """Every check of a run, alone or against a baseline.
 
-    `others` are the probes of tests that were decided before: they count in the correction.
+    Args:
+        others: the probes of tests that were decided before: they count in the correction.
+        silent: probes that cannot judge the model, with the reason; by the run's controls if
+            not given. Their findings are left out of the correction.
     """
+    if silent is None:
+        silent = unjudging(run, baseline)
     if baseline is not None:
         from evenhand.audit.baseline import baseline_checks
 
-        return baseline_checks(baseline, run, policy, others)
+        return baseline_checks(baseline, run, policy, others, silent)
     known = run.findings
     lost = {f.id for f in undefined(known, audited_name(run.facts))}
     named = set(policy.only)  # what is named is checked, be it a test or not
     chosen = [
         f for f in known if policy.checked(f.id) and (f.counts or f.id in lost or f.id in named)
     ]
-    if policy.require == "within-margin":
-        return _within_margin(run, chosen, policy, others)
-    return _undetected(run, chosen, policy)
+    judged = [f for f in chosen if f.probe not in silent]
+    within = policy.require == "within-margin"
+    made = (
+        _within_margin(run, judged, policy, others) if within else _undetected(run, judged, policy)
+    )
+    by_id = {check.id: check for check in made}
+    return [by_id.get(f.id) or withheld(f, policy, silent[f.probe]) for f in chosen]
+
+
+def withheld(f: Finding, policy: Policy, reason: str) -> Check:
+    """Return the check of a finding whose probe cannot judge the model."""
+    margin = policy.margin_of(f.id, f.margin)
+    return _made(f, CANNOT_TELL, margin, f"{f.probe} cannot judge this model: {reason}")
 
 
 def finished(run: Run | str | Path) -> Run:
@@ -243,22 +293,32 @@ def finished(run: Run | str | Path) -> Run:
     return opened
 
 
-def outcome_of(checks: Sequence[Check], policy: Policy) -> Gate:
+def outcome_of(
+    checks: Sequence[Check], policy: Policy, silent: Mapping[str, str] | None = None
+) -> Gate:
     """The outcome of all checks together.
 
     Under `undetected` a finding that could not be tested is left out, unless none could be; who
-    requires proof gets none from it.
+    requires proof gets none from it. Checks of probes that cannot judge (`silent`, with the
+    reason) are left out unless there are no others.
     """
     of: dict[str, list[Check]] = {name: [c for c in checks if c.outcome == name] for name in EXIT}
-    tested = len(checks) - len(of["undefined"])
+    judged = len(checks) - len(of[CANNOT_TELL])
+    tested = judged - len(of["undefined"])
+    told = of_labels(silent or {}, (c.id.partition("/")[0] for c in of[CANNOT_TELL]))
+    if not checks:
+        told = dict(silent or {})
     found: Outcome = "passed"
     if len(of["failed"]) > policy.allow:
         found = "failed"
+    elif told and not judged:
+        return Gate(CANNOT_TELL, tuple(checks), inconclusive(told), policy, cannot_judge=told)
     elif not tested or (of["undefined"] and policy.require == "within-margin"):
         found = "undefined"
     elif of["undecided"]:
         found = "undecided"
-    return Gate(found, tuple(checks), _why(found, of, len(checks), policy), policy)
+    why = with_left_out(_why(found, of, judged, policy), told)
+    return Gate(found, tuple(checks), why, policy, cannot_judge=told)
 
 
 def _why(found: Outcome, of: Mapping[str, Sequence[Check]], whole: int, policy: Policy) -> str:

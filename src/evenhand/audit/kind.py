@@ -16,6 +16,7 @@ from evenhand.errors import EvenhandError, SpecError
 from evenhand.probes.base import Probe
 from evenhand.probes.registry import make_probe, probe_of
 from evenhand.runs.card import MetricCard
+from evenhand.runs.controls import Control, control_of, stored
 from evenhand.runs.finding import Finding
 from evenhand.runs.kinds import AUDIT, Again, RunKind
 from evenhand.runs.story import audited_name
@@ -67,9 +68,20 @@ class AuditKind(RunKind):
         line = ["evenhand", "audit", *model_words(work), "--suite", name, *options]
         return shlex.join(line), text
 
+    def controls(self, facts: Mapping[str, Any]) -> dict[str, Control]:
+        """Return the stored verdicts; those of older folders follow from their summaries."""
+        known = stored(facts)
+        return {
+            label: known.get(label)
+            or control_of(probe_of(facts, label).answering(entry.get("summary") or {}))
+            for label, entry in facts["probes"].items()
+            if not entry.get("skipped")
+        }
+
     def contract(self, run: Run) -> dict[str, Any]:
-        """Summaries, findings, and the lists of rows that probes add."""
+        """Summaries, controls, findings, and the lists of rows that probes add."""
         out = super().contract(run)
+        out["controls"] = {k: c.as_dict() for k, c in self.controls(run.facts).items()}
         for label, entry in run.facts["probes"].items():
             own = probe_of(run.facts, label).rows is not Probe.rows
             if own and not entry.get("skipped"):  # items may be millions: read when needed

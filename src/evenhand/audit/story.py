@@ -15,9 +15,10 @@ from evenhand.probes.base import Probe
 from evenhand.probes.registry import make_probe
 from evenhand.runs import counting
 from evenhand.runs.card import MetricCard
+from evenhand.runs.controls import CANNOT_TELL, headline, with_left_out
 from evenhand.runs.finding import Finding, strongest
 from evenhand.runs.harms import DOUBTED, folded
-from evenhand.runs.kinds import RunKind
+from evenhand.runs.kinds import RunKind, cannot_judge
 from evenhand.runs.record import Run
 from evenhand.runs.story import (
     Place,
@@ -38,8 +39,11 @@ def tell(run: Run, kind: RunKind, limit: int = 10) -> Story:
     """Put a finished audit into words. Nothing is recomputed: all numbers are the findings'."""
     facts, findings = run.facts, run.findings
     name, rate = audited_name(facts), rate_of(facts)
-    own = counting.counted(findings)
-    verdicts = tuple(_verdicts(facts, findings))
+    silent = cannot_judge(facts)
+    counted = counting.counted(findings)
+    own = [f for f in counted if f.probe not in silent]
+    inconclusive = tuple(f for f in counted if f.probe in silent)
+    verdicts = tuple(_verdicts(facts, findings, silent))
     best = tuple(strongest(own, limit))
     quiet = quiet_parts(facts, own, kind.card)
     judged = gate(run) if run.status == "finished" else None
@@ -51,7 +55,7 @@ def tell(run: Run, kind: RunKind, limit: int = 10) -> Story:
         problem=" ".join([_ship(judged, own), *_beside(verdicts)]),
         clearest=_clearest(best[0], kind.card(facts, best[0])) if best else "",
         where=tuple(_where(facts, own, kind)),
-        sure=(*_trust(facts), *_sure(own)),
+        sure=(*_silence(facts, silent, inconclusive), *_trust(facts), *_sure(own)),
         exact=tuple(_exact(verdicts, best, quiet, rate)),
         harmed=tuple(line for line in lines if line.who),
         differing=tuple(line for line in lines if not line.who),
@@ -66,6 +70,8 @@ def tell(run: Run, kind: RunKind, limit: int = 10) -> Story:
         asked=tuple(_asked(facts)),
         controls=tuple(f for f in findings if f.control),
         skipped={k: str(v["skipped"]) for k, v in facts["probes"].items() if v.get("skipped")},
+        cannot_judge=silent,
+        inconclusive=inconclusive,
     )
 
 
@@ -74,20 +80,41 @@ def _not_listed(entry: Mapping[str, Any]) -> int:
     return int((entry.get("summary") or {}).get("tests_not_listed") or 0)
 
 
-def _verdicts(facts: Mapping[str, Any], findings: Sequence[Finding]) -> list[Verdict]:
+def _silence(
+    facts: Mapping[str, Any], silent: Mapping[str, str], inconclusive: Sequence[Finding]
+) -> Iterator[str]:
+    """Which probes cannot judge the model, why, and how many findings that leaves open."""
+    for label, reason in silent.items():
+        own = [f for f in inconclusive if f.probe == label]
+        hits = sum(bool(f.detected) for f in own)
+        seen = f" ({hits:,} of them detected)" if hits else ""
+        kept = "is" if len(own) == 1 else "are"
+        told = f"; its {count(len(own), 'finding')}{seen} {kept} inconclusive" if own else ""
+        yield f"{label} cannot judge this model: {reason}{told}."
+
+
+def _verdicts(
+    facts: Mapping[str, Any], findings: Sequence[Finding], silent: Mapping[str, str]
+) -> list[Verdict]:
     audited = audited_name(facts)
     tests = [f for f in findings if counting.counts(f, f.model)]
     names = list(dict.fromkeys([audited, *(f.model for f in tests)]))
     known = {str(m.get("name", key)): m for key, m in facts.get("models", {}).items()}
     out = []
     for name in names:
-        own = [f for f in tests if f.model == name]
+        own = [f for f in tests if f.model == name and f.probe not in silent]
+        left = sum(f.model == name and f.probe in silent for f in tests)
         what = str(known.get(name, {}).get("kind", ""))
         hits = tuple(f for f in own if f.detected)
-        more = sum(
-            _not_listed(e) for e in facts["probes"].values() if e.get("model", audited) == name
+        more, mute = (
+            sum(
+                _not_listed(e)
+                for label, e in facts["probes"].items()
+                if e.get("model", audited) == name and (label in silent) == left_out
+            )
+            for left_out in (False, True)
         )
-        out.append(Verdict(name, what, name == audited, len(own) + more, hits))
+        out.append(Verdict(name, what, name == audited, len(own) + more, hits, left + mute))
     return sorted(out, key=lambda v: not v.audited)
 
 
@@ -95,8 +122,11 @@ def _ship(judged: Gate | None, own: Sequence[Finding]) -> str:
     """Whether it may ship by the default policy, and what that rests on."""
     if judged is None:
         return "Not known: the run is not finished."
+    if judged.outcome == CANNOT_TELL:
+        return headline(judged.cannot_judge)
     if judged.outcome == "undefined":
-        return "That cannot be said: nothing that counts could be tested."
+        lack = "That cannot be said: nothing that counts could be tested."
+        return with_left_out(lack, judged.cannot_judge)
     failed, unknown = (
         {c.id for c in judged.checks if c.outcome == outcome} for outcome in ("failed", "undefined")
     )
@@ -115,7 +145,7 @@ def _ship(judged: Gate | None, own: Sequence[Finding]) -> str:
     if unknown:
         counts.append(f"{len(unknown):,} cannot be judged")
     may = "Not by the default policy" if failed else "Yes, by the default policy"
-    return f"{may}: {'; '.join(counts)}."
+    return with_left_out(f"{may}: {'; '.join(counts)}.", judged.cannot_judge)
 
 
 def _plural(number: int, one: str, many: str) -> str:

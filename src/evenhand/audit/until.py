@@ -14,12 +14,13 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from evenhand.audit.auditing import asked_again
-from evenhand.audit.gate import Check, Gate, checks_of, meant, outcome_of
+from evenhand.audit.gate import Check, Gate, checks_of, meant, outcome_of, unjudging
 from evenhand.audit.planning import seconds
 from evenhand.audit.policy import Policy
 from evenhand.audit.suites import Suite, parse_suite
 from evenhand.models.protocol import Model
 from evenhand.runner.progress import Progress
+from evenhand.runs.controls import CANNOT_TELL
 from evenhand.runs.record import Run
 from evenhand.stats.sequential import DOUBLING, levels, looks_within
 
@@ -43,6 +44,8 @@ class Looking:
     progress: Progress | None = None
     tell: Callable[[str], None] | None = None
     decided: dict[str, Check] = field(default_factory=dict)
+    silent: dict[str, str] = field(default_factory=dict)
+    """Probes that cannot judge the model, with the reason."""
     exhausted: set[str] = field(default_factory=set)
     """Probes that asked more items and reached no more units."""
 
@@ -59,7 +62,7 @@ class Looking:
         while True:
             rules = self.policy.with_changes(error=rates[look - 1], undecided="undecided")
             open_ = self._look(runs, rules)
-            found = outcome_of(list(self.decided.values()), self.policy)
+            found = outcome_of(list(self.decided.values()), self.policy, self.silent)
             left = self.budget - (time.monotonic() - begun)
             wanted = self._larger(open_ - self.exhausted, look)
             ended = self._ended(
@@ -72,7 +75,7 @@ class Looking:
                 self.tell(f"look {look} of at most {most}: {', '.join(sorted(open_))} undecided")
             runs = self._asked(wanted, look)
         checks = [meant(c, self.policy) for c in self.decided.values()]
-        final = outcome_of(checks, self.policy)
+        final = outcome_of(checks, self.policy, self.silent)
         told = f"{final.reason} ({look} of at most {most} looks share the error rate.){ended}"
         return replace(final, looks=look, run=str(runs[0].folder), reason=told)
 
@@ -88,8 +91,10 @@ class Looking:
     def _look(self, runs: tuple[Run, Run | None], rules: Policy) -> set[str]:
         """Test what is open; gives the probes that still are."""
         kept = [k for k, c in self.decided.items() if c.outcome != "undecided"]
-        others = [k.partition("/")[0] for k in kept]
+        tests = [k for k in kept if self.decided[k].outcome != CANNOT_TELL]
+        others = [k.partition("/")[0] for k in tests]
         grown: dict[str, bool] = {}
+        self.silent |= unjudging(*runs)
         for check in checks_of(*runs, rules, others):
             label, known = check.id.partition("/")[0], self.decided.get(check.id)
             grown[label] = grown.get(label, False) or known is None or check.n > known.n

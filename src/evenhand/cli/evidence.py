@@ -126,6 +126,9 @@ def _show(found: Verified) -> None:
             ("Model", f"{about['model'].get('name', '')} ({about['model'].get('kind', '')})"),
             ("Verdict", f"{about['verdict']}: {about['why']}"),
         ]
+        if found.verdict and found.verdict != about["verdict"]:
+            older = "The bundle was written by a version without this rule."
+            lines.append(("Today", f"{found.verdict}: {found.why} {older}"))
     lines += [("Reason", found.reason)] if found.reason else []
     lines.append(("Holds", "yes" if found.ok else "NO"))
     for name, text in lines:

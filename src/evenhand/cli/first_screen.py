@@ -53,7 +53,7 @@ def print_first_screen(run: Run, out: Console, limit: int = 10, *, whole: bool =
     for label, why in story.skipped.items():
         _line(out, f"Not run: {label} ({why})")
     if whole or not story.outcome:
-        _numbers(out, run, story)
+        _numbers(out, run, story, limit)
     out.print()
     out.print(_text(f"Read it:   {run.report}"), soft_wrap=True)
     for step in story.steps if whole or not story.outcome else story.steps[:STEPS]:
@@ -68,7 +68,7 @@ def _harms(out: Console, story: Story, *, whole: bool) -> None:
             _line(out, place.sentence)
         return
     if not story.harmed:
-        _line(out, "Nobody was found to be worse off.")
+        _line(out, story.nobody)
     _listed(out, story.harmed, LINES, "more harm", whole=whole)
     if story.differing:
         _head(out, DIFFERING)
@@ -100,7 +100,7 @@ def _unseen(out: Console, story: Story, *, whole: bool) -> None:
         _line(out, f"and {count(len(story.quiet) - len(shown), 'more measure')} (--all)")
 
 
-def _numbers(out: Console, run: Run, story: Story) -> None:
+def _numbers(out: Console, run: Run, story: Story, limit: int) -> None:
     """The same findings for a statistician."""
     facts = run.facts
     kind = kind_of(facts)
@@ -112,7 +112,7 @@ def _numbers(out: Console, run: Run, story: Story) -> None:
             _line(out, place.sentence)
     _head(out, f"Strongest findings (false-discovery rate {100 * story.rate:.0f} %)")
     if not story.strongest:
-        _line(out, f"none: no {story.noun} was detected")
+        _line(out, f"none: {story.nothing}")
     for position, finding in enumerate(story.strongest, start=1):
         _finding(out, position, finding, kind.card(facts, finding), story.model)
     if story.controls:
@@ -123,6 +123,14 @@ def _numbers(out: Console, run: Run, story: Story) -> None:
         _head(out, f"Tested, no {story.noun} detected")
         for part in story.quiet:
             _quiet(out, part)
+    if story.inconclusive:
+        _head(out, "Inconclusive: measured by probes that cannot judge this model")
+        for finding in story.inconclusive[:limit]:
+            card = kind.card(facts, finding)
+            text = f"{finding.id}  {numbers(finding, card)}"
+            _line(out, f"{text}  {'detected' if finding.detected else 'not detected'}")
+        if len(story.inconclusive) > limit:
+            _line(out, f"and {count(len(story.inconclusive) - limit, 'more finding')}")
 
 
 def numbers(finding: Finding, card: MetricCard) -> str:

@@ -166,7 +166,10 @@ def gate(
     summary: Summary = None,
     json: Json = None,
 ) -> None:
-    """Decide whether a run passes: exit 0 passed, 1 failed, 3 undecided or undefined, 2 usage.
+    """Decide whether a run passes: exit 0 passed, 1 failed, 2 usage, 3 neither can be said.
+
+    Exit 3: undecided (too few items), undefined (nothing could be tested) or cannot tell (the model
+    does not answer, so no probe can judge it).
 
     Without a policy, a finding that counts fails when it is detected and its interval reaches
     beyond its margin. With --require within-margin, every finding must be shown to lie within its

@@ -205,12 +205,22 @@ def print_run(run: Run, limit: int = 10, *, whole: bool = False) -> None:
 
 def print_gate(gate: Gate) -> None:
     """What stands in the way, each with its reason and sentence, and the outcome."""
+    from evenhand.runs.controls import CANNOT_TELL
+    from evenhand.runs.wording import count
+
     screen = console()
     for check in gate.failing:
+        if check.outcome == CANNOT_TELL:
+            continue
         span = f"{number(check.value)} [{number(check.low)}, {number(check.high)}]"
         screen.print(f"{check.outcome}: {clean(check.id)}  {span}", markup=False)
         screen.print(f"  {clean(check.sentence)}", markup=False)
         screen.print(f"  {clean(check.reason)}", markup=False)
+    left_out = [check.id.partition("/")[0] for check in gate.of(CANNOT_TELL)]
+    for label, reason in gate.cannot_judge.items():
+        checks = count(left_out.count(label), "finding")
+        text = f"cannot tell: {label}, {checks}: it cannot judge this model, since {reason}"
+        screen.print(clean(text), markup=False)
     good = len(gate.checks) - len(gate.failing)
     screen.print(f"{gate.outcome}  ({good} of {len(gate.checks)} checks passed)")
     screen.print(clean(gate.reason), markup=False)

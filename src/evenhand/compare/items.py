@@ -11,6 +11,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from evenhand.runs.controls import Answering
+
 Array = npt.NDArray[Any]
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -70,6 +72,7 @@ class Items(Mapping[str, Array]):
         example: one of them, for a preview.
         notes: what people should know before these items are asked.
         seed: of every draw in their comparisons.
+        answering: how the model answered them, where a probe can see it.
 
     Columns whose name begins with `_` serve the probe alone and are not written.
 
@@ -93,6 +96,7 @@ class Items(Mapping[str, Array]):
         self._columns = {name: _column(values) for name, values in columns.items()}
         self.about, self.facts = about, dict(facts or {})
         self.example, self.notes, self.seed = example, tuple(notes), seed
+        self.answering: Answering | None = None
         self._coded: dict[tuple[str, ...], Integers] = {}
 
     @classmethod
@@ -187,9 +191,11 @@ class Items(Mapping[str, Array]):
         *,
         facts: Mapping[str, Any] | None = None,
         seed: int | None = None,
+        answering: Answering | None = None,
     ) -> Items:
-        """The same rows with these columns, facts or this seed added or replaced."""
+        """The same rows with these columns, facts, seed or answering added or replaced."""
         more = self._like({**self._columns, **(columns or {})})
+        more.answering = answering or self.answering
         more.facts |= facts or {}
         more.seed = self.seed if seed is None else seed
         return more
@@ -211,7 +217,9 @@ class Items(Mapping[str, Array]):
 
     def _like(self, columns: Mapping[str, Any]) -> Items:
         beside = ("about", "facts", "example", "notes", "seed")
-        return Items(columns, **{name: getattr(self, name) for name in beside})
+        more = Items(columns, **{name: getattr(self, name) for name in beside})
+        more.answering = self.answering
+        return more
 
 
 def _column(values: Any) -> Texts | Array:

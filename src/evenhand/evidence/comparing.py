@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from evenhand.models.choosing import TOLD
+from evenhand.runs.controls import CONTROLS
 from evenhand.runs.finding import from_json, to_table
 from evenhand.runs.record import Run, code, environment
 
@@ -122,6 +123,8 @@ def _shared(new: Any, old: Any) -> Any:
 
 
 def _told(one: dict[str, Any], two: dict[str, Any], equal: Same) -> str:
+    if CONTROLS in one and not equal(one[CONTROLS], two.get(CONTROLS)):  # older runs have none
+        return f"{CONTROLS!r} in run.json"
     for key in COMPUTED:
         if key in two and not equal(one.get(key), two[key]):
             return f"{key!r} in run.json"

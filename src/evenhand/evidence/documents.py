@@ -16,13 +16,14 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from evenhand.audit.gate import Check, Gate, finished, gate
+from evenhand.audit.gate import Check, Gate, finished, gate_by, unjudging
 from evenhand.audit.marking import hazard_of
 from evenhand.audit.policy import Policy, read_policy
 from evenhand.errors import SpecError, unknown
 from evenhand.evidence.canonical import canonical, canonical_hash
 from evenhand.opening import read_object, read_toml, understood
 from evenhand.runs.card import MetricCard
+from evenhand.runs.controls import CANNOT_TELL
 from evenhand.runs.counting import counted
 from evenhand.runs.finding import Finding
 from evenhand.runs.kinds import kind_of
@@ -36,7 +37,13 @@ RUN, BASELINE = "run", "baseline"
 """Folders of a bundle."""
 FIELDS = ("finding", "hazard", "mitigation", "review_trigger")
 NO_HARM = "a measured difference; who is worse off by it is not said by its sign"
-RESULTS = {"passed": "PASSED", "failed": "FAILED", "undecided": "WARNED", "undefined": "WARNED"}
+RESULTS = {
+    "passed": "PASSED",
+    "failed": "FAILED",
+    "undecided": "WARNED",
+    "undefined": "WARNED",
+    CANNOT_TELL: "WARNED",
+}
 
 
 class Stated(Asked):
@@ -96,24 +103,45 @@ def _stated(path: Path) -> tuple[Stated, ...]:
         return tuple(Stated(**row) for row in rows)
 
 
-def documents(run: Run, terms: Terms) -> tuple[dict[str, bytes], dict[str, Any]]:
-    """Every document by its name, in canonical JSON; and what manifest.json says of the run."""
+def decided_by(run: Run, terms: Terms, silent: Mapping[str, str] | None = None) -> Gate:
+    """Return the outcome of a run under its terms.
+
+    Args:
+        silent: probes that cannot judge the model, with the reason; by the controls of the runs
+            if not given.
+    """
     before = terms.baseline
-    decided = gate(run, policy=terms.policy, baseline=before)
+    rules = terms.policy
+    finished(run)
+    rules.require_known(run.findings)
+    if before is not None:
+        rules = rules.with_changes(baseline=str(finished(before).folder))
+    return gate_by(run, before, rules, unjudging(run, before) if silent is None else silent)
+
+
+def documents(
+    run: Run, terms: Terms, silent: Mapping[str, str] | None = None
+) -> tuple[dict[str, bytes], dict[str, Any]]:
+    """Every document by its name, in canonical JSON; and what manifest.json says of the run.
+
+    `silent` as in `decided_by`.
+    """
+    before = terms.baseline
+    decided = decided_by(run, terms, silent)
     verdict = decided.as_dict()
-    told = _about(run, decided)
+    told = _about(run, decided, silent)
     if before is not None:
         verdict["policy"] = {**verdict["policy"], "baseline": BASELINE}
         work = before.facts["work"]
         told[BASELINE] = {"typed": work["model"], **before.facts["models"].get(work["model"], {})}
     return {
         VERDICT: canonical(verdict),
-        SCENARIOS: canonical(scenarios(run, decided, terms.stated)),
+        SCENARIOS: canonical(scenarios(run, decided, terms.stated, silent)),
         STATEMENT: canonical(statement(run, decided)),
     }, told
 
 
-def _about(run: Run, verdict: Gate) -> dict[str, Any]:
+def _about(run: Run, verdict: Gate, silent: Mapping[str, str] | None) -> dict[str, Any]:
     facts, work = run.facts, run.facts["work"]
     found = run.findings
     return {
@@ -133,7 +161,7 @@ def _about(run: Run, verdict: Gate) -> dict[str, Any]:
             "canonical_sha256": canonical_hash(_written(run)),
         },
         "placebos": facts.get("placebos", {}),
-        "not_measured": not_measured(run),
+        "not_measured": not_measured(run, silent),
     }
 
 
@@ -142,7 +170,12 @@ def _written(run: Run) -> Any:
     return read_object(run.folder / "findings.json")["findings"]
 
 
-def scenarios(run: Run, decided: Gate, stated: Sequence[Stated] = ()) -> dict[str, Any]:
+def scenarios(
+    run: Run,
+    decided: Gate,
+    stated: Sequence[Stated] = (),
+    silent: Mapping[str, str] | None = None,
+) -> dict[str, Any]:
     """A record for each finding that counts, in the order of the findings."""
     facts, checks = run.facts, {c.id: c for c in decided.checks}
     for row in stated:
@@ -160,7 +193,7 @@ def scenarios(run: Run, decided: Gate, stated: Sequence[Stated] = ()) -> dict[st
             for f in counted(run.findings)
         ],
         "stated": [row.model_dump() for row in stated],
-        "not_measured": not_measured(run),
+        "not_measured": not_measured(run, silent),
     }
 
 
@@ -263,7 +296,11 @@ def statement(run: Run, decided: Gate) -> dict[str, Any]:
                 for name in ("run.json", "findings.json")
             ],
             "passedTests": by_outcome["passed"],
-            "warnedTests": by_outcome["undecided"] + by_outcome["undefined"],
+            "warnedTests": [
+                *by_outcome["undecided"],
+                *by_outcome["undefined"],
+                *by_outcome[CANNOT_TELL],
+            ],
             "failedTests": by_outcome["failed"],
         },
     }

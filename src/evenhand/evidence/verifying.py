@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from evenhand import __version__
+from evenhand.audit.gate import Gate, unjudging
 from evenhand.errors import EvenhandError, RunError, SpecError
 from evenhand.evidence import checker
 from evenhand.evidence.canonical import canonical
@@ -26,9 +27,10 @@ from evenhand.evidence.comparing import (
     older_words,
     same_document,
 )
-from evenhand.evidence.documents import RUN, Terms, documents
+from evenhand.evidence.documents import RUN, Terms, decided_by, documents
 from evenhand.models.protocol import Model
 from evenhand.opening import understood
+from evenhand.runs.controls import CONTROLS
 from evenhand.runs.kinds import Again, kind_of
 from evenhand.runs.record import Run, code
 
@@ -74,6 +76,9 @@ class Verified:
         about: what the manifest says about the run.
         elsewhere: where findings are equal but for last digits of numbers: what differs here from
             where they were computed (versions, machine). Empty: equal to the byte.
+        verdict, why: what the gate of this version says of the run under the bundled policy. It
+            differs from the bundled verdict where a version that wrote no controls let a run pass
+            whose probes cannot judge the model.
     """
 
     hashes_equal: bool
@@ -84,6 +89,8 @@ class Verified:
     reason: str = ""
     about: Mapping[str, Any] = field(default_factory=dict)
     elsewhere: str = ""
+    verdict: str = ""
+    why: str = ""
 
     @property
     def ok(self) -> bool:
@@ -102,6 +109,8 @@ class Verified:
             "about": dict(self.about),
             "elsewhere": self.elsewhere,
         }
+        if self.verdict and self.verdict != self.about.get("verdict"):
+            told |= {"verdict": self.verdict, "why": self.why}
         if self.rescored is not None:
             told["rescored"] = {**self.rescored.__dict__, "equal": self.rescored.equal}
         return told
@@ -148,7 +157,7 @@ def verify(
         if not told["hashes_equal"]:
             return Verified(**held, findings_equal=False, reason=told["reason"])
         manifest = told["manifest"]
-        wrong, made, other = _again(place, manifest)
+        wrong, made, other, gated = _again(place, manifest)
         asked = None
         if rescore and made is not None and model is not None:
             asked = _rescored(place, made, rescore, model, tolerance, seed)
@@ -159,6 +168,8 @@ def verify(
             rescored=asked,
             about=manifest.get("about", {}),
             elsewhere=other,
+            verdict=gated.outcome if gated else "",
+            why=gated.reason if gated else "",
         )
 
 
@@ -171,9 +182,9 @@ def _keeper(folder: Path) -> Any:
     return keep
 
 
-def _again(place: Path, manifest: Mapping[str, Any]) -> tuple[str, Again | None, str]:
-    """What of the bundle does not follow from its scores; the run computed from them; and what
-    differs here, where that made a difference in last digits.
+def _again(place: Path, manifest: Mapping[str, Any]) -> tuple[str, Again | None, str, Gate | None]:
+    """What of the bundle does not follow from its scores; the run computed from them; what differs
+    here, where that made a difference in last digits; and the gate of this version.
     """
     held = place / "bundle"
     try:
@@ -184,17 +195,32 @@ def _again(place: Path, manifest: Mapping[str, Any]) -> tuple[str, Again | None,
                 wrong, _, more = _part(terms.baseline, place / "before")
                 wrong, other = wrong and f"the baseline's {wrong}", other or more
             if wrong:
-                return wrong, made, ""
-            found, told = documents(run, terms)
+                return wrong, made, "", None
+            older = older_words(run)
+            changed = _changed(held, manifest, documents(run, terms), older)
+            if changed and CONTROLS not in run.facts:  # written by a version without controls
+                changed = _changed(held, manifest, documents(run, terms, silent={}), older)
+            gated = decided_by(run, terms, unjudging(made.run, terms.baseline))
     except (EvenhandError, KeyError, TypeError, AttributeError) as error:
-        return f"the findings cannot be computed again: {error}", None, ""
+        return f"the findings cannot be computed again: {error}", None, "", None
+    wrong = f"{changed} does not follow from the findings" if changed else ""
+    return wrong, made, other, gated
+
+
+def _changed(
+    held: Path,
+    manifest: Mapping[str, Any],
+    computed: tuple[dict[str, bytes], dict[str, Any]],
+    older: bool,
+) -> str:
+    """Return the first document that is not what was computed; "" if all are."""
+    found, told = computed
     known = {name: _bytes(held / name) for name in found}
-    found["manifest.json"], known["manifest.json"] = map(canonical, (told, manifest.get("about")))
-    older = older_words(run)
-    changed = next(
-        (n for n, raw in found.items() if not same_document(raw, known[n], older=older)), ""
+    expected = {**found, "manifest.json": canonical(told)}
+    known["manifest.json"] = canonical(manifest.get("about"))
+    return next(
+        (n for n, raw in expected.items() if not same_document(raw, known[n], older=older)), ""
     )
-    return f"{changed} does not follow from the findings" if changed else "", made, other
 
 
 def _part(run: Run, scratch: Path) -> tuple[str, Again, str]:

@@ -1,8 +1,9 @@
 """JUnit XML, SARIF and a job summary: what a gate decided, where continuous integration shows it.
 
 A check that fails is a failure, one that is undecided is skipped with its reason, one that could
-not be tested is an error where the gate does not pass and skipped where it does: the files say what
-`evenhand gate` says. Exported from a run alone they hold its default policy.
+not be tested, or whose probe cannot judge the model, is an error where the gate does not pass and
+skipped where it does: the files say what `evenhand gate` says. Exported from a run alone they hold
+its default policy.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from xml.etree import ElementTree as xml
 from evenhand.audit.gate import Check, Gate, gate
 from evenhand.exports.common import as_json, details, safe, version
 from evenhand.runs.card import MetricCard
+from evenhand.runs.controls import CANNOT_TELL
 from evenhand.runs.finding import Finding
 from evenhand.runs.kinds import kind_of
 from evenhand.runs.record import Run
@@ -37,6 +39,14 @@ def junit_files(run: Run, judged: Gate | None = None) -> dict[str, bytes]:
     probes: dict[str, list[Checked]] = {}
     for finding, check in _tested(run, judged):
         probes.setdefault(finding.probe, []).append((finding, check))
+    for probe, reason in judged.cannot_judge.items():
+        if probe not in probes:  # nothing of it could be tested, which must not look like a pass
+            suite = xml.SubElement(root, "testsuite", name=_text(probe), tests="1")
+            case = xml.SubElement(suite, "testcase", name=_text(probe), classname="evenhand")
+            xml.SubElement(case, "error", message=_text(reason), type=CANNOT_TELL)
+            suite.set("failures", "0")
+            suite.set("errors", "1")
+            suite.set("skipped", "0")
     for probe, rows in probes.items():
         suite = xml.SubElement(root, "testsuite", name=_text(probe), tests=str(len(rows)))
         for finding, check in rows:
@@ -58,8 +68,8 @@ def _case(
     if check.outcome == "failed":
         problem = xml.SubElement(case, "failure", message=_text(check.sentence), type="failed")
         problem.text = _text(_numbers(finding, card))
-    elif check.outcome == "undefined" and not passed:
-        xml.SubElement(case, "error", message=_text(check.reason), type="undefined")
+    elif check.outcome in ("undefined", CANNOT_TELL) and not passed:
+        xml.SubElement(case, "error", message=_text(check.reason), type=check.outcome)
     elif check.outcome != "passed":
         xml.SubElement(case, "skipped", message=_text(check.reason))
 
@@ -98,9 +108,18 @@ def sarif(run: Run, judged: Gate) -> dict[str, Any]:
                 },
                 "results": [_result(f, c, card(f), places[f.probe, f.metric]) for f, c in tested],
                 "columnKind": "unicodeCodePoints",
+                **_outcome(judged),
             }
         ],
     }
+
+
+def _outcome(judged: Gate) -> dict[str, Any]:
+    """Return the outcome as a property where probes cannot judge: results alone look quiet."""
+    if not judged.cannot_judge:
+        return {}
+    told = {"outcome": judged.outcome, "reason": safe(judged.reason, 2_000)}
+    return {"properties": {"evenhand": told}}
 
 
 def _rule(run: Run, probe: str, card: MetricCard) -> dict[str, Any]:
@@ -113,7 +132,13 @@ def _rule(run: Run, probe: str, card: MetricCard) -> dict[str, Any]:
     }
 
 
-KINDS = {"passed": "pass", "failed": "fail", "undecided": "open", "undefined": "notApplicable"}
+KINDS = {
+    "passed": "pass",
+    "failed": "fail",
+    "undecided": "open",
+    "undefined": "notApplicable",
+    CANNOT_TELL: "open",
+}
 """What SARIF calls an outcome."""
 
 

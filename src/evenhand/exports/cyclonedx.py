@@ -17,7 +17,7 @@ from evenhand.models.loading.resolver import task_of
 from evenhand.runs.card import MetricCard
 from evenhand.runs.counting import counted
 from evenhand.runs.finding import Finding
-from evenhand.runs.kinds import kind_of
+from evenhand.runs.kinds import cannot_judge, kind_of
 from evenhand.runs.record import Run
 from evenhand.runs.story import audited_name
 from evenhand.runs.unmeasured import not_measured
@@ -65,6 +65,7 @@ def bom(run: Run) -> dict[str, Any]:
 
 def _card(run: Run, model: dict[str, Any]) -> dict[str, Any]:
     facts, found = run.facts, counted(run.findings)
+    silent = cannot_judge(facts)
     card = partial(kind_of(facts).card, facts)
     parameters = {"task": task_of(str(model.get("kind", "")))}
     if model.get("architecture"):
@@ -85,7 +86,7 @@ def _card(run: Run, model: dict[str, Any]) -> dict[str, Any]:
                     "mitigationStrategy": safe(done, 500),
                 }
                 for f in found
-                if f.detected and f.harm
+                if f.detected and f.harm and f.probe not in silent
             ],
         },
     }

@@ -21,7 +21,7 @@ from evenhand.exports.common import (
 )
 from evenhand.runs.card import MetricCard
 from evenhand.runs.finding import Finding
-from evenhand.runs.kinds import kind_of
+from evenhand.runs.kinds import cannot_judge, kind_of
 from evenhand.runs.record import Run
 from evenhand.runs.story import audited_name
 from evenhand.runs.wording import defined
@@ -57,6 +57,7 @@ def results(run: Run) -> dict[str, Any]:
         "task_hashes": {t: hashlib.sha256(t.encode()).hexdigest() for t in found},
         "evenhand": {
             "false_discovery_rate": facts["work"]["suite"].get("false_discovery_rate"),
+            "cannot_judge": {k: safe(why, 500) for k, why in cannot_judge(facts).items()},
             "findings": [_without_examples(f) for f in run.findings],
         },
     }

@@ -16,7 +16,7 @@ from evenhand.models.loading.resolver import task_of
 from evenhand.runs.card import MetricCard
 from evenhand.runs.counting import counted
 from evenhand.runs.finding import Finding
-from evenhand.runs.kinds import kind_of
+from evenhand.runs.kinds import cannot_judge, kind_of
 from evenhand.runs.record import Run
 from evenhand.runs.story import audited_name
 from evenhand.runs.wording import chance, defined, number, subject
@@ -33,11 +33,11 @@ def index_files(run: Run) -> dict[str, bytes]:
 def index(run: Run) -> dict[str, Any]:
     """The metadata as nested dicts, one result per probe."""
     name, kind = _audited(run)
-    card = _cards(run)
+    card, silent = _cards(run), cannot_judge(run.facts)
     results = []
     for label, entry in run.facts["probes"].items():
         own = [f for f in run.findings if f.probe == label and f.model == name]
-        metrics = [_metric(f, card(f)) for f in own if defined(f.value)]
+        metrics = [_metric(f, card(f), silent.get(label, "")) for f in own if defined(f.value)]
         if not metrics:
             continue
         title = safe(entry.get("title") or label, 200)
@@ -55,13 +55,15 @@ def index(run: Run) -> dict[str, Any]:
     }
 
 
-def _metric(finding: Finding, card: MetricCard) -> dict[str, Any]:
+def _metric(finding: Finding, card: MetricCard, silent: str) -> dict[str, Any]:
     extra: dict[str, Any] = {"n": finding.n, "ideal": finding.ideal}
     if defined(finding.low):
         extra["ci95"] = [finding.low, finding.high]
     for key, value in (("q_value", finding.q), ("noise_floor", finding.floor)):
         if defined(value):
             extra[key] = value
+    if silent:
+        extra["outcome"] = safe(f"cannot tell: {silent}", 500)
     name = f"{card.name}, {subject(finding, card)} (ideal {number(finding.ideal)})"
     return {
         "type": f"evenhand_{finding.metric}",
@@ -136,9 +138,15 @@ def card(run: Run) -> str:
     if own:
         lines += ["| Finding | Value | interval | q | n |", "|---|---|---|---|---|"]
         lines += [_line(f, card(f)) for f in own]
+    elif story.inconclusive and not story.quiet:
+        lines.append(md(story.problem, 2_000))
     else:
         lines.append("No difference between groups was detected.")
-    lines += ["", "Tested, no difference detected:", ""]
+    if story.cannot_judge:
+        lines += ["", "Inconclusive, because these probes cannot judge this model:", ""]
+        lines += [f"- {md(label)}: {md(why)}." for label, why in story.cannot_judge.items()]
+    if story.quiet or not story.cannot_judge:
+        lines += ["", "Tested, no difference detected:", ""]
     for part in story.quiet:
         names = ", ".join(md(subject(f, card(f)), 80) for f in part.findings[:LISTED])
         lines.append(f"- {md(part.title)} {names}. {part.could}")

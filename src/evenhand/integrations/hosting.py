@@ -18,11 +18,12 @@ from typing import Any
 import numpy as np
 
 from evenhand.errors import DataError, SpecError
-from evenhand.measured.writing import judged
+from evenhand.measured.writing import control, judged
 from evenhand.probes.base import Asker, Measured, Probe
 from evenhand.probes.reading import Claims
 from evenhand.probes.registry import make_probe, probe_class
 from evenhand.requests import TYPES, Choose, Continuation, LazyRequests, Requests, Scores
+from evenhand.runs.controls import Control
 from evenhand.runs.finding import Finding
 
 KINDS = (Choose.kind, Continuation.kind)
@@ -71,15 +72,22 @@ class Questions:
 
     def findings(self, found: Measured, name: str) -> list[Finding]:
         """Its findings with their verdicts, the probe being all that was asked."""
-        return judged(
-            Claims(
-                name=self.probe.name,
-                title=self.probe.title,
-                source=name,
-                findings=found.findings,
-                placebos=found.placebos,
-                unlisted=found.unlisted,
-            )
+        return judged(self._claims(found, name))
+
+    def control(self, found: Measured) -> Control:
+        """Return whether the probe can judge the model that answered."""
+        return control(self._claims(found, ""))
+
+    def _claims(self, found: Measured, name: str) -> Claims:
+        return Claims(
+            name=self.probe.name,
+            title=self.probe.title,
+            source=name,
+            findings=found.findings,
+            placebos=found.placebos,
+            unlisted=found.unlisted,
+            summary=found.summary,
+            answering=found.answering,
         )
 
 

@@ -86,7 +86,7 @@ def _told(judged: Gate, what: str) -> Gate:
     lines = [f"evenhand: {what}: {judged.outcome}. {judged.reason}"]
     for check in judged.failing[:SHOWN]:
         numbers = f"{check.value:+.3g} [{check.low:.3g}, {check.high:.3g}]"
-        lines.append(f"  {check.outcome:9}  {check.id}  {numbers}  {check.reason}")
+        lines.append(f"  {check.outcome:11}  {check.id}  {numbers}  {check.reason}")
     if len(judged.failing) > SHOWN:
         lines.append(f"  and {len(judged.failing) - SHOWN} more")
     raise AssertionError("\n".join(lines))

@@ -17,6 +17,7 @@ from evenhand.integrations.lm_eval.samples import is_samples, read_samples
 from evenhand.opening import json_lines
 from evenhand.probes.logs import Log
 from evenhand.probes.reading import Claims, Reader, Result, Shown, number, readers, span
+from evenhand.runs.controls import CANNOT, headline
 from evenhand.runs.finding import Finding
 
 FIELDS = ("id", "metric", "value", "low", "high", "p", "q", "n", "detected", "counts", "sentence")
@@ -59,14 +60,19 @@ class LogResult(Result):
     findings: Sequence[Mapping[str, Any]]
     n: int
     settings: Mapping[str, Any]
+    control: Mapping[str, Any]
 
     def shown(self) -> Iterator[Shown]:
         who = f" of {self.model}" if self.model else ""
         yield Shown(f"{self.probe}{who}: {self.n:,} questions, by {self.rung}")
-        told = [row for row in self.findings if row["detected"]]
-        yield from (Shown(str(row["sentence"])) for row in told)
-        if not told:
-            yield Shown("No difference between groups was detected.")
+        if self.control["verdict"] == CANNOT:
+            yield Shown(headline({self.probe: self.control["reason"]}))
+            told: list[Mapping[str, Any]] = []
+        else:
+            told = [row for row in self.findings if row["detected"]]
+            yield from (Shown(str(row["sentence"])) for row in told)
+            if not told:
+                yield Shown("No difference between groups was detected.")
         head = ("finding", "value", "95 %", "q", "n")
         rows = [
             [
@@ -130,6 +136,7 @@ class LogReader(Reader):
             findings=[_row(f) for f in told],
             n=len(log.samples),
             settings={"seed": asked.seed, **self.only("tokenizer")},
+            control=asked.control(found).as_dict(),
         )
         # A copy of the log alone does not tell whose tokens were counted.
         told_of = self.model_copy(update={"tokenizer": self.tokenizer or log.model})

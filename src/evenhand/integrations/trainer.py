@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from evenhand.audit.suites import Asked, as_suite
 from evenhand.errors import SpecError, need
+from evenhand.runs.kinds import cannot_judge
 
 if TYPE_CHECKING:
     from evenhand.runs.record import Run
@@ -37,10 +38,16 @@ def metric_name(finding: str) -> str:
 
 
 def metrics_of(run: Run, pattern: str = "*") -> dict[str, float]:
-    """The findings of a run that count and are defined, as metrics, and how many are detected."""
+    """The findings of a run that count and are defined, as metrics, and how many are detected.
+
+    Where probes cannot judge the model any more, also how many of them there are: a gap that has
+    gone with the answers is no progress.
+    """
     own = [f for f in run.findings if f.counts and f.value == f.value]
     found = {metric_name(f.id): float(f.value) for f in own if fnmatchcase(f.id, pattern)}
-    return {**found, f"{PREFIX}detected": float(sum(bool(f.detected) for f in own))}
+    silent = cannot_judge(run.facts)
+    mute = {f"{PREFIX}cannot_judge": float(len(silent))} if silent else {}
+    return {**found, f"{PREFIX}detected": float(sum(bool(f.detected) for f in own)), **mute}
 
 
 class BiasCallback(_callbacks.TrainerCallback):  # type: ignore[misc]

@@ -21,6 +21,7 @@ from evenhand.measured.wording import CARDS, GAP, REFUSED, Wording
 from evenhand.probes.base import Placebo
 from evenhand.probes.reading import Claims, Input, Names, Reader, Result, Seed, Shown, number, span
 from evenhand.runs.card import MetricCard
+from evenhand.runs.controls import Answering
 from evenhand.runs.finding import Finding
 from evenhand.stats.clustered_means import halves
 from evenhand.stats.estimate import Estimate
@@ -111,7 +112,15 @@ class TableResult(Result):
             placebos=self.placebos,
             settings=self.settings,
             summary={"answers": dict(self.answers), "fits": dict(self.fits), "trust": self._trust},
+            answering=self._answering,
         )
+
+    @property
+    def _answering(self) -> Answering:
+        if not self.n:
+            return Answering()
+        declined, unread = (self.answers.get(kind, 0) / self.n for kind in ("declined", "unread"))
+        return Answering(declined=declined, unread=unread)
 
     @property
     def _trust(self) -> list[str]:

@@ -14,6 +14,7 @@ from evenhand.errors import RunError, SpecError
 from evenhand.probes.reading import Claims, Result, reader_of
 from evenhand.probes.registry import probe_of
 from evenhand.runner.files import replacing
+from evenhand.runs.controls import CONTROLS, Control, control_of
 from evenhand.runs.finding import Finding
 from evenhand.runs.kinds import Again
 from evenhand.runs.record import Run, RunWriter, environment, now
@@ -33,6 +34,12 @@ def judged(claims: Claims) -> list[Finding]:
     made = decided(told, claims.source, rate, {claims.name: _placebos(claims)}, rest)
     kind = probe_of({"probes": {}}, claims.name)
     return [marked(f, kind, claims.source) for f in made]
+
+
+def control(claims: Claims) -> Control:
+    """Return whether whoever made the scores can be judged by them."""
+    known = probe_of({"probes": {}}, claims.name).answering(claims.summary)
+    return control_of(known.updated(claims.answering))
 
 
 def _placebos(claims: Claims) -> PlaceboRate:
@@ -149,6 +156,7 @@ def _facts(claims: Claims, measure: str) -> dict[str, Any]:
                 "summary": dict(claims.summary),
             }
         },
+        CONTROLS: {claims.name: control(claims).as_dict()},
         "placebos": {claims.name: _placebos(claims).as_dict()},
         "attempts": 1,
         "started": now(),

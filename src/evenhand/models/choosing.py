@@ -52,6 +52,10 @@ RUNGS = {
 WRITTEN = 16
 """Tokens of a sampled answer."""
 TOLD = ("mass", "refused", "unread")
+ROUNDING = 1e-9
+"""Options closer than this share of the likeliest one are tied."""
+ALIKE = 12
+"""Digits in which two answers must agree to be the same."""
 
 
 def heard() -> dict[str, own.Wordings]:
@@ -191,6 +195,81 @@ def unrotated(values: Floats) -> Floats:
         for place in range(places):
             total[:, (place + turn) % places] += values[:, turn, place]
     return total
+
+
+def same_place(chances: Floats) -> tuple[int, int]:
+    """Count the questions whose answer stands at the same place in every order of the options.
+
+    There the order decides, not what the options say. Ties in any order are left out.
+
+    Args:
+        chances: [questions, orders, places].
+
+    Returns:
+        Questions at one place in all orders, and questions that were compared.
+
+    >>> first, reads = [[0.9, 0.1], [0.8, 0.2]], [[0.9, 0.1], [0.2, 0.8]]
+    >>> same_place(np.array([first, reads, [[0.5, 0.5], [0.8, 0.2]]]))
+    (1, 2)
+    """
+    if chances.shape[1] < 2 or not chances.size:
+        return 0, 0
+    apart = _decided(chances).all(axis=1)
+    picked = chances.argmax(axis=2)[apart]
+    return int((picked == picked[:, :1]).all(axis=1).sum()), int(apart.sum())
+
+
+def most_common_place(chances: Floats) -> tuple[int, int]:
+    """Count the questions answered at the most frequent place, and those that are answered.
+
+    For options that stand in a random order, each question in one order only. Ties are left out.
+
+    Args:
+        chances: [questions, places].
+
+    >>> most_common_place(np.array([[0.9, 0.1], [0.8, 0.2], [0.3, 0.7], [0.5, 0.5]]))
+    (2, 3)
+    """
+    if chances.ndim != 2 or chances.shape[1] < 2:
+        return 0, 0
+    picked = chances.argmax(axis=1)[_decided(chances)]
+    return int(np.bincount(picked, minlength=1).max()), len(picked)
+
+
+def most_alike(chances: Floats) -> tuple[int, int]:
+    """Count the questions that get the most frequent answer, and those that get an answer.
+
+    For options that are listed in one order only: a model that picks one of them whatever is asked
+    answers all questions alike, to the last digit. Questions without a likeliest option are left
+    out.
+
+    Args:
+        chances: [questions, options].
+
+    >>> most_alike(np.array([[0.9, 0.1], [0.9, 0.1], [0.7, 0.3], [0.5, 0.5]]))
+    (2, 3)
+    """
+    if chances.ndim != 2 or chances.shape[1] < 2:
+        return 0, 0
+    answers = np.round(chances[_decided(chances)], ALIKE)
+    if len(answers) < 2:
+        return 0, 0
+    return int(np.unique(answers, axis=0, return_counts=True)[1].max()), len(answers)
+
+
+def share_of(counts: tuple[int, int]) -> float | None:
+    """Return the first number as a share of the second, None of nothing.
+
+    >>> share_of((1, 4)), share_of((0, 0))
+    (0.25, None)
+    """
+    return counts[0] / counts[1] if counts[1] else None
+
+
+def _decided(chances: Floats) -> npt.NDArray[np.bool_]:
+    """Return which rows have one likeliest option, by more than rounding."""
+    ranked = np.sort(chances, axis=-1)
+    return np.asarray(ranked[..., -1] - ranked[..., -2] > ROUNDING * ranked[..., -1])
 
 
 def _starts(sizes: Sizes) -> npt.NDArray[np.int64]:

@@ -32,6 +32,7 @@ from evenhand.errors import ModelError
 from evenhand.models.choosing import Choices, answered, as_asked, how
 from evenhand.requests import Choose, LazyRequests, Requests, Scores
 from evenhand.runs.card import MetricCard, plain_card
+from evenhand.runs.controls import Answering
 from evenhand.runs.finding import Finding
 from evenhand.settings import refused
 
@@ -149,6 +150,7 @@ class Measured:
 
     Items too many to hold come as a reader of batches, which can be read once. `unlisted` are the
     p values of tests that were made but are too many to be findings: the family counts them.
+    `answering` is what the probe knows of how the model answers, beside its summary.
     """
 
     findings: list[Finding]
@@ -157,6 +159,7 @@ class Measured:
     summary: Mapping[str, Any] = field(default_factory=dict)
     placebos: tuple[Placebo, ...] = ()
     unlisted: tuple[float, ...] = ()
+    answering: Answering | None = None
 
 
 @dataclass(frozen=True)
@@ -358,7 +361,9 @@ class Probe(BaseModel):
         recorded = {name: [row.recorded() for row in part] for name, part in by_table.items()}
         record = {**items.facts, **recorded, **facts}
         checks = tuple(self.checks(items, rows, seed))
-        return Measured([*said, *findings], items.table(), shown, record, checks)
+        return Measured(
+            [*said, *findings], items.table(), shown, record, checks, answering=items.answering
+        )
 
     def preview(self, answers: frozenset[str], seed: int) -> Preview:
         """What `run` would ask first."""
@@ -459,6 +464,16 @@ class Probe(BaseModel):
     def behaviours(cls, items: pa.Table) -> list[Behaviour]:
         """What its items say about how well the model does what it is asked to do."""
         return []
+
+    @classmethod
+    def answering(cls, summary: Mapping[str, Any]) -> Answering:
+        """Return how the model answered, from the summary of a run.
+
+        `runs.controls` decides by it whether the probe can judge the model. Summaries name the
+        common facts alike (mass, refused, unread, fluency); a probe that stores further ones under
+        names of its own adds them here, one that stores nothing puts them into `Measured`.
+        """
+        return Answering.from_summary(summary)
 
     def lexicons(self) -> list[str]:
         """Lexicons that these settings take their words from."""

@@ -20,6 +20,7 @@ from evenhand.compare.items import Items
 from evenhand.compare.rows import Row, judge
 from evenhand.corpora.tables import Table, in_memory
 from evenhand.errors import DataError, SpecError
+from evenhand.runs.controls import Answering
 from evenhand.settings import Settings
 from evenhand.strict import record
 
@@ -96,6 +97,7 @@ class Claims:
         settings, summary: for the record.
         unlisted: p values of tests that are too many to be findings.
         probe: settings of the probe that words the findings.
+        answering: how whoever made the scores answered, beside the summary.
     """
 
     name: str
@@ -108,6 +110,7 @@ class Claims:
     summary: Mapping[str, Any] = field(default_factory=dict)
     unlisted: Sequence[float] = ()
     probe: Mapping[str, Any] = field(default_factory=dict)
+    answering: Answering | None = None
 
     @classmethod
     def of(
@@ -142,6 +145,7 @@ class Claims:
             unlisted=found.unlisted,
             summary={**found.summary, "trust": [*found.summary.get("trust", ()), *told]},
             probe=probe.model_dump(mode="json", exclude_defaults=True),
+            answering=found.answering,
         )
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from evenhand.charts.base import Drawn, Listing
 from evenhand.errors import need
+from evenhand.runs.controls import headline, with_left_out
 from evenhand.runs.finding import NAN, Finding
 
 if TYPE_CHECKING:
@@ -156,12 +157,14 @@ class Change:
     reason: str = ""
     decisions: tuple[Decision, ...] = ()
     stands: tuple[Row, ...] = ()
+    cannot_judge: Mapping[str, str] = field(default_factory=dict)
+    """Probes that cannot judge one of the two models, with the reason."""
 
     @property
     def verdict(self) -> str:
         """All findings in one word: worse where any is, better where any is and none is worse,
         same where all are."""
-        found = {d.verdict for d in self.decisions}
+        found = {d.verdict for d in self.decisions if d.probe not in self.cannot_judge}
         if found == {SAME}:
             return SAME
         return next((v for v in (WORSE, BETTER) if v in found), UNCLEAR)
@@ -175,6 +178,9 @@ class Change:
     @property
     def headline(self) -> str:
         """The verdict with its counts, and whether the model still does what it is asked."""
+        judged = sum(d.probe not in self.cannot_judge for d in self.decisions)
+        if self.cannot_judge and not judged:
+            return headline(self.cannot_judge)
         if not self.decisions:
             return "Cannot tell: no finding could be paired."
         counts = ", ".join(f"{len(own)} {v}" for v in ORDER if (own := self.of(v)))
@@ -182,14 +188,16 @@ class Change:
         broken = [str(row["what"]) for row in self.stands if row["verdict"] == "broken"]
         if broken:
             told += f" The model no longer does what it is asked to do ({'; '.join(broken)})."
-        return told
+        return with_left_out(told, self.cannot_judge)
 
     def __repr__(self) -> str:
         return f"{self.after} against {self.before}: {self.headline}"
 
     def as_dict(self) -> dict[str, Any]:
         """The JSON contract of one change."""
-        reason = {"reason": self.reason} if self.reason else {}
+        reason: Row = {"reason": self.reason} if self.reason else {}
+        if self.cannot_judge:
+            reason["cannot_judge"] = dict(self.cannot_judge)
         return {
             "before": self.before,
             "after": self.after,

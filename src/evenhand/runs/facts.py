@@ -39,6 +39,7 @@ OPTIONAL: Mapping[str, Any] = {
     "environment": dict,
     "timings": dict,
     "shards": dict,
+    "controls": dict,
     "scores": str,
     FILES: dict,
     "work.store": str,

@@ -135,7 +135,7 @@ def run_page(run: Run) -> str:
     story = kind.story(run)
     where = [harm.sentence for harm in story.harmed] or [p.sentence for p in story.where]
     if story.outcome and not story.harmed:
-        where = ["Nobody was found to be worse off."]
+        where = [story.nobody]
     where += [line.sentence for line in story.differing]
     parts = zip(story.questions, ([story.problem], where, list(story.sure)))
     asked = [f"<h4>{told(question)}</h4>{bullets(lines)}" for question, lines in parts]

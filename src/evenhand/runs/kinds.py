@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from evenhand import plugins
 from evenhand.errors import RunError
 from evenhand.runs.card import MetricCard, plain_card
+from evenhand.runs.controls import CANNOT, Control, stored
 from evenhand.runs.facts import read_facts
 from evenhand.runs.finding import Finding
 
@@ -75,6 +76,10 @@ class RunKind:
         """The command that does the same work again, and the file that it needs (or "")."""
         raise NotImplementedError
 
+    def controls(self, facts: Mapping[str, Any]) -> dict[str, Control]:
+        """Return which of a run's probes can judge the model (`runs.controls`)."""
+        return stored(facts)
+
     def contract(self, run: Run) -> dict[str, Any]:
         """The run as one JSON object (`--json`)."""
         facts = run.facts
@@ -133,6 +138,12 @@ def kind_of(facts: Mapping[str, Any]) -> RunKind:
         return _made(str(named))
     found = (_made(name) for name in plugins.places(plugins.KINDS))
     return next((kind for kind in found if kind.recognises(facts)), _made(AUDIT))
+
+
+def cannot_judge(facts: Mapping[str, Any]) -> dict[str, str]:
+    """Return the probes of a run that cannot judge the model, each with the reason."""
+    controls = kind_of(facts).controls(facts)
+    return {label: c.reason for label, c in controls.items() if c.verdict == CANNOT}
 
 
 def _made(name: str) -> RunKind:

@@ -12,6 +12,7 @@ from itertools import zip_longest
 from typing import Any
 
 from evenhand.runs.card import MetricCard
+from evenhand.runs.controls import CANNOT_TELL
 from evenhand.runs.finding import NAN, Finding
 from evenhand.runs.harms import Harmed
 from evenhand.runs.wording import count, defined, listed, number, sentence_case
@@ -35,19 +36,29 @@ class Verdict:
     audited: bool
     tests: int
     detected: tuple[Finding, ...]
+    inconclusive: int = 0
+    """Further tests, of probes that cannot judge the model."""
 
     @property
     def sentence(self) -> str:
+        if self.inconclusive and not self.tests:
+            return (
+                f"Cannot tell: all {count(self.inconclusive, 'test')} of {self.model} are of "
+                f"probes that cannot judge it."
+            )
+        more = ""
+        if self.inconclusive:
+            more = f" {count(self.inconclusive, 'more test')} cannot be judged."
         if not self.tests:
             return f"Nothing was tested on {self.model}."
         if not self.detected:
             return (
                 f"No difference between groups was detected in {self.model} "
-                f"({count(self.tests, 'test')})."
+                f"({count(self.tests, 'test')}).{more}"
             )
         return (
             f"Yes, in {len(self.detected):,} of {count(self.tests, 'test')}: {self.model} treats "
-            f"groups differently there."
+            f"groups differently there.{more}"
         )
 
 
@@ -155,6 +166,31 @@ class Story:
     """Of the gate under its default policy; empty where runs of this kind have none."""
     exact: tuple[str, ...] = ()
     """What a statistician is told beside `sure`."""
+    cannot_judge: Mapping[str, str] = field(default_factory=dict)
+    """Probes that cannot judge the model, with the reason."""
+    inconclusive: tuple[Finding, ...] = ()
+    """Findings of these probes: neither passed nor failed."""
+
+    @property
+    def nobody(self) -> str:
+        """What is said where no harm is listed."""
+        if self.outcome == CANNOT_TELL:
+            return "Cannot tell: no probe can judge this model."
+        if self.cannot_judge:
+            return "Nobody was found to be worse off by the probes that can judge this model."
+        return "Nobody was found to be worse off."
+
+    @property
+    def nothing(self) -> str:
+        """What is said where no detected finding is listed."""
+        if self.outcome == CANNOT_TELL:
+            return "no probe can judge this model"
+        return f"no {self.noun} was detected"
+
+    def standing(self, finding: Finding) -> str:
+        """Return why a finding is inconclusive; "" if its probe can judge the model."""
+        reason = self.cannot_judge.get(finding.probe, "")
+        return f"Cannot tell: {reason}." if reason else ""
 
     @property
     def unseen(self) -> tuple[Quiet, ...]:

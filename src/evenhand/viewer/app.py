@@ -24,7 +24,7 @@ from evenhand.exports.tables import csv_files, csv_text
 from evenhand.report.build import FOLDER as REPORT
 from evenhand.report.build import VENDOR, as_json, environment
 from evenhand.runs.drawing import charts_of
-from evenhand.runs.kinds import kind_of
+from evenhand.runs.kinds import cannot_judge, kind_of
 from evenhand.runs.record import Run
 from evenhand.runs.story import audited_name
 from evenhand.viewer.compare import MOST_RUNS, side_by_side
@@ -190,6 +190,7 @@ class Viewer:
             card=partial(kind_of(run.facts).card, run.facts),
             has_items=found.probe in run.probes,
             audited=audited_name(run.facts),
+            cannot_judge=cannot_judge(run.facts).get(found.probe, "") if found.counts else "",
         )
 
     def items(self, request: Request) -> Response:

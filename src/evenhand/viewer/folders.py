@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 from evenhand.errors import EvenhandError, RunError
 from evenhand.runs.counting import counted
 from evenhand.runs.finding import Finding
+from evenhand.runs.kinds import cannot_judge
 from evenhand.runs.record import Run
 from evenhand.runs.story import audited_name
 from evenhand.viewer.items import ItemTable
@@ -32,6 +33,8 @@ class Line:
     started: str
     detected: int | None
     tests: int | None
+    inconclusive: int = 0
+    """Findings of probes that cannot judge the model, beside these tests."""
 
 
 class Folders:
@@ -104,7 +107,9 @@ class Folders:
         try:
             facts: dict[str, Any] = run.facts
             name = audited_name(facts)
-            tested = counted(self.findings(run))
+            silent = cannot_judge(facts)
+            counting = counted(self.findings(run))
+            tested = [f for f in counting if f.probe not in silent]
             done = facts.get("status") == "finished"
             return Line(
                 run.folder.resolve().name,
@@ -114,6 +119,7 @@ class Folders:
                 str(facts.get("started", ""))[:16].replace("T", " "),
                 sum(bool(f.detected) for f in tested) if done else None,
                 len(tested) if done else None,
+                len(counting) - len(tested),
             )
         except (EvenhandError, KeyError, TypeError, ValueError, OSError):
             return Line(run.folder.resolve().name, "?", "?", "damaged", "", None, None)

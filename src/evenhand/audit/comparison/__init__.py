@@ -15,7 +15,7 @@ from evenhand.errors import RunError
 from evenhand.probes.base import Probe
 from evenhand.probes.registry import probe_of
 from evenhand.runs.compared import Across, Change, Comparison
-from evenhand.runs.kinds import kind_of
+from evenhand.runs.kinds import cannot_judge, kind_of
 from evenhand.runs.record import Run
 from evenhand.runs.story import rate_of
 
@@ -65,12 +65,15 @@ def _change(
 ) -> Change:
     """One run against the first, paired item by item where both asked the same items."""
     seed = int(first.facts["work"]["seed"])
-    found = decide(first, later, Policy(error=rate_of(first.facts)))
+    silent = {k: f"in {names[0]} {why}" for k, why in cannot_judge(first.facts).items()}
+    silent |= {k: f"in {names[1]} {why}" for k, why in cannot_judge(later.facts).items()}
+    found = decide(first, later, Policy(error=rate_of(first.facts)), silent=silent)
     change = Change(
         *names,
         tuple(items.finding_changes(first, later)),
         decisions=found.decisions,
         stands=tuple(s.as_row() for s in found.stands),
+        cannot_judge={k: why for k, why in silent.items() if k in asked},
     )
     try:
         change = replace(change, items=tuple(items.item_changes(first, later)))

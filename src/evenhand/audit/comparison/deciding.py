@@ -17,7 +17,7 @@ from __future__ import annotations
 import contextlib
 import math
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from evenhand.audit.comparison.items import matched, shared_labels
@@ -49,11 +49,17 @@ class Decided:
 
 
 def decide(
-    before: Run, after: Run, policy: Policy | None = None, others: Sequence[str] = ()
+    before: Run,
+    after: Run,
+    policy: Policy | None = None,
+    others: Sequence[str] = (),
+    silent: Mapping[str, str] | None = None,
 ) -> Decided:
     """Two runs of one suite; margins and error rate are the policy's.
 
     `others` are the probes of tests that were decided before: they count in the correction.
+    `silent` are probes that cannot judge one of the models, with the reason: what they measured is
+    listed as "cannot tell" and is left out of the correction.
     """
     rules = policy or Policy()
     tests: list[Paired] = []
@@ -73,13 +79,22 @@ def decide(
         tests += [t for t in paired(before, after, label, probe, tables) if rules.checked(t.new.id)]
         with contextlib.suppress(KeyError):  # items of an older version
             stands += standings(label, probe, tables)
-    return Decided(tuple(decisions(tests, rules, before, others)), tuple(stands), reasons)
+    mute = silent or {}
+    heard = [t for t in tests if t.new.probe not in mute]
+    made = {d.finding: d for d in decisions(heard, rules, before, others)}
+    left_out = [t for t in tests if t.new.probe in mute]
+    made |= {d.finding: d for d in decisions(left_out, rules, before, silent=mute)}
+    return Decided(tuple(made[t.new.id] for t in tests), tuple(stands), reasons)
 
 
 def decisions(
-    tests: Sequence[Paired], policy: Policy, run: Run, others: Sequence[str] = ()
+    tests: Sequence[Paired],
+    policy: Policy,
+    run: Run,
+    others: Sequence[str] = (),
+    silent: Mapping[str, str] | None = None,
 ) -> Iterator[Decision]:
-    """The verdict of every test; `run` knows the cards."""
+    """The verdict of every test; `run` knows the cards, `silent` the probes that cannot judge."""
     cards = [probe_of(run.facts, t.new.probe).card(t.new.metric) for t in tests]
     tests = [_bounded(t, c) for t, c in zip(tests, cards)]
     sided = [one_way(c) for c in cards]
@@ -100,7 +115,13 @@ def decisions(
             verdict, q = BETTER, q_fallen[k]
         elif little <= rate and less <= rate:
             verdict = SAME
-        needed = _needed(t, margin, policy, len(labels)) if verdict == UNCLEAR else None
+        mute = (silent or {}).get(t.new.probe, "")
+        if mute:
+            verdict = UNCLEAR
+        ask_more = verdict == UNCLEAR and not mute
+        needed = _needed(t, margin, policy, len(labels)) if ask_more else None
+        sentence = _sentence(t, card, margin, verdict, needed)
+        mute = mute and f"{t.new.probe} cannot judge: {mute}"
         yield Decision(
             t.new.id,
             t.new.probe,
@@ -119,8 +140,8 @@ def decisions(
             units=t.new.units,
             needed=needed,
             whom=_harm(t, verdict).partition(":")[0],
-            reason=t.change.reason,
-            sentence=_sentence(t, card, margin, verdict, needed),
+            reason=mute or t.change.reason,
+            sentence=f"{sentence} Inconclusive, since {mute}." if mute else sentence,
         )
 
 

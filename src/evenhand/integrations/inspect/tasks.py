@@ -28,6 +28,7 @@ from evenhand.models.adapters.causal_choose import ANSWER_TOKENS, lettered
 from evenhand.models.endpoints.rungs.top_logprobs import letter_masses
 from evenhand.probes.registry import make_probe, probe_names
 from evenhand.requests import Choose
+from evenhand.runs.controls import CANNOT, CANNOT_TELL
 from evenhand.words.reading_answers import tallied
 
 RUNGS = {"letters": "top log-probabilities", "answers": "free text"}
@@ -104,6 +105,7 @@ def _top(state: TaskState) -> list[tuple[str, float]]:
 def findings(header: str) -> Metric:
     """Every finding of the probe that counts, and how many of them are detected.
 
+    Of a model that the probe cannot judge, how many findings are inconclusive ("cannot tell").
     Inspect also asks for it on the way, when there is nothing to tell but how far it is.
     """
     asked = questions_of(header, "inspect")
@@ -112,9 +114,13 @@ def findings(header: str) -> Metric:
         answers = noted((one.score.metadata or {} for one in scores), "inspect")
         if len(answers) < len(asked.requests):
             return {"answered": len(answers) / len(asked.requests)}
-        found = [f for f in asked.findings(asked.measured(answers), "model") if f.counts]
+        measured = asked.measured(answers)
+        found = [f for f in asked.findings(measured, "model") if f.counts]
         values = {f.id: float(f.value) for f in found if not math.isnan(f.value)}
-        return {**values, "detected": float(sum(bool(f.detected) for f in found))}
+        told = {"detected": float(sum(bool(f.detected) for f in found))}
+        if asked.control(measured).verdict == CANNOT:
+            told = {CANNOT_TELL: float(len(found))}
+        return {**values, **told}
 
     return compute
 

@@ -21,7 +21,17 @@ from pydantic import Field
 
 from evenhand.corpora.tables import find_data
 from evenhand.errors import EvenhandError
-from evenhand.models.choosing import CHOICES, TOLD, Choices, answered, as_asked, how, unrotated
+from evenhand.models.choosing import (
+    CHOICES,
+    TOLD,
+    Choices,
+    answered,
+    as_asked,
+    how,
+    same_place,
+    share_of,
+    unrotated,
+)
 from evenhand.probes.base import Asker, ItemShape, Measured, Preview, Probe
 from evenhand.probes.bbq.cards import CARDS
 from evenhand.probes.bbq.files import read_edition, worded
@@ -31,6 +41,7 @@ from evenhand.probes.shared.claims import METHOD, claim, drawn
 from evenhand.probes.shared.reach import short
 from evenhand.probes.shared.refusals import REFUSED, parity
 from evenhand.requests import ALONE, Choose, Generate
+from evenhand.runs.controls import Answering
 from evenhand.runs.finding import Finding
 from evenhand.strict import record
 from evenhand.words.packs import pack_places
@@ -175,10 +186,12 @@ class Bbq(Probe):
             lambda: asked,
             per_token=asked.per_token,
         )
+        by_order = None
         if self._competing(kind, rung):
             chances = _likeliest(given.probabilities, sizes, found)
         else:
-            chances = unrotated(given.probabilities.reshape(-1, turns, 3)) / turns
+            rotated = given.probabilities.reshape(-1, turns, 3)
+            chances, by_order = unrotated(rotated) / turns, share_of(same_place(rotated))
         picked = _picked(chances)
         options = picked.tolist()
         rows = score(
@@ -202,7 +215,12 @@ class Bbq(Probe):
         tables = {"scores": pa.Table.from_pylist(told)}
         placebo = placebos(found, options, seed)
         return Measured(
-            findings, _items(found, chances, picked, given, turns), tables, summary, (placebo,)
+            findings,
+            _items(found, chances, picked, given, turns),
+            tables,
+            summary,
+            (placebo,),
+            answering=Answering(order_effect=by_order),
         )
 
     def findings(self, rows: list[BbqRow]) -> list[Finding]:

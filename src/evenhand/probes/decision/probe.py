@@ -17,7 +17,16 @@ import pyarrow as pa
 from pydantic import Field
 
 from evenhand.corpora.tables import find_data
-from evenhand.models.choosing import CHOICES, TOLD, Choices, answered, as_asked, how
+from evenhand.models.choosing import (
+    CHOICES,
+    TOLD,
+    Choices,
+    answered,
+    as_asked,
+    how,
+    most_alike,
+    share_of,
+)
 from evenhand.probes.base import Asker, Behaviour, ItemShape, Measured, Preview, Probe
 from evenhand.probes.decision.cards import CARDS
 from evenhand.probes.decision.cases import (
@@ -34,6 +43,7 @@ from evenhand.probes.decision.scales import expected_rating, log_odds, sampled_l
 from evenhand.probes.shared.reach import too_few
 from evenhand.probes.shared.refusals import METRIC
 from evenhand.requests import ALONE, SAMPLED, Choose
+from evenhand.runs.controls import Answering
 from evenhand.runs.finding import Finding
 from evenhand.stats.estimate import Estimate
 from evenhand.strict import record
@@ -206,7 +216,15 @@ class Decision(Probe):
             "trust": _trust(given, below),
         }
         tables = {"contrasts": pa.Table.from_pylist(listed), "groups": group_table(decided)}
-        return Measured(findings, items, tables, summary, tuple(decided.placebos(seed)))
+        answers = given.probabilities.reshape(len(found.questions), -1)
+        return Measured(
+            findings,
+            items,
+            tables,
+            summary,
+            tuple(decided.placebos(seed)),
+            answering=Answering(same_answer=share_of(most_alike(answers))),
+        )
 
     def _refusals(self, found: Cases, decided: Decided, refused: Floats) -> list[Finding]:
         """Refusal parity, where the rung can see refusals and there are any."""

@@ -121,7 +121,8 @@ def letter_successes(
         chances = found.probabilities.reshape(-1, 3, 3)
         share = _by_shares(chances) if rung in SAMPLED else _by_scores(np.log(chances))
     elif kind == Option.kind:
-        share = _by_scores(np.asarray(scores["logit"]).reshape(-1, 3, 3))
+        logits = np.asarray(scores["logit"], np.float64).reshape(-1, 3, 3)
+        chances, share = np.exp(logits - logits.max(axis=2, keepdims=True)), _by_scores(logits)
     else:
         picked = [written_letter(text) for text in scores["text"]]
         chances = np.asarray([[float(p == k) for k in range(3)] for p in picked]).reshape(-1, 3, 3)
@@ -131,6 +132,7 @@ def letter_successes(
     if tally is not None:
         asked = [pools[number].name for number, _, _ in triples]
         tally.add(found, np.repeat(np.asarray(asked, np.int64), 3)[: len(found.mass)])
+        tally.add_rotated(chances)
     out = [np.full(len(pool.distractors), np.nan) for pool in pools]
     for (number, one, two), row in zip(triples, share):
         out[number][one], out[number][two] = row[1], row[2]

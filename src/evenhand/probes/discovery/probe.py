@@ -22,7 +22,7 @@ import numpy as np
 from pydantic import Field
 
 from evenhand.errors import ModelError, SpecError
-from evenhand.models.choosing import TOLD, how
+from evenhand.models.choosing import TOLD, how, share_of
 from evenhand.models.loading.fetch import PACKAGES
 from evenhand.probes.base import Asker, ItemShape, Measured, Preview, Probe
 from evenhand.probes.discovery.cards import CARDS
@@ -39,6 +39,7 @@ from evenhand.probes.shared.reach import least_units, too_few
 from evenhand.probes.shared.streaming import large
 from evenhand.requests import ALONE, Choose, FillMask, Generate, LazyRequests, Option, Requests
 from evenhand.runs.compared import Part
+from evenhand.runs.controls import Answering
 from evenhand.runs.record import Run
 from evenhand.runs.story import rate_of
 from evenhand.words.lexicons.people import names_of
@@ -265,7 +266,11 @@ class Discovery(Probe):
         if lost:
             facts["notes"].append(f"no answer in {lost:,} of {asked:,} texts; these are left out")
         kept = Kept(found, shown, facts, tally.cells())
-        made = measured(self.name, counts, pairs, settings, kept)
+        by_order = share_of((tally.one_place, tally.rotated))
+        made = replace(
+            measured(self.name, counts, pairs, settings, kept),
+            answering=Answering(order_effect=by_order),
+        )
         return with_votes(made, known_pairs, self.rate) if known_pairs else made
 
     def lexicons(self) -> list[str]:

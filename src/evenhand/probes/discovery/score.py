@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from evenhand.metrics import sodapop
-from evenhand.models.choosing import TOLD, Choices, answered
+from evenhand.models.choosing import TOLD, Choices, answered, same_place
 from evenhand.probes.base import Asker
 from evenhand.requests import TYPES, Choose, LazyRequests, Option, Requests, Scores
 from evenhand.words.social_iqa import Context
@@ -123,6 +123,9 @@ class Tally:
     names: int
     sums: list[np.ndarray] = field(default_factory=list)
     known: list[np.ndarray] = field(default_factory=list)
+    one_place: int = 0
+    """Questions whose answer stands at one place in all rotations, of `rotated` ones."""
+    rotated: int = 0
 
     def begin(self) -> None:
         """The next context."""
@@ -136,6 +139,11 @@ class Tally:
             there = ~np.isnan(values)
             np.add.at(self.sums[-1], (names[there], k), values[there])
             np.add.at(self.known[-1], (names[there], k), 1.0)
+
+    def add_rotated(self, chances: np.ndarray) -> None:
+        """Add questions that were asked in several orders, [questions, orders, places]."""
+        at_one, compared = same_place(chances)
+        self.one_place, self.rotated = self.one_place + at_one, self.rotated + compared
 
     def cells(self) -> np.ndarray:
         """Means [names, contexts, TOLD]; NaN where nothing is known."""

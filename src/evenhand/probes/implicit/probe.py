@@ -33,7 +33,7 @@ from evenhand.compare.items import Floats, Integers, Items, Mask
 from evenhand.compare.rows import Halves, Row, Test, claim
 from evenhand.corpora.tables import Table, find_data, read_table
 from evenhand.errors import DataError, SpecError, unknown
-from evenhand.models.choosing import CHOICES, TOLD
+from evenhand.models.choosing import CHOICES, TOLD, same_place, share_of
 from evenhand.probes.base import Behaviour, ItemShape, Placebo, Probe, Way
 from evenhand.probes.implicit.published import (
     AnswersReader,
@@ -46,6 +46,7 @@ from evenhand.probes.reading import Columns, FileItems, Input, ItemsReader, Name
 from evenhand.probes.shared.reach import short
 from evenhand.requests import Choose
 from evenhand.runs.card import MetricCard
+from evenhand.runs.controls import Answering
 from evenhand.runs.finding import Finding
 from evenhand.runs.wording import people
 from evenhand.stats.clustered_means import STEADY, Cells
@@ -211,7 +212,8 @@ class Implicit(Probe):
         total = chances.sum(axis=(1, 2))
         share = np.divide(second, total, out=np.full(len(total), np.nan), where=total > 0)
         means = {name: getattr(answers, name).reshape(-1, 2).mean(axis=1) for name in TOLD}
-        return items.having({"share": share, **means})
+        by_order = Answering(order_effect=share_of(same_place(chances)))
+        return items.having({"share": share, **means}, answering=by_order)
 
     def declare(self, items: Items) -> Iterator[Test]:
         for stereotype, test in sorted({*zip(items["stereotype"], items["test"])}):

@@ -33,7 +33,7 @@ from evenhand.compare.items import Floats, Items, Mask
 from evenhand.compare.rows import Halves, Row, Test, claim
 from evenhand.corpora.tables import Table, find_data, read_table
 from evenhand.errors import SpecError, unknown
-from evenhand.models.choosing import CHOICES
+from evenhand.models.choosing import CHOICES, same_place, share_of
 from evenhand.probes.base import Behaviour, ItemShape, Placebo, Probe, Way
 from evenhand.probes.matched_guise.published import (
     GUISES,
@@ -62,6 +62,7 @@ from evenhand.probes.shared.reach import too_few
 from evenhand.probes.shared.refusals import CARD, REFUSED, parity
 from evenhand.requests import Choose, Continuation, MaskScore, Requests
 from evenhand.runs.card import MetricCard
+from evenhand.runs.controls import Answering
 from evenhand.runs.finding import Finding
 from evenhand.stats.clustered_means import STEADY
 from evenhand.stats.estimate import NAN, Estimate, within
@@ -321,7 +322,8 @@ class MatchedGuise(Probe):
                 "mass": answers.mass.reshape(-1, 4).mean(axis=1),
                 **_columns(REFUSED, refused),
                 **_columns("unread", unread),
-            }
+            },
+            answering=Answering(order_effect=share_of(same_place(chances.reshape(-1, 2, 2)))),
         )
 
     def declare(self, items: Items) -> Iterator[Test]:

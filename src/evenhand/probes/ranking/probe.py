@@ -16,7 +16,15 @@ import numpy.typing as npt
 import pyarrow as pa
 from pydantic import Field
 
-from evenhand.models.choosing import CHOICES, Choices, answered, as_asked, how
+from evenhand.models.choosing import (
+    CHOICES,
+    Choices,
+    answered,
+    as_asked,
+    how,
+    most_common_place,
+    share_of,
+)
 from evenhand.probes.base import Asker, Behaviour, ItemShape, Measured, Preview, Probe
 from evenhand.probes.ranking.asking import Ranked, make_runs, questions
 from evenhand.probes.ranking.cards import CARDS
@@ -41,6 +49,7 @@ from evenhand.probes.ranking.rates import (
 )
 from evenhand.probes.shared.reach import too_few
 from evenhand.requests import SAMPLED
+from evenhand.runs.controls import Answering
 from evenhand.runs.finding import Finding
 from evenhand.stats.estimate import Estimate
 from evenhand.strict import record
@@ -183,6 +192,7 @@ class Ranking(Probe):
             tables,
             summary,
             (placebos(rows, clean, seed),),
+            answering=Answering(order_effect=_by_place(given, sizes)),
         )
 
     def estimates(self, items: pa.Table) -> dict[str, Estimate]:
@@ -241,6 +251,13 @@ def selection_tables(
         "rates": pa.Table.from_pylist(told),
         "positions": pa.Table.from_pylist(record(positions)),
     }
+
+
+def _by_place(given: Choices, sizes: list[int]) -> float | None:
+    """Return the share of runs whose best applicant stands at the most frequent place."""
+    if len(set(sizes)) != 1:
+        return None
+    return share_of(most_common_place(given.probabilities.reshape(-1, sizes[0])))
 
 
 def _shares(chances: Floats, runs: npt.NDArray[np.int64]) -> Floats:

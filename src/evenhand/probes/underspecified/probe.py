@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Annotated, Any, ClassVar, Literal, Self
@@ -65,6 +65,7 @@ from evenhand.requests import (
     Span,
 )
 from evenhand.runs.compared import Part
+from evenhand.runs.controls import Answering
 from evenhand.runs.finding import Finding
 from evenhand.runs.record import Run
 from evenhand.runs.story import rate_of
@@ -225,6 +226,13 @@ class Underspecified(Probe):
         from evenhand.probes.underspecified.pairing import behaviours
 
         return behaviours(items)
+
+    @classmethod
+    def answering(cls, summary: Mapping[str, Any]) -> Answering:
+        flips = summary.get("flips") or {}
+        compared = int(flips.get("order_compared") or 0)
+        by_order = int(flips.get("order") or 0) / compared if compared else None
+        return replace(super().answering(summary), order_effect=by_order)
 
     def lexicons(self) -> list[str]:
         if self.word_lists:
