@@ -71,6 +71,8 @@ class Audit:
     named: bool = True
     """Whether somebody chose the folder; else the next free name is taken."""
     _place: str | None = None
+    _read_only: bool = False
+    """Whether nothing may be added to the store."""
     _object: bool = False
     """Whether the model is a Python object, which only its maker can give again."""
     _asked_of: list[tuple[str, ShardStore]] = field(default_factory=list)
@@ -107,13 +109,16 @@ class Audit:
             writer.page(render(run))
         return run
 
-    def again(self, scores: str) -> tuple[Run, dict[str, dict[str, ShardStore]]]:
+    def again(
+        self, scores: str, *, read_only: bool = True
+    ) -> tuple[Run, dict[str, dict[str, ShardStore]]]:
         """The same from scores that are stored elsewhere, as evidence: no report, no lock.
 
-        Gives the run, and for each model the shards that were used with the store of each.
+        Gives the run, and for each model the shards that were used with the store of each. The
+        store is only read, unless a model is asked for scores that are missing.
         """
         writer = RunWriter(self.folder)
-        facts, self._place = self._fresh(), scores
+        facts, self._place, self._read_only = self._fresh(), scores, read_only
         self._probes(writer, facts)
         self._finish(writer, facts)
         used: dict[str, dict[str, ShardStore]] = {}
@@ -330,6 +335,7 @@ class Audit:
             "progress": self.progress,
             "executor": self.executor,
             "store": self._place,
+            "read_only": self._read_only,
         }
         named = entry.probe.helpers()
         helpers = {
@@ -370,7 +376,10 @@ class Audit:
     def _load_as(self, spec: str, kind: str | None) -> Model:
         if spec not in self.loaded:
             options = self.options if spec == self.model else self.options.for_others()
-            if is_address(spec) and self.named:  # what was paid for here is not paid again
+            if not is_address(spec):
+                self.loaded[spec] = resolve(spec, kind=kind, options=options)
+                return self.loaded[spec]
+            if self.named:  # what was paid for here is not paid again
                 options = replace(options, calls=self.folder)
             self.loaded[spec] = resolve(spec, kind=kind, options=options, typed=False)
         return self.loaded[spec]

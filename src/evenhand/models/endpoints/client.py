@@ -22,6 +22,7 @@ from concurrent.futures import CancelledError, Future
 from http import HTTPStatus
 from typing import Any, TypeVar
 
+from evenhand.confined import refuse
 from evenhand.errors import ModelError, need
 from evenhand.models.endpoints import pace as pacing
 from evenhand.models.endpoints.address import Address, api_key, safe, scrubbed
@@ -92,6 +93,7 @@ class Client:
         self._seen: dict[tuple[str, str], str] = {}
         self.seconds = 0.0
         """Time of all answered calls together."""
+        refuse(f"server {address.base}")
         require_known(address)
         self._key = key = api_key()
         self._since: float | None = None

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from evenhand import plugins
+from evenhand.confined import refuse
 from evenhand.errors import ModelError, SpecError, unknown
 from evenhand.models.endpoints.address import Address, is_address, safe
 from evenhand.models.endpoints.known import remember
@@ -69,6 +70,7 @@ def resolve(
     """
     if kind is not None:
         adapter(kind)
+    refuse(f"model {spec!s}")
     if not isinstance(spec, str | Path):
         return as_model(spec, tokenizer=tokenizer, kind=kind, options=options, **how)
     no_extras(spec, tokenizer, how)
