@@ -99,7 +99,8 @@ def _kept(result: Result, folder: Path) -> dict[str, str]:
     for setting, raw in reader.kept().items():
         place = folder / INPUTS / setting / f"{setting}.json"
         place.parent.mkdir(parents=True, exist_ok=True)
-        replace_file(place, raw)
+        with replacing(place) as file:
+            file.write(raw)
         held[setting] = place.relative_to(folder).as_posix()
     return held
 
