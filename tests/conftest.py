@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,8 @@ with contextlib.suppress(ImportError):
 os.environ["HF_HUB_OFFLINE"] = "1"  # before transformers is imported: tests never use a network
 if os.environ.get("EVENHAND_TEST_GPU") != "1":  # else: `make test-gpu`
     os.environ["CUDA_VISIBLE_DEVICES"] = ""  # the same numbers on every machine
+# Servers that tests name are no servers that the user named.
+os.environ["EVENHAND_STATE"] = tempfile.mkdtemp(prefix="evenhand-test-state-")
 # How fast examples are drawn depends on what else the machine does, and says nothing about us.
 hypothesis.settings.register_profile(
     "evenhand", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]

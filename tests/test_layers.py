@@ -9,7 +9,7 @@ from pathlib import Path
 SOURCE = Path(__file__).resolve().parents[1] / "src" / "evenhand"
 
 GROUND = {"errors", "strict", "seals", "settings", "plugins", "requests", "opening", "writing"}
-GROUND |= {"systems", "limits", "arrays", "sameness"}
+GROUND |= {"systems", "limits", "arrays", "sameness", "confined"}
 NUMBERS = GROUND | {"metrics", "stats"}
 TEXT = NUMBERS | {"words", "corpora"}
 RUNS = TEXT | {"charts", "runs", "runner", "models"}
@@ -26,7 +26,8 @@ ALLOWED = {
     "plugins": {"errors"},
     "limits": {"errors"},
     "opening": {"errors", "limits", "systems"},
-    "arrays": {"errors", "limits"},
+    "confined": {"errors"},
+    "arrays": {"confined", "errors", "limits"},
     "writing": {"errors", "systems"},
     "systems": set(),
     "requests": {"errors", "strict"},

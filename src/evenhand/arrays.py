@@ -16,6 +16,7 @@ from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import IO, Any
 
+from evenhand.confined import require_inside
 from evenhand.errors import DataError, EvenhandError
 from evenhand.limits import SLACK, beyond, limit
 
@@ -118,6 +119,7 @@ def read_parquet(path: str | Path | io.BytesIO, expected: str = "") -> Any:
 
     where = path if isinstance(path, (str, Path)) else "Parquet data"
     with _as_it_says(where, "a readable Parquet file", expected):
+        require_inside(path)
         with pq.ParquetFile(path, page_checksum_verification=True) as file:
             if 8 * file.metadata.num_rows * max(1, file.metadata.num_columns) > limit("array"):
                 raise beyond(where, "its rows take more than", "array")

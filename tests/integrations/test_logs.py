@@ -14,6 +14,7 @@ import pytest
 
 import evenhand as eh
 from evenhand.audit.suites import parse_suite
+from evenhand.errors import DataError
 from evenhand.integrations.hosting import questions, questions_of
 from evenhand.integrations.lm_eval.folder import documents, write_tasks
 from evenhand.probes.registry import make_probe
@@ -400,3 +401,19 @@ def test_the_command_writes_tasks_and_says_how_to_run_them(tmp_path: Path) -> No
         "_evenhand_small.yaml", "evenhand_decision.jsonl", "evenhand_decision.yaml",
         "evenhand_tasks.py",
     }  # fmt: skip
+
+
+def test_counts_of_tokens_are_kept_and_stand_in_for_the_tokenizer(tmp_path: Path) -> None:
+    from evenhand.integrations.answers import Tokens
+
+    path = tmp_path / "counts.json"
+    path.write_text('[["a", " b", 2]]')
+    kept = Tokens("nowhere/nothing", "log", path)
+    assert kept("a", " b") == 2
+    assert json.loads(kept.as_json()) == [["a", " b", 2]]
+    with pytest.raises(DataError, match="has no count of the tokens of ' c' after 'a'"):
+        kept("a", " c")
+    for text in ("{}", "[1]", '[["a", "b"]]', '[["a", "b", -1]]', '[["a", "b", true]]', "x"):
+        path.write_text(text)
+        with pytest.raises(DataError, match=r"counts\.json"):
+            Tokens("", "log", path)

@@ -81,6 +81,37 @@ def test_its_bundle_is_checked_without_torch_and_the_model_is_asked_again(
     assert found.ok, found.reason
 
 
+@pytest.mark.parametrize("inputs", ["kept", "gone", "outside"])
+def test_a_bundle_of_it_leads_nowhere(made: Any, tmp_path: Path, inputs: str) -> None:
+    """Its audits name a store and a file of this machine, which are neither read nor changed."""
+    from evidence.test_bundles import packed, unpacked
+
+    folder = unpacked(eh.bundle(made[0] / "run", tmp_path / "evidence.tar"), tmp_path / "u")
+    store = tmp_path / "somebody"
+    store.mkdir()
+    shard = store / f"{'0' * 32}.{'0' * 24}.parquet"
+    shard.write_bytes(b"damaged")
+    before = folder / "run" / "proof" / "before"
+    facts = json.loads((before / "run.json").read_text())
+    facts = {k: v for k, v in facts.items() if k not in ("sha256", "files")}
+    facts |= {"scores": str(store)}
+    if inputs == "gone":
+        (before / "inputs.json").unlink()
+    if inputs == "outside":
+        facts["work"]["suite"]["probe"][0]["word_lists"] = str(shard)
+    (before / "run.json").write_text(json.dumps(facts))
+    found = eh.verify(packed(folder, tmp_path / "hostile.tar"))
+    assert shard.read_bytes() == b"damaged"
+    assert [p.name for p in tmp_path.iterdir() if p.name.startswith("some")] == ["somebody"]
+    reasons = {
+        "kept": "",
+        "gone": "cannot be recomputed: missing run/proof/before/inputs.json",
+        "outside": f"cannot be recomputed: {str(shard)!r:.100}",
+    }
+    assert found.reason.startswith(reasons[inputs])
+    assert found.findings_equal is (inputs == "kept"), found.reason
+
+
 def test_findings_follow_from_what_was_measured(made: Any, tmp_path: Path) -> None:
     shutil.copytree(made[0], tmp_path / "calm")
     run = Run.open(tmp_path / "calm" / "run")

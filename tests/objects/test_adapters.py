@@ -155,3 +155,104 @@ def test_a_prompt_before_the_text_is_no_change_of_weights(tiny: Any, tmp_path: P
     tokenizer = transformers.AutoTokenizer.from_pretrained(tiny("causal"))
     with pytest.raises(ModelError, match="stands before the text"):
         eh.load_model(made, tokenizer=tokenizer)
+
+
+def changed(folder: Path, **settings: Any) -> Path:
+    """The adapter in a folder, with other settings in its configuration."""
+    config = folder / "adapter_config.json"
+    config.write_text(json.dumps({**json.loads(config.read_text()), **settings}))
+    return folder
+
+
+def test_settings_of_an_adapter_import_nothing(
+    tiny: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """megatron_core names a module, which lies beside the adapter or in the working directory."""
+    causal(tiny).save_pretrained(str(tmp_path / "adapter"))
+    for place in (tmp_path, tmp_path / "adapter"):
+        (place / "megatron").mkdir()
+        (place / "megatron" / "__init__.py").write_text("")
+        mark = f"open({str(tmp_path / 'ran')!r}, 'w').close()\n"
+        (place / "megatron" / "core.py").write_text(mark)
+        monkeypatch.syspath_prepend(place)
+    monkeypatch.chdir(tmp_path)
+    settings = {"megatron_config": {"tensor_parallel": 1}, "megatron_core": "megatron.core"}
+    with pytest.raises(ModelError, match="megatron_config = .* is not accepted"):
+        eh.load_model(changed(tmp_path / "adapter", **settings))
+    assert not (tmp_path / "ran").exists()
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"megatron_core": "os"}, "megatron_core = 'os' is not accepted"),
+        ({"auto_mapping": {"parent_library": "evil"}}, "auto_mapping = .* is not accepted"),
+        ({"loftq_config": {"loftq_bits": 4}}, "loftq_config = .* is not accepted"),
+        ({"corda_config": {"cache_file": "/etc/passwd"}}, "corda_config = .* is not accepted"),
+        ({"init_lora_weights": "corda"}, "init_lora_weights = 'corda' is not accepted"),
+        ({"layer_replication": [[0, 1], [0, 1]]}, "layer_replication = .* is not accepted"),
+        ({"alora_invocation_tokens": [1, 2]}, "alora_invocation_tokens = .* is not accepted"),
+        ({"an_option_of_tomorrow": 7}, "an_option_of_tomorrow = '7' is not accepted"),
+        ({"r": "2"}, "r = '2' is not accepted"),
+        ({"r": True}, "r = 'True' is not accepted"),
+        ({"r": -2}, "r = '-2' is not accepted"),
+        ({"lora_alpha": float("nan")}, "lora_alpha = 'nan' is not accepted"),
+        ({"target_modules": ["q_proj", 3]}, "target_modules = .* is not accepted"),
+        ({"rank_pattern": {"q_proj": "9"}}, "rank_pattern = .* is not accepted"),
+        ({"rank_pattern": {"(": 2}}, "the pattern rank_pattern = .* cannot be used"),
+        ({"task_type": "EVIL"}, "task_type = 'EVIL' is not accepted"),
+        ({"peft_type": "XLORA", "adapters": {}}, "kind 'XLORA' cannot be merged into weights here"),
+        ({"peft_type": ["LORA"]}, "cannot be merged into weights here"),
+    ],
+)
+def test_only_known_settings_of_an_adapter_are_followed(
+    tiny: Any, tmp_path: Path, settings: Any, message: str
+) -> None:
+    causal(tiny).save_pretrained(str(tmp_path / "adapter"))
+    with pytest.raises(ModelError, match=message):
+        eh.load_model(changed(tmp_path / "adapter", **settings))
+
+
+KINDS = {
+    "LORA": lambda **t: peft.LoraConfig(r=2, rank_pattern={"q_proj": 3}, use_rslora=True, **t),
+    "DoRA": lambda **t: peft.LoraConfig(r=2, use_dora=True, **t),
+    "PiSSA": lambda **t: peft.LoraConfig(r=2, init_lora_weights="pissa", **t),
+    "tokens": lambda **t: peft.LoraConfig(r=2, trainable_token_indices=[1, 2], **t),
+    "ADALORA": lambda **t: peft.AdaLoraConfig(total_step=10, **t),
+    "IA3": lambda **t: peft.IA3Config(feedforward_modules=[], **t),
+    "LOHA": lambda **t: peft.LoHaConfig(r=2, **t),
+    "LOKR": lambda **t: peft.LoKrConfig(r=2, **t),
+    "VERA": lambda **t: peft.VeraConfig(r=4, **t),
+    "OFT": lambda **t: peft.OFTConfig(oft_block_size=8, **t),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_adapters_of_every_accepted_kind_answer_as_in_peft(
+    tiny: Any, tmp_path: Path, kind: str
+) -> None:
+    base = transformers.AutoModelForCausalLM.from_pretrained(tiny("causal"))
+    settings = KINDS[kind](target_modules=["q_proj"], task_type="CAUSAL_LM")
+    made = peft.get_peft_model(base, settings).eval()
+    torch.manual_seed(0)
+    with torch.no_grad():
+        for weight in made.parameters():
+            if weight.requires_grad:
+                weight.add_(0.3 * torch.randn_like(weight))
+    made.save_pretrained(str(tmp_path / "adapter"))
+    tokenizer = transformers.AutoTokenizer.from_pretrained(tiny("causal"))
+    folder = logprobs(tmp_path / "adapter")
+    assert np.allclose(folder, logprobs(made, tokenizer=tokenizer), atol=1e-4)
+    assert np.abs(folder - logprobs(tiny("causal"))).max() > 1e-3
+
+
+def test_an_adapter_on_an_adapter_is_refused(tiny: Any, tmp_path: Path) -> None:
+    """Only the outer one was applied, and nothing said so."""
+    for name in ("inner", "outer"):
+        causal(tiny).save_pretrained(str(tmp_path / name))
+    changed(tmp_path / "outer", base_model_name_or_path=str(tmp_path / "inner"))
+    with pytest.raises(ModelError, match="which is an adapter itself.*merge_and_unload"):
+        eh.load_model(tmp_path / "outer")
+    changed(tmp_path / "inner", base_model_name_or_path="../outer")
+    with pytest.raises(ModelError, match="which is an adapter itself"):
+        eh.load_model(tmp_path / "inner")

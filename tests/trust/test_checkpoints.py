@@ -140,7 +140,7 @@ def test_one_function_calls_from_pretrained() -> None:
     assert sorted(found) == [
         f"{home}checkpoint.py: return getattr(transformers, auto).from_pretrained(",
         f"{home}peft.py: made = peft.PeftModel.from_pretrained(model, str(folder), "
-        "is_trainable=False)",  # the weights are known to be safetensors, no code is named
+        "config=settings)",  # the weights are known to be safetensors, the settings are ours
     ]
 
 

@@ -3,12 +3,14 @@
 The very code that measured goes over the shards again, so findings.json comes out with the same
 bytes, or something was changed. What the probes read beside the scores (a benchmark's files, a
 lexicon of one's own) is part of the evidence: `inputs.json` in the folder says where each lies.
+A run that came in a bundle is computed from its own folder alone (`confined`).
 """
 
 from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -16,6 +18,7 @@ from typing import Any
 from evenhand.audit.auditing import Audit
 from evenhand.audit.fluency import Fluency
 from evenhand.audit.suites import parse_suite
+from evenhand.confined import is_confined
 from evenhand.corpora.tables import DATA_FOLDER
 from evenhand.errors import RunError
 from evenhand.models.adapters.stored import StoredModel
@@ -33,10 +36,13 @@ def again(run: Run, scratch: Path, models: Mapping[str, Model]) -> Again:
     """See `RunKind.again`. Nothing that a bundled run names is loaded or read elsewhere."""
     facts, folder = run.facts, run.folder
     work, where = facts["work"], f"{folder}/run.json"
-    bundled = (folder / INPUTS).is_file()
-    inputs = dict(_named(work["suite"]))
-    if bundled:
-        inputs = _kept(folder, inputs)
+    bundled = is_confined() or (folder / INPUTS).is_file()
+    if is_confined():
+        inputs = _bundled(folder)
+        _require_bundled(work, facts["models"], inputs)
+    else:
+        inputs = dict(_named(work["suite"]))
+        inputs = _kept(folder, inputs) if bundled else inputs
     suite = parse_suite(_placed(work["suite"], inputs), where, work["suite"]["name"])
     stored = {spec: StoredModel(spec, about) for spec, about in facts["models"].items()}
     asked = [
@@ -55,7 +61,7 @@ def again(run: Run, scratch: Path, models: Mapping[str, Model]) -> Again:
         fluency=_fluency(facts),
     )
     place = None if bundled else kept_at(folder, facts)
-    made, used = job.again(place or str(folder / "scores"))
+    made, used = job.again(place or str(folder / "scores"), read_only=not models)
     files: dict[str, bytes | Path] = {}
     asked_of: dict[str, tuple[str, ...]] = {}
     for spec, shards in used.items():
@@ -80,16 +86,70 @@ def _fluency(facts: Mapping[str, Any]) -> dict[str, Fluency]:
 
 def _kept(folder: Path, named: Mapping[str, Path]) -> dict[str, Path]:
     """Where a bundled run has the files that its settings name; none may lie elsewhere."""
-    held = {str(typed): folder / str(at) for typed, at in read_object(folder / INPUTS).items()}
-    inside = (folder / "inputs").resolve()
-    strange = [p for p in held.values() if not p.resolve().is_relative_to(inside)]
-    strange += [path for typed, path in named.items() if typed not in held]
+    held = _bundled(folder)
+    strange = [path for typed, path in named.items() if typed not in held]
     if strange:
-        raise RunError(
-            f"{folder / INPUTS}: {str(strange[0])!r:.120} is not a file of the bundle, and only "
-            "those are read."
-        )
+        raise _strange(str(strange[0]))
     return held
+
+
+def _bundled(folder: Path) -> dict[str, Path]:
+    """Where a bundled run says that it has the files that its settings name.
+
+    Raises:
+        RunError: it does not say so, or one would lie elsewhere.
+    """
+    path = folder / INPUTS
+    if not path.is_file():
+        raise RunError(f"missing {path}")
+    inside = (folder / "inputs").resolve()
+    held = {}
+    for typed, at in read_object(path).items():
+        name = str(at)
+        if leads_out(name) or not (folder / name).resolve().is_relative_to(inside):
+            raise _strange(name)
+        held[str(typed)] = folder / name
+    return held
+
+
+def _require_bundled(
+    work: Mapping[str, Any], models: Mapping[str, Any], inputs: Mapping[str, Path]
+) -> None:
+    """Refuse settings that lead out of a bundle, before anything looks whether they exist.
+
+    Names of models are left to those who look up stored scores: no model is loaded.
+    """
+    for text in texts_of(work["suite"]["probe"]):
+        if text not in inputs and text not in models and leads_out(text):
+            raise _strange(text)
+
+
+def texts_of(value: Any) -> Iterator[str]:
+    """Return every text in a value, names of tables included."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping | list | tuple):
+        parts = [*value.keys(), *value.values()] if isinstance(value, Mapping) else value
+        for part in parts:
+            yield from texts_of(part)
+
+
+def leads_out(text: str) -> bool:
+    """Whether a text is a place elsewhere: absolute, in a home, above, a share, or an address.
+
+    >>> [leads_out(t) for t in ("/etc/passwd", "~/x", "a/../../b", "C:/x", "s3://b", "//h/share")]
+    [True, True, True, True, True, True]
+    >>> [leads_out(t) for t in ("inputs/0/bbq", "he/she", "Is it ..? No.", "~", "org/model", "a:")]
+    [False, False, False, False, False, False]
+    """
+    if re.match(r"/|\\|~[\w.-]*[/\\]|[A-Za-z]:[/\\]|[\w+.-]+://", text):
+        return True
+    return ".." in re.split(r"[/\\]", text)
+
+
+def _strange(name: str) -> RunError:
+    """Word the refusal of a place that is not in the bundle."""
+    return RunError(f"{name!r:.120} is not a file of the bundle, and only those are read.")
 
 
 def _named(suite: Mapping[str, Any]) -> Iterator[tuple[str, Path]]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import shlex
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from evenhand.audit.addresses import name_address, require_named
 from evenhand.audit.choosing import choose_suite, require_fit
 from evenhand.audit.fluency import Fluency, known_languages
 from evenhand.audit.marking import marked
@@ -16,6 +18,7 @@ from evenhand.audit.verdicts import PlaceboRate, decided, placebo_rate
 from evenhand.errors import RunError, SpecError
 from evenhand.models.choosing import TOLD
 from evenhand.models.endpoints.address import Address, is_address, safe
+from evenhand.models.endpoints.known import remember
 from evenhand.models.loading.held import lent
 from evenhand.models.loading.resolver import DEFAULT_MODEL, resolve
 from evenhand.models.objects import as_model, as_typed, no_extras, separated
@@ -71,6 +74,8 @@ class Audit:
     named: bool = True
     """Whether somebody chose the folder; else the next free name is taken."""
     _place: str | None = None
+    _read_only: bool = False
+    """Whether nothing may be added to the store."""
     _object: bool = False
     """Whether the model is a Python object, which only its maker can give again."""
     _asked_of: list[tuple[str, ShardStore]] = field(default_factory=list)
@@ -106,13 +111,16 @@ class Audit:
             writer.page(render(run))
         return run
 
-    def again(self, scores: str) -> tuple[Run, dict[str, dict[str, ShardStore]]]:
+    def again(
+        self, scores: str, *, read_only: bool = True
+    ) -> tuple[Run, dict[str, dict[str, ShardStore]]]:
         """The same from scores that are stored elsewhere, as evidence: no report, no lock.
 
-        Gives the run, and for each model the shards that were used with the store of each.
+        Gives the run, and for each model the shards that were used with the store of each. The
+        store is only read, unless a model is asked for scores that are missing.
         """
         writer = RunWriter(self.folder)
-        facts, self._place = self._fresh(), scores
+        facts, self._place, self._read_only = self._fresh(), scores, read_only
         self._probes(writer, facts)
         self._finish(writer, facts)
         used: dict[str, dict[str, ShardStore]] = {}
@@ -335,6 +343,7 @@ class Audit:
             "progress": self.progress,
             "executor": self.executor,
             "store": self._place,
+            "read_only": self._read_only,
         }
         named = entry.probe.helpers()
         helpers = {
@@ -375,9 +384,12 @@ class Audit:
     def _load_as(self, spec: str, kind: str | None) -> Model:
         if spec not in self.loaded:
             options = self.options if spec == self.model else self.options.for_others()
-            if is_address(spec) and self.named:  # what was paid for here is not paid again
+            if not is_address(spec):
+                self.loaded[spec] = resolve(spec, kind=kind, options=options)
+                return self.loaded[spec]
+            if self.named:  # what was paid for here is not paid again
                 options = replace(options, calls=self.folder)
-            self.loaded[spec] = resolve(spec, kind=kind, options=options)
+            self.loaded[spec] = resolve(spec, kind=kind, options=options, typed=False)
         return self.loaded[spec]
 
 
@@ -465,11 +477,13 @@ def plan_audit(
     out: str | Path | None = None,
     store: str | None = None,
     language: str | None = None,
+    typed: bool = True,
     **options: Any,
 ) -> Audit:
     """An audit before it is run: the suite chosen, the folder named, nothing loaded.
 
-    `told` is what is said about an object: its name, labels and version.
+    `told` is what is said about an object: its name, labels and version. `typed` is whether the
+    user named the model, or a run folder did: only the address of the first is remembered.
     """
     place = None if store is None else settled(store)
     kind = options.get("kind")
@@ -484,22 +498,43 @@ def plan_audit(
     loaded = {} if isinstance(model, str) else {name: model}
     called = name
     if is_address(name):
-        called = Address.of(name, options["options"].model, options["options"].base_url).called
+        address = Address.of(name, options["options"].model, options["options"].base_url)
+        called = address.called
         if options.get("executor") is not None:
             raise SpecError(
                 f"{name!r}: calls to an address are made from this process. Leave --executor and "
                 f"--devices out; say how many calls at once with: --concurrency N"
             )
+        if typed:
+            remember(address)
     folder = Path(out) if out else default_folder(called, chosen.name)
     return Audit(chosen, name, folder, named=bool(out), loaded=loaded, store=place, **options)
 
 
 def resume(
-    folder: Path, *, progress: Progress | None = None, executor: Executor | None = None, **how: Any
+    folder: Path,
+    *,
+    progress: Progress | None = None,
+    executor: Executor | None = None,
+    model: str | Model | None = None,
+    **how: Any,
 ) -> Run:
-    """Resume an audit; what it was asked is in its run.json. `how`: other limits of speed and
-    spending than at first (`LoadOptions.limits`)."""
-    return asked_again(Run.open(folder), out=folder, progress=progress, executor=executor, **how)
+    """Resume an audit; what it was asked is in its run.json.
+
+    Args:
+        model: the address of the run's server, where this user has not named it before; or the
+            model of the run, where it was a Python object.
+        how: other limits of speed and spending than at first (`LoadOptions.limits`).
+
+    Raises:
+        RunError: the run asks a server that the user has not named.
+    """
+    run = Run.open(folder)
+    if isinstance(model, str):
+        name_address(run, model)
+        model = None
+    require_named(run, lambda address: f"evenhand resume {_quoted(folder)} --model {address}")
+    return asked_again(run, out=folder, model=model, progress=progress, executor=executor, **how)
 
 
 def asked_again(
@@ -514,7 +549,8 @@ def asked_again(
 ) -> Run:
     """The model of a run asked again as it was, with its own suite or another, into a folder.
 
-    `model` is needed where it was a Python object.
+    `model` is needed where it was a Python object. Servers that the run names are asked if the
+    user has named them, too (`models.endpoints.known`).
     """
     work, folder = run.facts["work"], run.folder
     if run.facts.get("object") and model is None:
@@ -523,18 +559,26 @@ def asked_again(
             f"from Python with the same call: evenhand.audit(model, suite, out={str(folder)!r})"
         )
     suite = suite or parse_suite(work["suite"], f"{folder}/run.json", work["suite"]["name"])
-    return audit(
-        model or work["model"],
-        suite,
-        out=out,
-        seed=int(work["seed"]),
-        kind=work.get("as"),
-        options=options_of(run.facts, **how),
-        progress=progress,
-        executor=executor,
-        store=work.get("store"),
-        force=bool(run.facts.get("forced")),
-    )
+    asked = model or work["model"]
+    with lent(asked):
+        job = plan_audit(
+            asked,
+            suite,
+            out=out,
+            seed=int(work["seed"]),
+            kind=work.get("as"),
+            options=options_of(run.facts, **how),
+            progress=progress or usual(),
+            executor=executor,
+            store=work.get("store"),
+            force=bool(run.facts.get("forced")),
+            typed=False,
+        )
+        return job.run()
+
+
+def _quoted(folder: Path) -> str:
+    return shlex.quote(str(folder))
 
 
 def options_of(facts: Mapping[str, Any], **how: Any) -> LoadOptions:

@@ -202,7 +202,8 @@ def gate(
         policy: a policy, a mapping or a TOML file (`audit.policy`); the default one if not given.
         baseline: an earlier run of the same suite: judge what has become worse since.
         until_decided: ask more until all is decided, for this many seconds or a time such as 20m
-            (`audit.until`); `model` and `baseline_model` give models that are Python objects.
+            (`audit.until`); `model` and `baseline_model` give models that are Python objects, or
+            name the servers of the runs where this user has not named them before.
         changes: single settings of the policy (require, error, undecided, allow, margins ...).
 
     Raises:

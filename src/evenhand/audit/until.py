@@ -8,11 +8,13 @@ it depends on no result; a probe without more material ends earlier.
 
 from __future__ import annotations
 
+import shlex
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from evenhand.audit.addresses import name_address, require_named
 from evenhand.audit.auditing import asked_again
 from evenhand.audit.gate import Check, Gate, checks_of, meant, outcome_of, unjudging
 from evenhand.audit.planning import seconds
@@ -140,10 +142,32 @@ def until_decided(
 
     Args:
         budget: seconds, or a time such as 20m.
-        given: model, baseline_model (Python objects), progress, tell.
+        given: model, baseline_model (Python objects, or addresses that the user names now),
+            progress, tell.
+
+    Raises:
+        RunError: a run asks a server that the user has not named.
     """
     limit = seconds(budget) if isinstance(budget, str) else float(budget)
     more = dict(given)
-    models = more.pop("model", None), more.pop("baseline_model", None)
+    models = tuple(
+        _named(asked, more.pop(option, None), option, run)
+        for asked, option in ((run, "model"), (baseline, "baseline_model"))
+    )
     rules = policy.with_changes(require="within-margin")
-    return Looking(run, baseline, rules, limit, models, **more).gate()
+    return Looking(run, baseline, rules, limit, (models[0], models[1]), **more).gate()
+
+
+def _named(run: Run | None, model: str | Model | None, option: str, judged: Run) -> Model | None:
+    """Return a model object that was given; name an address, and refuse what nobody named."""
+    if run is None:
+        return None if isinstance(model, str) else model
+    if isinstance(model, str):
+        name_address(run, model)
+        model = None
+    line = f"evenhand gate {shlex.quote(str(judged.folder))} --until-decided"
+    if run is not judged:
+        line += f" --baseline {shlex.quote(str(run.folder))}"
+    flag = option.replace("_", "-")
+    require_named(run, lambda address: f"{line} --{flag} {address}")
+    return model

@@ -161,6 +161,16 @@ def gate(
         typer.Option("--until-decided", help="Ask the model more until everything is decided."),
     ] = False,
     budget: Annotated[str, typer.Option(help="Time for --until-decided: 90s, 20m, 1h.")] = "10m",
+    model: Annotated[
+        str | None,
+        typer.Option(
+            metavar="URL", help="--until-decided: the run's server, if you never named it."
+        ),
+    ] = None,
+    baseline_model: Annotated[
+        str | None,
+        typer.Option(metavar="URL", help="--until-decided: the same for the baseline."),
+    ] = None,
     junit: Junit = None,
     sarif: Sarif = None,
     summary: Summary = None,
@@ -178,13 +188,22 @@ def gate(
     error rate is shared between the looks.
     """
     from evenhand.audit.gate import gate as decide
+    from evenhand.errors import SpecError
     from evenhand.exports.checks import junit_files, sarif_files, summary_files
     from evenhand.exports.common import for_others
     from evenhand.runs.record import Run
     from evenhand.writing import write_bytes
 
+    servers = {"model": model, "baseline_model": baseline_model}
+    named = {option: url for option, url in servers.items() if url is not None}
+    if named and not until_decided:
+        option, url = next(iter(named.items()))
+        raise SpecError(
+            f"--{option.replace('_', '-')} {url!r}: names a server to ask, and a gate asks one "
+            "only with --until-decided. Add it, or leave this out."
+        )
     with understood(run), output.RichProgress() as progress:
-        asking = {"progress": progress, "tell": progress.note} if until_decided else {}
+        asking = {"progress": progress, "tell": progress.note, **named} if until_decided else {}
         found = decide(
             run,
             [*(within or ()), *(limit or ())],

@@ -231,7 +231,7 @@ def resume(run: Path, *, json: str | None, **where: Any) -> None:
     """Resume a run that was interrupted or killed. Finished work is not repeated."""
     from evenhand.runs.kinds import resume as do_the_rest
 
-    limits = {n: v for n in LIMITS if (v := where.pop(n)) is not None}
+    limits = {n: v for n in (*LIMITS, "model") if (v := where.pop(n)) is not None}
     place = make_executor(**where)
     with interruptible(run), output.RichProgress() as progress:
         finished = do_the_rest(run, progress=progress, executor=place, **limits)
@@ -360,7 +360,20 @@ PLAN: dict[str, tuple[Any, Any]] = {
 }
 _command(audit, OPTIONS)
 _command(probe, {**PROBE, **{n: known for n, known in OPTIONS.items() if n != "suite"}})
-_command(resume, {"run": (RUN, ...), **{n: OPTIONS[n] for n in (*PLACES, *LIMITS, "json")}})
+SERVER = _known(
+    str | None,
+    "The run's server (http://HOST/v1), if you never named it.",
+    "--model",
+    metavar="URL",
+)
+_command(
+    resume,
+    {
+        "run": (RUN, ...),
+        "model": (SERVER, None),
+        **{n: OPTIONS[n] for n in (*PLACES, *LIMITS, "json")},
+    },
+)
 _command(
     plan,
     {

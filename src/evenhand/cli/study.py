@@ -95,7 +95,7 @@ def study(
         taken = bring_back(folder, bring)
         output.console(stderr=True).print(f"{taken} results taken from {bring}", markup=False)
     with interruptible(folder), output.RichProgress() as progress:
-        job.progress = progress
+        job.progress, job.tell = progress, progress.note
         run = job.run()
     output.give(run, json)
     failures = run.facts["probes"]["study"]["summary"]["failures"] if json is None else []

@@ -84,7 +84,10 @@ class Terms:
     @classmethod
     def of(cls, folder: Path) -> Terms:
         """Those under which the documents of an unpacked bundle were written."""
-        rules = read_policy(read_object(folder / VERDICT)["policy"])
+        policy = read_object(folder / VERDICT)["policy"]
+        if not isinstance(policy, Mapping):
+            raise SpecError(f"{VERDICT}: its policy is {policy!r:.80}. Expected an object.")
+        rules = read_policy(policy)
         if rules.baseline not in (None, BASELINE):
             raise SpecError(f"{VERDICT}: its baseline {rules.baseline!r:.80} is not part of it.")
         stated = tuple(Stated(**row) for row in read_object(folder / SCENARIOS)["stated"])

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import random
-import shutil
 import tempfile
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import IO, Any
 
@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 
 from evenhand import __version__
 from evenhand.audit.gate import Gate, unjudging
+from evenhand.confined import confined
 from evenhand.errors import EvenhandError, RunError, SpecError
 from evenhand.evidence import checker
 from evenhand.evidence.canonical import canonical
@@ -28,13 +29,16 @@ from evenhand.evidence.comparing import (
     same_document,
 )
 from evenhand.evidence.documents import RUN, Terms, decided_by, documents
-from evenhand.models.protocol import Model
+from evenhand.models.endpoints.address import OPENAI, is_address
+from evenhand.models.protocol import LoadOptions, Model
 from evenhand.opening import understood
 from evenhand.runs.controls import CONTROLS
 from evenhand.runs.kinds import Again, kind_of
 from evenhand.runs.record import Run, code
 
 TOLERANCE = 1e-3
+WAYS = ("dtype", "load", "revision", "compile", "chat", "system", "way", "rung")
+"""Options of a bundle that a model asked again follows; none is a place or an address."""
 
 
 @dataclass(frozen=True)
@@ -157,7 +161,8 @@ def verify(
         if not told["hashes_equal"]:
             return Verified(**held, findings_equal=False, reason=told["reason"])
         manifest = told["manifest"]
-        wrong, made, other, gated = _again(place, manifest)
+        with confined(place):
+            wrong, made, other, gated = _again(place, manifest)
         asked = None
         if rescore and made is not None and model is not None:
             asked = _rescored(place, made, rescore, model, tolerance, seed)
@@ -201,8 +206,9 @@ def _again(place: Path, manifest: Mapping[str, Any]) -> tuple[str, Again | None,
             if changed and CONTROLS not in run.facts:  # written by a version without controls
                 changed = _changed(held, manifest, documents(run, terms, silent={}), older)
             gated = decided_by(run, terms, unjudging(made.run, terms.baseline))
-    except (EvenhandError, KeyError, TypeError, AttributeError) as error:
-        return f"the findings cannot be computed again: {error}", None, "", None
+    except (EvenhandError, ArithmeticError, LookupError, TypeError, AttributeError) as error:
+        said = str(error).replace(f"{held}{os.sep}", "")
+        return f"cannot be recomputed: {said}", None, "", None
     wrong = f"{changed} does not follow from the findings" if changed else ""
     return wrong, made, other, gated
 
@@ -256,7 +262,8 @@ def _rescored(
     """Shards of the audited model taken away, so that it is asked for them."""
     from evenhand.models.adapters.stored import AskedAgain
 
-    run = Run.open(place / "bundle" / RUN)
+    with confined(place):
+        run = Run.open(place / "bundle" / RUN)
     facts, spec = run.facts, str(run.facts["work"]["model"])
     names = made.shards.get(spec, ())
     if not names:
@@ -268,10 +275,11 @@ def _rescored(
     draw = random.Random(seed) if seed is not None else random.SystemRandom()
     chosen = sorted(draw.sample(names, min(number, len(names))))
     held = {_key(name): place / "held" / _key(name) for name in chosen}
-    (place / "held").mkdir()
-    for name in chosen:
-        shutil.move(run.folder / name, held[_key(name)])
-    again = kind_of(facts).again(run, place / "rescored", {spec: asked})
+    with confined(place):
+        (place / "held").mkdir()
+        for name in chosen:
+            os.replace(run.folder / name, held[_key(name)])
+        again = kind_of(facts).again(run, place / "rescored", {spec: asked})
     new = {_key(name): again.files[name] for name in again.shards[spec]}
     compared = [_apart(old, new[key]) for key, old in held.items()]
     return Rescored(
@@ -290,12 +298,22 @@ def _key(name: str) -> str:
 
 
 def _model(model: str | Model, facts: Mapping[str, Any]) -> Model:
-    from evenhand.audit.auditing import options_of
+    """The model that the user gave, loaded and asked in the recorded way."""
     from evenhand.models.loading.resolver import resolve
 
     if isinstance(model, Model):
         return model
-    return resolve(model, kind=facts["work"].get("as"), options=options_of(facts))
+    work = facts["work"]
+    with understood("the run in the bundle"):
+        recorded = {**work, **dict(work.get("options") or {})}
+        options = LoadOptions(**{name: recorded[name] for name in WAYS if recorded.get(name)})
+        if {m["device"] for m in facts["models"].values() if m.get("device")} == {"cpu"}:
+            options = replace(options, device="cpu")
+        if is_address(model) and not model.startswith(OPENAI):
+            served = dict(work.get("options") or {}).get("model")
+            options = replace(options, model=str(served or ""))
+        kind = None if work.get("as") is None else str(work["as"])
+    return resolve(model, kind=kind, options=options)
 
 
 def _apart(old: Path, new: bytes | Path) -> tuple[int, float, int]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,6 +13,7 @@ import numpy as np
 from evenhand.errors import DataError, need
 from evenhand.integrations.hosting import HEADER, Answers, Questions, questions_of
 from evenhand.models.choosing import TOLD, as_asked, likelihoods
+from evenhand.opening import read_json
 from evenhand.probes.logs import Log
 from evenhand.requests import Choose, Continuation
 
@@ -36,10 +39,51 @@ def asked_in(log: Log) -> Questions:
     return questions_of(headers.pop(), log.source)
 
 
-def answers_in(log: Log, asked: Questions, tokenizer: str) -> Answers:
+class Tokens:
+    """Number of tokens of a continuation after a text, by a tokenizer or as counted before.
+
+    Args:
+        tokenizer: of the model that was asked.
+        source: the log, for messages.
+        counts: a file of earlier counts, which are then all there are; no tokenizer is loaded.
+    """
+
+    def __init__(self, tokenizer: str, source: str, counts: Path | None = None) -> None:
+        self._tokenizer, self._source, self._file = tokenizer, source, counts
+        self._known = {} if counts is None else _read_counts(counts)
+        self._count: Count | None = None
+
+    def __call__(self, text: str, more: str) -> int:
+        if (text, more) not in self._known:
+            if self._file is not None:
+                raise DataError(
+                    f"{self._file}: has no count of the tokens of {more!r:.80} after {text!r:.80}."
+                )
+            self._count = self._count or _counting(self._tokenizer, self._source)
+            self._known[text, more] = self._count(text, more)
+        return self._known[text, more]
+
+    def as_json(self) -> bytes:
+        """Return all counts so far, for a file; nothing if there are none."""
+        rows = [[text, more, n] for (text, more), n in sorted(self._known.items())]
+        return json.dumps(rows, indent=0).encode() if rows else b""
+
+
+def _read_counts(path: Path) -> dict[tuple[str, str], int]:
+    counts: dict[tuple[str, str], int] = {}
+    rows = read_json(path, "counts of tokens")
+    for row in rows if isinstance(rows, list) else [rows]:
+        kinds = [type(part) for part in row] if isinstance(row, list) else []
+        if kinds != [str, str, int] or row[2] < 0:
+            raise DataError(f"{path}: holds {row!r:.80}. Expected [text, continuation, number].")
+        counts[row[0], row[1]] = row[2]
+    return counts
+
+
+def answers_in(log: Log, asked: Questions, tokens: Count) -> Answers:
     """The answer of every question that a log has."""
     if log.likelihoods:
-        return _from_likelihoods(log, asked, tokenizer)
+        return _from_likelihoods(log, asked, tokens)
     return noted((sample.scored or {} for sample in log.samples), log.source)
 
 
@@ -87,7 +131,7 @@ def _two_answers(where: str, text: str) -> str:
     )
 
 
-def _from_likelihoods(log: Log, asked: Questions, tokenizer: str) -> Answers:
+def _from_likelihoods(log: Log, asked: Questions, count: Count) -> Answers:
     known: dict[tuple[str, str], float] = {}
     for pair, value in ((p, v) for s in log.samples for p, v in zip(s.asked, s.logprobs)):
         if not math.isclose(known.get(pair, value), value, rel_tol=SAME, abs_tol=SAME):
@@ -98,7 +142,6 @@ def _from_likelihoods(log: Log, asked: Questions, tokenizer: str) -> Answers:
         scored = as_asked(Continuation.kind, scored)
     rows = [(row[0], row[1]) for row in scored.rows()]
     _same_texts(log, {text for text, _ in rows})
-    count = _counting(tokenizer or log.model, log.source)
     if not isinstance(asked.requests, Choose):
         return {
             row: {"logprob": known[row], "n_tokens": count(*row)} for row in rows if row in known

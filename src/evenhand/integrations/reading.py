@@ -8,10 +8,10 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, ClassVar
 
-from pydantic import Field
+from pydantic import Field, PrivateAttr
 
 from evenhand.errors import DataError
-from evenhand.integrations.answers import answers_in, asked_in, ours
+from evenhand.integrations.answers import Tokens, answers_in, asked_in, ours
 from evenhand.integrations.inspect.logs import is_inspect, read_inspect
 from evenhand.integrations.lm_eval.samples import is_samples, read_samples
 from evenhand.opening import json_lines
@@ -103,7 +103,12 @@ class LogReader(Reader):
     tokenizer: str = Field(
         "", description="Model that the likelihoods are of, where the log does not name it."
     )
+    counts: Path | None = Field(
+        None, description="Numbers of tokens kept by an earlier reading, instead of a tokenizer."
+    )
     data: str = Field("", description="The benchmark's own files, where items lack something.")
+
+    _tokens: Tokens | None = PrivateAttr(None)
 
     def work(self, say: Callable[[str], None]) -> Result:
         result = super().work(say)
@@ -126,7 +131,8 @@ class LogReader(Reader):
 
     def _hosted(self, log: Log) -> Result:
         asked = asked_in(log)
-        found = asked.measured(answers_in(log, asked, self.tokenizer), log.model)
+        self._tokens = Tokens(self.tokenizer or log.model, log.source, self.counts)
+        found = asked.measured(answers_in(log, asked, self._tokens), log.model)
         told = asked.findings(found, log.model or Path(log.source).name)
         result = LogResult(
             probe=asked.probe.name,
@@ -141,6 +147,10 @@ class LogReader(Reader):
         # A copy of the log alone does not tell whose tokens were counted.
         told_of = self.model_copy(update={"tokenizer": self.tokenizer or log.model})
         return result.telling(lambda: Claims.of(asked.probe, told_of, log.source, found))
+
+    def kept(self) -> Mapping[str, bytes]:
+        counts = self._tokens.as_json() if self._tokens and self.counts is None else b""
+        return {"counts": counts} if counts else {}
 
     def whole(self) -> bool:
         return self.log.is_file() and not self.data

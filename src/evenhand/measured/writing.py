@@ -8,8 +8,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from evenhand.audit.again import leads_out, texts_of
 from evenhand.audit.marking import marked
 from evenhand.audit.verdicts import PlaceboRate, decided, placebo_rate
+from evenhand.confined import is_confined
 from evenhand.errors import RunError, SpecError
 from evenhand.probes.reading import Claims, Result, reader_of
 from evenhand.probes.registry import probe_of
@@ -101,6 +103,12 @@ def _kept(result: Result, folder: Path) -> dict[str, str]:
             with open(path, "rb") as given, replacing(place) as file:
                 shutil.copyfileobj(given, file)
         held[setting] = place.relative_to(folder).as_posix()
+    for setting, raw in reader.kept().items():
+        place = folder / INPUTS / setting / f"{setting}.json"
+        place.parent.mkdir(parents=True, exist_ok=True)
+        with replacing(place) as file:
+            file.write(raw)
+        held[setting] = place.relative_to(folder).as_posix()
     return held
 
 
@@ -118,6 +126,8 @@ def again(run: Run, scratch: Path) -> Again:
             f"memory), so it cannot be bundled as evidence. Measure a file."
         )
     options = {k: v for k, v in work["given"].items() if k in reader.model_fields}
+    if is_confined():  # a place elsewhere is not even looked for
+        options = {k: v for k, v in options.items() if not any(map(leads_out, texts_of(v)))}
     chosen = filled(reader, {**options, **inputs}, f"measure {work['measure']}")
     files: dict[str, bytes | Path] = {
         path.relative_to(run.folder).as_posix(): path for path in inputs.values()

@@ -286,6 +286,10 @@ class Reader(Task):
         found = {k: Path(v) for k, v in given.items() if v and isinstance(v, str | Path)}
         return {k: path for k, path in found.items() if path.is_file()}
 
+    def kept(self) -> Mapping[str, bytes]:
+        """Contents to keep with the files it read, by setting: what else the numbers rest on."""
+        return {}
+
     def whole(self) -> bool:
         """Whether files and options are all that it read."""
         held = {*self.files(), *self.given()}

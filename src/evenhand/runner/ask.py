@@ -43,6 +43,7 @@ class Ask:
         shard_rows: rows per shard; by default a share of the whole that keeps a crash cheap.
         executor: where shards are scored; this process by default.
         store: where score shards are kept instead of the run folder: a URL that fsspec knows.
+        read_only: the store is only read.
         helpers: doors to further models, by the name under which a probe asks for them.
     """
 
@@ -57,13 +58,14 @@ class Ask:
         helpers: Mapping[str, Ask] | None = None,
         executor: Executor | None = None,
         store: str | None = None,
+        read_only: bool = False,
     ) -> None:
         self.model = model
         self.answers = model.answers
         self.counts = Counts()
         self.progress = progress or Silent()
         place = store or (folder / "scores" if folder else None)
-        self.store = ShardStore(place, attempt) if place else None
+        self.store = ShardStore(place, attempt, read_only=read_only) if place else None
         self._requests = folder / "requests" if folder else None
         if folder:
             model.keep_below(folder)

@@ -48,15 +48,18 @@ class Files(Protocol):
 class LocalFiles:
     """Files of a folder."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, read_only: bool = False) -> None:
         self.folder: Path | str = folder
-        self._path = folder
-        with disk_errors(folder):
-            folder.mkdir(parents=True, exist_ok=True)
+        self._path, self._read_only = folder, read_only
+        if not read_only:
+            with disk_errors(folder):
+                folder.mkdir(parents=True, exist_ok=True)
         self.place = str(folder.resolve())
 
     def names(self, prefix: str = "") -> list[str]:
-        found = []
+        found: list[str] = []
+        if self._read_only and not self._path.is_dir():
+            return found
         with disk_errors(self._path):
             entries = sorted(os.scandir(self._path), key=lambda e: e.name)
         for entry in entries:
@@ -64,7 +67,7 @@ class LocalFiles:
                 continue
             if is_shard(entry.name) and entry.name.startswith(prefix):
                 found.append(entry.name)
-            elif not prefix and _left_behind(entry.name):
+            elif not prefix and not self._read_only and _left_behind(entry.name):
                 with contextlib.suppress(OSError):
                     os.unlink(entry.path)  # left by a killed writer
         return found
@@ -78,11 +81,20 @@ class LocalFiles:
             return b""
 
     def put(self, name: str, raw: bytes) -> None:
+        if self._read_only:
+            raise read_only_store(self.place)
         replace(self._path / name, raw)
 
     def remove(self, name: str) -> None:
+        if self._read_only:
+            return
         with contextlib.suppress(OSError):  # a file that stays is replaced when it is put again
             (self._path / name).unlink()
+
+
+def read_only_store(place: str) -> RunError:
+    """Word the refusal to write scores into a store that is only read."""
+    return RunError(f"{place}: these scores are only read here, and nothing is added to them.")
 
 
 def is_shard(name: str) -> bool:

@@ -14,17 +14,19 @@ SCHEME = re.compile(r"[A-Za-z][\w.+-]+:/")
 LOCAL = ("file://", "local://")
 
 
-def open_files(place: Path | str) -> Files:
+def open_files(place: Path | str, *, read_only: bool = False) -> Files:
     """The files at a path or URL; `file://` is the folder it names.
+
+    With `read_only`, nothing is made, added or removed there.
 
     >>> type(open_files("memory://doc/scores")).__name__
     'RemoteFiles'
     """
     if isinstance(place, Path):
-        return LocalFiles(place)
+        return LocalFiles(place, read_only=read_only)
     if is_remote(place):
-        return RemoteFiles(place.rstrip("/"))
-    return LocalFiles(local_path(place))
+        return RemoteFiles(place.rstrip("/"), read_only=read_only)
+    return LocalFiles(local_path(place), read_only=read_only)
 
 
 def local_path(place: str) -> Path:

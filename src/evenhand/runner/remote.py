@@ -12,8 +12,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from evenhand.confined import refuse
 from evenhand.errors import EvenhandError, MissingExtra, RunError, SpecError, bare, need
-from evenhand.runner.files import is_shard
+from evenhand.runner.files import is_shard, read_only_store
 
 DRIVERS = {
     "s3": "s3fs",
@@ -52,15 +53,17 @@ def with_login(url: str) -> str:
 class RemoteFiles:
     """Objects below a URL: s3://bucket/prefix, gs://..., memory://..., whatever fsspec knows."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, *, read_only: bool = False) -> None:
+        refuse(f"store {url}")
         fsspec: Any = need("fsspec", extra="store", what=f"the store {url!r}")
         self.folder: Path | str = url
         self.place = url
+        self._read_only = read_only
         with answering(url):
             self._fs, self._root = fsspec.core.url_to_fs(with_login(url))
             # Paths of file systems begin with a slash, those of object stores with a bucket.
             self._bucket = "" if self._root.startswith("/") else self._root.split("/")[0]
-            if not self._bucket:
+            if not self._bucket and not read_only:
                 self._fs.makedirs(self._root, exist_ok=True)
 
     def names(self, prefix: str = "") -> list[str]:
@@ -69,6 +72,8 @@ class RemoteFiles:
             try:
                 listed = self._fs.ls(self._root, detail=True, refresh=True)
             except FileNotFoundError:  # a bucket has no empty folders
+                if self._read_only and not self._bucket:
+                    return []
                 self._require_bucket()
                 return []
         files = (entry["name"] for entry in listed if entry.get("type") != "directory")
@@ -84,6 +89,8 @@ class RemoteFiles:
             return raw
 
     def put(self, name: str, raw: bytes) -> None:
+        if self._read_only:
+            raise read_only_store(self.place)
         with answering(self.place):
             try:
                 self._fs.pipe_file(f"{self._root}/{name}", raw)
@@ -92,6 +99,8 @@ class RemoteFiles:
                 raise
 
     def remove(self, name: str) -> None:
+        if self._read_only:
+            return
         with answering(self.place), contextlib.suppress(FileNotFoundError, PermissionError):
             self._fs.rm_file(f"{self._root}/{name}")
 

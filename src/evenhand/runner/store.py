@@ -45,10 +45,11 @@ class ShardStore:
         folder: where shards live, a path or a URL that fsspec knows; made when missing.
         attempt: number of this attempt at the run, written into each shard it finishes, so that
             a finished run can show which attempt scored what.
+        read_only: nothing is made, added or removed there, damaged shards included.
     """
 
-    def __init__(self, folder: Path | str, attempt: int = 1) -> None:
-        self.files = open_files(folder)
+    def __init__(self, folder: Path | str, attempt: int = 1, *, read_only: bool = False) -> None:
+        self.files = open_files(folder, read_only=read_only)
         self.folder = self.files.folder
         self.attempt = attempt
         self.damaged: list[str] = []
@@ -64,7 +65,8 @@ class ShardStore:
         return self.files.place
 
     def read(self, key: str, kind: type[Requests]) -> dict[str, Column] | None:
-        """The shard's columns, or None when it is absent or damaged (then it is removed)."""
+        """The shard's columns, or None when it is absent or damaged (then it is removed, unless
+        the store is only read)."""
         for name in list(self._files.get(key, ())):
             raw = self.files.read(name)
             if raw is None:

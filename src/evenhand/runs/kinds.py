@@ -164,7 +164,8 @@ def resume(
         folder: the run folder, of an audit or a study.
         progress: is told how far the work has got.
         executor: where the work is done, e.g. `RayExecutor`; this process by default.
-        how: of an audit: other limits of speed and spending, e.g. max_cost=2.0.
+        how: of an audit: other limits of speed and spending, e.g. max_cost=2.0; and model, the
+            address of the run's server where this user has not named it before.
     """
     from evenhand.runs.record import Run
 

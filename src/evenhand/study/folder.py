@@ -1,6 +1,7 @@
 """The folder of a study: what each stage of each cell left behind.
 
     run.json  findings.json  report.html     as of any run
+    inputs.json                              fingerprints of the data (`inputs`)
     corpus/                                  cleaned text and the flags of its lines
     cells/<cell>/vectors/                    words and vectors
     cells/<cell>/<stage>.json                one object of numbers per finished stage

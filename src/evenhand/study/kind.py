@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evenhand.audit.toml import tables_toml
+from evenhand.errors import SpecError
 from evenhand.runs.card import MetricCard
 from evenhand.runs.finding import Finding
 from evenhand.runs.kinds import Again, RunKind
@@ -76,6 +77,11 @@ class StudyKind(RunKind):
     ) -> Run:
         from evenhand.study.running import resume
 
+        for name, value in how.items():
+            raise SpecError(
+                f"--{name.replace('_', '-')} {value!r}: {folder} is a study, which asks no server. "
+                "Leave it out."
+            )
         return resume(folder, progress=progress, executor=executor)
 
     def again(self, run: Run, scratch: Path, models: Mapping[str, Model] | None = None) -> Again:

@@ -204,14 +204,21 @@ def place(path: str, data: Path | None) -> Path:
     return found
 
 
+def inputs_of(recipe: Recipe) -> dict[str, list[str]]:
+    """Return the paths that each stage reads from outside the study, as the recipe writes them."""
+    paths = {"corpus": list(recipe.corpus.files)}
+    vectors = recipe.widening.vectors
+    if recipe.widening.neighbours and Path(vectors).expanduser().exists():
+        paths["corpus"].append(vectors)  # else a packaged file, whose content is pinned
+    if tweets := recipe.hate_speech:
+        paths["hate_speech"] = [p for p in (tweets.data, tweets.dialect) if p]
+    if spec := recipe.coreference:
+        own = [p for p in (spec.dev, spec.test) if p]
+        paths["coreference"] = [*spec.train, *own, spec.winobias]
+    return paths
+
+
 def files_of(recipe: Recipe, stages: Sequence[str] = ()) -> list[str]:
     """Every path that the recipe reads, as written there; only those of some stages if given."""
-    paths: list[str] = []
-    if not stages or "corpus" in stages:
-        paths += recipe.corpus.files
-    if recipe.hate_speech and (not stages or "hate_speech" in stages):
-        paths += [p for p in (recipe.hate_speech.data, recipe.hate_speech.dialect) if p]
-    if recipe.coreference and (not stages or "coreference" in stages):
-        spec = recipe.coreference
-        paths += [*spec.train, *(p for p in (spec.dev, spec.test) if p), spec.winobias]
-    return paths
+    paths = inputs_of(recipe)
+    return [p for stage in paths if not stages or stage in stages for p in paths[stage]]

@@ -18,8 +18,9 @@ from evenhand.runs.record import Run, RunWriter, environment, now
 from evenhand.study import analysis, claims
 from evenhand.study.folder import VECTORS, StudyFolder
 from evenhand.study.grid import Cell, cells
+from evenhand.study.inputs import Fingerprint, read_inputs, require_unchanged, write_inputs
 from evenhand.study.points import INTRINSIC, columns_of, points_table, runs_table
-from evenhand.study.recipe import Recipe, files_of, parse_recipe, place
+from evenhand.study.recipe import Recipe, files_of, inputs_of, parse_recipe, place
 from evenhand.study.schedule import Lane, OwnLane, ProcessLane, RayLane, Schedule, Task
 
 CORPUS = Task("", "corpus")
@@ -36,6 +37,7 @@ class Study:
             the folder.
         jobs: stages at a time on this machine, each in a process; 0: in this process.
         workers: stages at a time on a Ray cluster; None: one per CPU.
+        tell: gets what a reader of the results must know of the data.
     """
 
     recipe: Recipe
@@ -48,11 +50,15 @@ class Study:
     ray_address: str | None = None
     on_ray: bool = False
     workers: int | None = None
+    tell: Callable[[str], None] | None = None
 
     def run(self) -> Run:
-        """Do what is left, then correlate what is there and write findings and report."""
-        for path in files_of(self.recipe, self.stages):
-            place(path, self.data)  # a missing file is said before hours are spent
+        """Do what is left, then correlate what is there and write findings and report.
+
+        Raises:
+            RunError: the folder holds another study, or data have changed since it read them.
+        """
+        self._require_files()
         from evenhand.report.build import prepared
 
         render, writer = prepared(Study), RunWriter(self.folder)
@@ -86,7 +92,14 @@ class Study:
         return self.place.done(task.cell or "corpus", task.stage, settings)
 
     def plan(self) -> list[dict[str, Any]]:
-        """Per stage: how many there are and how many are finished."""
+        """Per stage: how many there are and how many are finished.
+
+        Raises:
+            SpecError, DataError, RunError: as `run` does before it begins.
+        """
+        self._require_files()
+        self._earlier()
+        self._inputs()
         rows = []
         for stage in dict.fromkeys(t.stage for t in self.tasks):
             own = [t for t in self.tasks if t.stage == stage]
@@ -110,11 +123,16 @@ class Study:
             )
         return rows
 
-    def _begin(self) -> dict[str, Any]:
+    def _require_files(self) -> None:
+        """Refuse a missing file before hours are spent."""
+        for path in files_of(self.recipe, self.stages):
+            place(path, self.data)
+
+    def _earlier(self) -> dict[str, Any] | None:
+        """The facts of earlier attempts; refuses a folder that holds another study."""
         path = self.folder / "run.json"
-        work = self.identity()
         if not path.is_file():
-            return self._fresh()
+            return None
         facts = Run.open(self.folder).facts
         old = parse_recipe(facts["work"].get("recipe") or {}, f"{path}")
         if old.vectors_of() != self.recipe.vectors_of():
@@ -122,12 +140,52 @@ class Study:
                 f"{self.folder}: holds other embeddings (another corpus, training or grid). "
                 f"Choose another folder with: --out DIR"
             )
+        return facts
+
+    def _inputs(self) -> tuple[dict[str, Fingerprint], list[str]]:
+        """Fingerprints of all that is read now, and the stages whose data nobody recorded.
+
+        Data may change as long as no finished result rests on them: those of the corpus are below
+        every result, those of a task below its own.
+        """
+        known = read_inputs(self.folder)
+        inputs: dict[str, Fingerprint] = {}
+        unrecorded = []
+        for stage, paths in inputs_of(self.recipe).items():
+            if self.stages and stage not in self.stages:
+                inputs |= {name: known[name] for name in paths if name in known}
+                continue
+            tasks = [t for t in self.tasks if stage in (t.stage, "corpus")]
+            finished = sum(self.done(t) for t in tasks)
+            if finished:
+                inputs |= require_unchanged(self.folder, self.recipe, self.data, stage, finished)
+                unrecorded += [] if known.keys() >= set(paths) else [stage]
+            else:
+                inputs |= {name: Fingerprint.of(place(name, self.data)) for name in paths}
+        return inputs, unrecorded
+
+    def _begin(self) -> dict[str, Any]:
+        facts = self._earlier()
+        inputs, unrecorded = self._inputs()
+        write_inputs(self.folder, inputs)
+        if facts is None:
+            return self._fresh()
+        notes = list(facts.get("notes", ()))
+        if unrecorded:
+            notes.append(
+                f"Attempt {int(facts['attempts']) + 1}: earlier attempts did not record what the "
+                f"data were for {', '.join(unrecorded)}. They are recorded from now on, and "
+                "finished results are taken to rest on them as they are now."
+            )
+            if self.tell is not None:
+                self.tell(f"{self.folder}: {notes[-1]}")
         return {
             "kind": KIND,
             **facts,
-            "work": work,
+            "work": self.identity(),
             "status": "running",
             "attempts": int(facts["attempts"]) + 1,
+            **({"notes": notes} if notes else {}),
         }
 
     def _fresh(self) -> dict[str, Any]:
@@ -247,6 +305,7 @@ def run_study(
     on_ray: bool = False,
     ray_address: str | None = None,
     workers: int | None = None,
+    tell: Callable[[str], None] | None = None,
 ) -> Run:
     """Run a study, or resume one, and give its run folder.
 
@@ -258,6 +317,10 @@ def run_study(
         progress: is told how far the work has got.
         on_ray, ray_address, workers: stages as tasks of a Ray cluster (started here without an
             address), this many at a time.
+        tell: gets what a reader of the results must know of the data.
+
+    Raises:
+        RunError: the folder holds another study, or data have changed since it read them.
     """
     place = Path(data) if data else None
     return Study(
@@ -270,6 +333,7 @@ def run_study(
         ray_address=ray_address,
         on_ray=on_ray,
         workers=workers,
+        tell=tell,
     ).run()
 
 
@@ -292,6 +356,7 @@ def resume(
         on_ray=executor is not None,
         ray_address=executor.address if executor else None,
         workers=executor.workers if executor else None,
+        tell=getattr(progress, "note", None),
     )
 
 

@@ -18,6 +18,7 @@ from evenhand.models.vectors.files import open_vectors, write_words
 from evenhand.seals import FILES
 from evenhand.study.folder import VECTORS, StudyFolder
 from evenhand.study.grid import cells
+from evenhand.study.inputs import read_inputs, write_inputs
 from evenhand.study.recipe import Recipe, place
 from evenhand.study.tasks import corpora_of
 from evenhand.train.coreference_data import read_winobias
@@ -55,6 +56,7 @@ def slim_copy(recipe: Recipe, folder: Path, out: Path, data: Path | None) -> int
     if not copied:
         raise RunError(f"{folder}: no finished vectors wait for coreference.")
     shutil.copy(folder / "run.json", out / "run.json")
+    write_inputs(out, read_inputs(folder))
     return copied
 
 
@@ -71,7 +73,18 @@ def _copy(here: StudyFolder, there: StudyFolder, name: str, words: set[str]) -> 
 
 
 def bring_back(folder: Path, copy: Path) -> int:
-    """Take finished coreference results of a copy; gives their number."""
+    """Take finished coreference results of a copy; gives their number.
+
+    Raises:
+        RunError: the copy read other data than the study.
+    """
+    ours, theirs = read_inputs(folder), read_inputs(copy)
+    for name in sorted(ours.keys() & theirs.keys()):
+        if what := ours[name].difference(theirs[name], Path(name)):
+            raise RunError(
+                f"{copy}: its results rest on other data than the study in {folder}: {what}. Run "
+                "the copy again on the same data."
+            )
     found = sorted((copy / "cells").glob("*/coreference.json"))
     for path in found:
         target = StudyFolder(folder).cell(path.parent.name)

@@ -10,6 +10,7 @@ from pathlib import Path
 from evenhand.errors import EvenhandError
 from evenhand.study.folder import StudyFolder
 from evenhand.study.grid import cells
+from evenhand.study.inputs import require_unchanged
 from evenhand.study.recipe import parse_recipe
 from evenhand.study.stages import STAGES, Bench
 
@@ -23,6 +24,7 @@ def work(folder: str, cell: str, stage: str) -> None:
         return
     data = Path(job["data"]) if job.get("data") else None
     chosen = {c.name: c for c in cells(recipe)}.get(cell)
+    require_unchanged(place.root, recipe, data, stage)
     started = time.monotonic()
     values = STAGES[stage](Bench(recipe, place, data, chosen))
     values["settings"] = recipe.settings_of(stage)

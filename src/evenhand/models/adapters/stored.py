@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from evenhand.confined import lifted
 from evenhand.errors import ModelError
 from evenhand.models.protocol import Model
 from evenhand.requests import Column, Requests
@@ -19,6 +20,11 @@ class StoredModel(Model):
         self.answers = frozenset(map(str, facts.get("answers", ())))
         self.device, self.dtype = str(facts.get("device", "cpu")), str(facts.get("dtype", ""))
         self.rung = str(facts.get("rung", ""))
+
+    @property
+    def alternates(self) -> bool:
+        """Shards are read in the thread that asks for them, and in no other (`confined`)."""
+        return True
 
     @property
     def fingerprint(self) -> str:
@@ -56,7 +62,9 @@ class AskedAgain(StoredModel):
                 )
 
     def prepare(self, requests: Requests) -> Any:
-        return self._model.prepare(requests)
+        with lifted():
+            return self._model.prepare(requests)
 
     def answer(self, requests: Requests, prepared: Any) -> dict[str, Column]:
-        return self._model.answer(requests, prepared)
+        with lifted():
+            return self._model.answer(requests, prepared)

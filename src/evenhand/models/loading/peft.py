@@ -4,7 +4,8 @@
     adapter_model.safetensors    the changes
 
 The base is loaded as any checkpoint is, the adapter is merged into it, and from there on it is an
-ordinary model. Only safetensors are opened, and no code that a configuration names is run.
+ordinary model. Only safetensors are opened. peft does not see the configuration in the folder, but
+one made of settings that are on a list (`adapter_settings`), so nothing that it names is run.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from evenhand.errors import ModelError, need
+from evenhand.models.loading.adapter_settings import checked_settings, patterns_of
 from evenhand.models.loading.checkpoint import check_finite, check_numbers
 from evenhand.opening import read_object
 from evenhand.systems import Unbounded, alarmed
@@ -42,9 +44,7 @@ def base_of(folder: Path) -> str:
 
     A relative path is looked for here, as peft does, and beside the adapter.
     """
-    named = read_object(folder / CONFIG, "the configuration of an adapter").get(
-        "base_model_name_or_path"
-    )
+    named = _config(folder).get("base_model_name_or_path")
     if not isinstance(named, str) or not named:
         raise ModelError(
             f"{folder / CONFIG}: does not say which model it was made for. Give that model's "
@@ -56,12 +56,17 @@ def base_of(folder: Path) -> str:
 
 def architecture_of(folder: Path) -> str | None:
     """How the architecture ends that an adapter's task asks for; None: that of the base."""
-    task = read_object(folder / CONFIG, "the configuration of an adapter").get("task_type")
+    task = _config(folder).get("task_type")
     return HEADS.get(str(task))
 
 
 def head_options(folder: Path) -> dict[str, Any]:
-    """How the base must be loaded: with a new head where the adapter brings its weights."""
+    """How the base must be loaded: with a new head where the adapter brings its weights.
+
+    Raises:
+        ModelError: weights are missing or pickled, or a setting of the adapter is not accepted.
+    """
+    checked_settings(_config(folder), folder / CONFIG)
     safetensors: Any = need("safetensors", extra="hf", what="reading an adapter")
     if not (folder / WEIGHTS).is_file():
         raise ModelError(
@@ -88,21 +93,14 @@ def merged(model: Any, folder: Path) -> Any:
         ModelError: the adapter does not fit, or is of a kind that has no place in weights.
     """
     peft: Any = need("peft", extra="peft", what="putting an adapter on its base")
-    told = read_object(folder / CONFIG, "the configuration of an adapter")
-    kind = told.get("peft_type")
-    _check_patterns(model, folder, told)
+    settings = _settings(peft, model, folder)
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
-        made = peft.PeftModel.from_pretrained(model, str(folder), is_trainable=False)
+        made = peft.PeftModel.from_pretrained(model, str(folder), config=settings)
     lost = [str(w.message) for w in said if "missing" in str(w.message).lower()]
     if lost:
         raise ModelError(
             f"{folder}: the adapter does not fit its base, {base_of(folder)!r}: {lost[0][:200]}"
-        )
-    if not hasattr(made, "merge_and_unload") or made.active_peft_config.is_prompt_learning:
-        raise ModelError(
-            f"{folder}: an adapter of kind {kind!r} cannot be merged into weights, so it is not "
-            f"read from files. Load it with peft, and serve it or give a function of texts."
         )
     known = peft.get_peft_model_state_dict(made, save_embedding_layers=False)
     if spare := sorted(k for k in _names(folder) if ".lora_" in k and k not in known):
@@ -133,23 +131,48 @@ def _check_changes(folder: Path, made: Any) -> None:
         )
 
 
+def _config(folder: Path) -> dict[str, Any]:
+    return read_object(folder / CONFIG, "the configuration of an adapter")
+
+
+def _settings(peft: Any, model: Any, folder: Path) -> Any:
+    """Make peft's configuration from accepted settings alone.
+
+    Raises:
+        ModelError: a setting is not accepted, or the installed peft does not know it.
+    """
+    config = _config(folder)
+    settings = checked_settings(config, folder / CONFIG)
+    _check_patterns(model, folder, settings)
+    kind = peft.PEFT_TYPE_TO_CONFIG_MAPPING[config["peft_type"]]
+    missing = sorted(n for n in settings if n not in kind.__dataclass_fields__ and settings[n])
+    if missing:
+        raise ModelError(
+            f"{folder / CONFIG}: the installed peft {peft.__version__} does not know "
+            f"{missing[0]!r}. Upgrade it with: pip install -U peft"
+        )
+    usable = {n: value for n, value in settings.items() if n in kind.__dataclass_fields__}
+    return kind(task_type=config.get("task_type"), **usable)
+
+
 def _names(folder: Path) -> list[str]:
     safetensors: Any = need("safetensors", extra="hf", what="reading an adapter")
     with safetensors.safe_open(folder / WEIGHTS, framework="numpy") as file:
         return list(file.keys())
 
 
-def _check_patterns(model: Any, folder: Path, told: Mapping[str, Any]) -> None:
+def _check_patterns(model: Any, folder: Path, settings: Mapping[str, Any]) -> None:
     """Refuse patterns of layers that a regular expression's engine does not get done with."""
-    for name in ("target_modules", "exclude_modules", "layers_pattern"):
-        if not isinstance(pattern := told.get(name), str):
-            continue
-        try:
-            with alarmed():
-                for layer, _ in model.named_modules():
-                    re.fullmatch(pattern, layer)
-        except (Unbounded, re.error) as error:
-            raise ModelError(
-                f"{folder / CONFIG}: the pattern {name} = {pattern[:80]!r} cannot be used "
-                f"({error}). Give a list of names, or a simpler pattern."
-            ) from error
+    layers, current = [layer for layer, _ in model.named_modules()], ("", "")
+    try:
+        with alarmed():
+            for current in patterns_of(settings):
+                matches = re.compile(current[1]).fullmatch
+                for layer in layers:
+                    matches(layer)
+    except (Unbounded, re.error) as error:
+        name, pattern = current
+        raise ModelError(
+            f"{folder / CONFIG}: the pattern {name[:80]} = {pattern[:80]!r} cannot be used "
+            f"({error}). Give a list of names, or a simpler pattern."
+        ) from error

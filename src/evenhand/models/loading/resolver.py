@@ -18,8 +18,10 @@ from pathlib import Path
 from typing import Any
 
 from evenhand import plugins
+from evenhand.confined import refuse
 from evenhand.errors import ModelError, SpecError, unknown
-from evenhand.models.endpoints.address import is_address, safe
+from evenhand.models.endpoints.address import Address, is_address, safe
+from evenhand.models.endpoints.known import remember
 from evenhand.models.loading.fetch import PACKAGES, fetch
 from evenhand.models.loading.layout import base_folder
 from evenhand.models.loading.links import without_links_out
@@ -43,6 +45,7 @@ def resolve(
     kind: str | None = None,
     options: LoadOptions | None = None,
     above: tuple[Path, ...] = (),
+    typed: bool = True,
     **how: Any,
 ) -> Model:
     """Find and load a model.
@@ -55,6 +58,8 @@ def resolve(
         kind: instead of the one that is read from the checkpoint.
         options: how to load it.
         above: saved mitigations that led to this model, which may not be among them again.
+        typed: whether a user typed it, so that a server may get the key; False for what a file
+            names.
         how: single options of `LoadOptions`, e.g. chat="off", system="Be brief."; of an object
             also its name, and of a function the labels that it gives and its version.
 
@@ -65,10 +70,13 @@ def resolve(
     """
     if kind is not None:
         adapter(kind)
+    refuse(f"model {spec!s}")
     if not isinstance(spec, str | Path):
         return as_model(spec, tokenizer=tokenizer, kind=kind, options=options, **how)
     no_extras(spec, tokenizer, how)
     options, spec = with_options(options, how), safe(as_typed(spec))
+    if typed and is_address(spec):
+        remember(Address.of(spec, options.model, options.base_url))
     with unswept():  # the libraries' imports are a million objects and no garbage
         model = _resolve(spec, kind, options, above)
     known = Path(spec).expanduser().exists() and spec not in PACKAGES
@@ -153,7 +161,7 @@ def _mitigated(folder: Path, options: LoadOptions | None, above: tuple[Path, ...
     spec, where = str(facts["model"]["spec"]), f"{folder}/{FACTS}"
     stacked = is_mitigation(Path(spec))  # it knows its own kind
     kind = None if stacked else facts["model"].get("kind", "causal")
-    base = resolve(spec, kind=kind, options=options, above=(*above, folder))
+    base = resolve(spec, kind=kind, options=options, above=(*above, folder), typed=False)
     family = plugins.load(
         plugins.MITIGATIONS,
         str(facts["family"]),

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenhand.arrays import save_array
+from evenhand.confined import own_folder
 from evenhand.metrics.sodapop import Floats, Tokens, tokens, usable_word
 
 Codes = NDArray[np.int64]
@@ -180,7 +181,8 @@ class CountSums:
         self._places: dict[str, int] = {}
         self._total = np.zeros((len(names), 0))
         self._parts: list[tuple[int, int]] = []
-        self._file = tempfile.TemporaryFile()  # noqa: SIM115 - lives until read back
+        place = own_folder()
+        self._file = tempfile.TemporaryFile(dir=place)  # noqa: SIM115 - lives until read back
 
     def __del__(self) -> None:
         self._file.close()

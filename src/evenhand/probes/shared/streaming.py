@@ -23,6 +23,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from evenhand.confined import own_folder
 from evenhand.probes.base import Asker
 from evenhand.requests import Column, LazyRequests, Scores
 
@@ -138,7 +139,7 @@ class Spool:
     """Tables in a temporary file, read back one batch at a time, as often as wanted."""
 
     def __init__(self) -> None:
-        folder = tempfile.mkdtemp(prefix="evenhand-")
+        folder = tempfile.mkdtemp(prefix="evenhand-", dir=own_folder())
         weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
         self._path = str(Path(folder) / "items.arrow")
         self._open: list[Any] = []  # the writer and its file, until something is read
