@@ -36,7 +36,7 @@ def pmi(
 
     Extract from training texts: words taken from a test set describe that test set.
     """
-    from evenhand.corpora.tokens import read_tokens
+    from evenhand.corpora.text import read_tokens
     from evenhand.words.sets.pmi import candidates_by_label, pmi_table
 
     documents, columns = read_tokens(table, text, tokens, (label,))
@@ -110,7 +110,7 @@ def dialect(
 
     Its authors vouch for the African American and White shares only.
     """
-    from evenhand.corpora.tokens import read_tokens
+    from evenhand.corpora.text import read_tokens
     from evenhand.words.sets.dialect import GROUPS, read_dialect_model
 
     documents, _ = read_tokens(table, text, tokens)

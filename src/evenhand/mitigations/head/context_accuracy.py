@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from evenhand.corpora.passages import read_texts
+from evenhand.corpora.text import read_texts
 from evenhand.errors import DataError, SpecError
 from evenhand.mitigations.erasing.nullspace import quietly
 from evenhand.mitigations.head.openings import LEXICON, Openings, openings

@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from evenhand.corpora.files import open_corpus
+from evenhand.corpora.text import open_corpus
 from evenhand.errors import DataError
 
 GROUPS = ("african_american", "hispanic", "asian", "white")
