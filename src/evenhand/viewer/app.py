@@ -21,8 +21,7 @@ from evenhand.charts import theme
 from evenhand.charts.base import Chart
 from evenhand.charts.marks import Spec, base, category, finite, quantity, tooltip
 from evenhand.errors import EvenhandError
-from evenhand.exports.common import file_name
-from evenhand.exports.tables import csv_files, csv_text
+from evenhand.exports.common import csv_files, csv_text, file_name
 from evenhand.report.build import FOLDER as REPORT
 from evenhand.report.build import VENDOR, as_json, environment
 from evenhand.runs.card import MetricCard
