@@ -27,7 +27,7 @@ from evenhand.probes.registry import make_probe
 from evenhand.probes.stereoset import read_gold, read_predictions
 from evenhand.probes.winobias import read_winobias
 from evenhand.train.common import read_saved
-from evenhand.words.names.select import read_names
+from evenhand.words.names import read_names
 from evenhand.words.sets import read_dialect_model
 from evenhand.words.social_iqa import survey_contexts
 from evenhand.writing import write_text

@@ -22,7 +22,7 @@ from evenhand.corpora.text import (
     text_tokens,
     tweet_tokens,
 )
-from evenhand.words.lexicons.word_sets import WordSets
+from evenhand.words.lexicons.files import WordSets
 
 __all__ = [
     "BalancedView",

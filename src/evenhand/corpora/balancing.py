@@ -34,7 +34,7 @@ from evenhand.corpora.text import Corpus, open_corpus, sentences
 from evenhand.errors import DataError, SpecError, unknown
 from evenhand.opening import decoded, read_object
 from evenhand.runner.progress import Progress, Silent
-from evenhand.words.lexicons.word_sets import WordSets, named_sets
+from evenhand.words.lexicons.files import WordSets, named_sets
 from evenhand.writing import packed_writer, write_bytes
 
 

@@ -30,8 +30,7 @@ from evenhand.mitigations.head.openings import LEXICON, Openings, openings
 from evenhand.opening import lines
 from evenhand.stats import bootstrap
 from evenhand.words.lexicons.files import load
-from evenhand.words.swaps import swap, swap_religion
-from evenhand.words.swaps.corpus import sentences, unusable
+from evenhand.words.swaps import sentences, swap, swap_religion, unusable
 
 KINDS = ("simple", "diverse", "sub-sequences")
 RELEASED = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from evenhand.errors import SpecError, unknown
-from evenhand.words.lexicons.word_sets import WordSets, read_word_sets
+from evenhand.words.lexicons.files import WordSets, read_word_sets
 from evenhand.words.packs.files import Pack
 
 SETS = ("x", "y", "a", "b")

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from evenhand.errors import EvenhandError
-from evenhand.words.lexicons.word_sets import WordSets, read_word_sets
+from evenhand.words.lexicons.files import WordSets, read_word_sets
 from evenhand.words.packs.check.faults import (
     Fault,
     english_kin,
