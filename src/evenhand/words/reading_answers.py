@@ -1,7 +1,7 @@
 """Reading answers in free text: which option is named, denied, declined, or left open.
 
 One set of rules for every place that reads what a model or a person wrote, in English and in the
-languages of the packs (`words.packs.answers`). Nothing is guessed: an answer that names no option,
+languages of the packs (`words.packs`). Nothing is guessed: an answer that names no option,
 declines nothing and leaves nothing open is unread, and is counted.
 
     The nurse was Mary.                    named, option Mary
@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Literal
 
-from evenhand.words.packs import answers as languages
+from evenhand.words import packs as languages
 
 NONE = -1
 UNKNOWN = frozenset(
@@ -118,16 +118,16 @@ def declines(text: str) -> bool:
     (True, False)
     """
     plain = text.replace("’", "'")
-    return bool(_DECLINED.search(plain) or languages.pattern("declined").search(plain))
+    return bool(_DECLINED.search(plain) or languages.answer_pattern("declined").search(plain))
 
 
 def _leaves_open(plain: str) -> bool:
-    return bool(_CANNOT_TELL.search(plain) or languages.pattern("open").search(plain))
+    return bool(_CANNOT_TELL.search(plain) or languages.answer_pattern("open").search(plain))
 
 
 def _denies(plain: str) -> bool:
     """Return True if the words after this text are denied."""
-    return bool(_DENIED.search(plain) or languages.pattern("denied").search(plain))
+    return bool(_DENIED.search(plain) or languages.answer_pattern("denied").search(plain))
 
 
 def _named_as(option: str) -> str:
@@ -154,7 +154,7 @@ def _first_named(plain: str, options: Sequence[str]) -> tuple[int, int]:
         return NONE, NONE
     start, _, chosen, end = min(found)
     others = "|".join(_named_as(o) for k, o in enumerate(options) if k != chosen)
-    joined = rf"(?:and|or|nor|&)(?= )|{languages.pattern('joined').pattern}"
+    joined = rf"(?:and|or|nor|&)(?= )|{languages.answer_pattern('joined').pattern}"
     both = rf"(?:\w+ ){{0,2}}(?:{joined}) ?(?!not\b)(?:\w+ ){{0,2}}(?:{others})"
     if _leaves_open(plain[:start]) or (
         others and re.match(both, plain[end:].lstrip(), re.IGNORECASE)
@@ -178,7 +178,7 @@ def is_unknown(text: str) -> bool:
     >>> is_unknown("Not enough info"), is_unknown("알 수 없음"), is_unknown("The grandfather")
     (True, True, False)
     """
-    return clean(text) in _unknown(languages.unknowns())
+    return clean(text) in _unknown(languages.unknown_answers())
 
 
 @cache

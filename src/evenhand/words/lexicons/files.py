@@ -128,7 +128,7 @@ List them with: evenhand ls lexicons
 
 def _of_pack(name: str) -> Lexicon | None:
     """Load a part of a language pack by its name, such as es/names."""
-    from evenhand.words.packs.files import load_pack, pack_places
+    from evenhand.words.packs import load_pack, pack_places
 
     language, _, part = name.partition("/")
     if language not in pack_places() or Path(name).exists():

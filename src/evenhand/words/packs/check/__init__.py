@@ -33,11 +33,10 @@ from pathlib import Path
 
 from evenhand.errors import EvenhandError
 from evenhand.words.lexicons.questions import FORMS
+from evenhand.words.packs import Pack, by_path, load_pack, pack_lists, read_pack, social_classes
 from evenhand.words.packs.check import answers, files, lists, people
 from evenhand.words.packs.check.faults import QUESTIONS, Fault
 from evenhand.words.packs.check.texts import Texts
-from evenhand.words.packs.files import Pack, by_path, load_pack, read_pack
-from evenhand.words.packs.questions import pack_lists, social_classes
 
 __all__ = ["Checked", "Fault", "check_pack"]
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from evenhand.errors import EvenhandError
 from evenhand.words.lexicons.files import Lexicon
+from evenhand.words.packs import PATTERNS, Pack
 from evenhand.words.packs.check.faults import (
     ENGLISH,
     ENGLISH_FRAME,
@@ -20,8 +21,6 @@ from evenhand.words.packs.check.faults import (
     words_of,
 )
 from evenhand.words.packs.check.texts import PEOPLE, Texts, slots
-from evenhand.words.packs.files import Pack
-from evenhand.words.packs.own import PATTERNS
 
 FEWEST = 4
 """Samples below which a single sentence decides how well a language is known."""

@@ -11,7 +11,7 @@ from typing import Any
 
 from evenhand.errors import SpecError
 from evenhand.words.lexicons.files import load
-from evenhand.words.packs.files import Pack
+from evenhand.words.packs import Pack
 
 QUESTIONS = "questions.toml"
 MASK = "[MASK]"

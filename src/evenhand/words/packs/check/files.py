@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from evenhand.words.lexicons.files import HEADER, Lexicon
+from evenhand.words.packs import HEAD, Pack
 from evenhand.words.packs.check.faults import Fault, script_of
-from evenhand.words.packs.files import HEAD, Pack
 
 KINDS = {
     HEAD: "pack",

@@ -8,6 +8,7 @@ from typing import Any
 
 from evenhand.errors import EvenhandError
 from evenhand.words.lexicons.files import WordSets, read_word_sets
+from evenhand.words.packs import Pack
 from evenhand.words.packs.check.faults import (
     Fault,
     english_kin,
@@ -16,7 +17,6 @@ from evenhand.words.packs.check.faults import (
     repeated,
     script_of,
 )
-from evenhand.words.packs.files import Pack
 
 MARKS = frozenset("fmncu")
 """Feminine, masculine, neuter, common, uter."""

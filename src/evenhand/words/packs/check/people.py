@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from evenhand.words.lexicons.files import Lexicon
+from evenhand.words.packs import NAMES, NEUTRAL, PLAIN, Pack, attribute_rows
 from evenhand.words.packs.check.faults import (
     Fault,
     foreign,
@@ -18,8 +19,6 @@ from evenhand.words.packs.check.faults import (
     wordings,
     words_of,
 )
-from evenhand.words.packs.files import Pack
-from evenhand.words.packs.questions import NAMES, NEUTRAL, PLAIN, attribute_rows
 
 GENDERS = {"female": "feminine", "male": "masculine"}
 """The grammatical gender of the articles that names of a group take."""

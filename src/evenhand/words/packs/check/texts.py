@@ -10,6 +10,7 @@ from string import Formatter
 from evenhand.errors import EvenhandError
 from evenhand.words.lexicons.questions import Attribute, Subject
 from evenhand.words.list_formats import Lists
+from evenhand.words.packs import NAMES, Pack, PackTemplate
 from evenhand.words.packs.check.faults import (
     ENGLISH,
     LETTERS,
@@ -22,8 +23,6 @@ from evenhand.words.packs.check.faults import (
     script_of,
     words_of,
 )
-from evenhand.words.packs.files import Pack
-from evenhand.words.packs.questions import NAMES, PackTemplate
 
 _TWICE = re.compile(r"\b(\w{2,}) \1\b|([\u3400-\u9fff]{2,})\2")
 _SPACED = re.compile(r"\S {2,}\S|\s[,.;]")
