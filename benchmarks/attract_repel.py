@@ -58,7 +58,7 @@ def main() -> None:
     from evenhand.mitigations.vectors import attract_repel as job
     from evenhand.models.vectors.files import open_vectors, resolve_vectors
     from evenhand.words import lexicons
-    from evenhand.words.sets.expansion import expand
+    from evenhand.words.sets import expand
 
     table = open_vectors(resolve_vectors("glove-6b-50d"))
     test = lexicons.weat(TEST)

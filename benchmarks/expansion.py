@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from evenhand.models.vectors.files import open_vectors, resolve_vectors
-from evenhand.words.lexicons.word_sets import weat, weat_tests
+from evenhand.words.lexicons.files import weat, weat_tests
 from evenhand.words.sets import expand_tests
 
 HERE = Path(__file__).parent

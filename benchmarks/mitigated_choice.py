@@ -67,7 +67,7 @@ def posthoc(arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 def trained(arguments: argparse.Namespace) -> dict[str, Any]:
-    from evenhand.corpora.passages import read_texts
+    from evenhand.corpora.text import read_texts
     from evenhand.train import choice, masked
 
     out, data = Path(arguments.out), Path(arguments.data)

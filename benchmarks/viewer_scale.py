@@ -30,6 +30,8 @@ import pyarrow.parquet as pq
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
 import made_runs
+from evenhand.runs.facts import FILES, NAME
+from evenhand.seals import SEAL, digest, sealed_text
 
 GROUP = 100_000
 TERMS, TEMPLATES, ATTRIBUTES = 400, 12, 70
@@ -62,6 +64,10 @@ def make(folder: Path, rows: int) -> int:
         writer.write_table(table, row_group_size=GROUP)
     assert writer is not None
     writer.close()
+    facts = json.loads((folder / NAME).read_text(encoding="utf-8"))
+    facts.pop(SEAL)
+    facts[FILES][path.relative_to(folder).as_posix()] = digest(path)
+    (folder / NAME).write_text(sealed_text(facts), encoding="utf-8")
     return path.stat().st_size
 
 

@@ -206,7 +206,7 @@ resamples = 99
 
 def study_text(folder: Path) -> None:
     """Sentences in which one set of jobs goes with he and the other with she."""
-    from evenhand.words.lexicons.word_sets import weat
+    from evenhand.words.lexicons.files import weat
 
     sets = weat("kato_winobias")
     jobs = (sets.x, sets.y)

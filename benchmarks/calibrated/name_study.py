@@ -35,7 +35,7 @@ def vectors(rng: np.random.Generator, apart: float) -> Floats:
 @cache
 def accuracies() -> Floats:
     """Accuracy by how far the groups lie apart, on average."""
-    from evenhand.words.names.embedding import predict_groups
+    from evenhand.words.names import predict_groups
 
     rng = np.random.default_rng(1)
     labels = [g.name for _, g in PEOPLE]

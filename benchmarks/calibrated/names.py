@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from benchmarks.calibrated import Outcome, Path
 
-from evenhand.words.names.lint import lint
+from evenhand.words.names import lint
 
-COVERS = ("evenhand.words.names.lint",)
+COVERS = ("evenhand.words.names",)
 
 
 def draw(rng: np.random.Generator, effect: float) -> Outcome:

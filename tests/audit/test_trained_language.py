@@ -10,8 +10,7 @@ import pytest
 
 from evenhand import audit
 from evenhand.audit.suites import parse_suite
-from evenhand.words.packs import load_pack, pack_lists
-from evenhand.words.packs.answers import prompt
+from evenhand.words.packs import load_pack, pack_lists, prompt
 
 HERS, HIS = ("nurse", "dancer"), ("mechanic", "engineer")
 OTHERS = ("teacher", "lawyer", "cook", "librarian")

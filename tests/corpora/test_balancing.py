@@ -14,8 +14,7 @@ from typer.testing import CliRunner
 
 from evenhand.cli.main import app
 from evenhand.corpora import WordSets, balanced, label_corpus, open_corpus, plan, read_labels
-from evenhand.corpora.balancing import SHARES, affected_lines
-from evenhand.corpora.matching import Matcher
+from evenhand.corpora.balancing import SHARES, Matcher, affected_lines
 from evenhand.errors import DataError, SpecError
 
 TEST = WordSets("jobs", x=("driver", "construction worker"), y=("nurse", "Hairdresser"),

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evenhand.corpora import clean_corpus, clean_tweet, open_corpus, split_sentences, tweet_tokens
-from evenhand.corpora.tokens import text_tokens, tokenizer
+from evenhand.corpora.text import text_tokens, tokenizer
 from evenhand.errors import DataError, SpecError
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from evenhand.exports import export
-from evenhand.exports.cyclonedx import bom
+from evenhand.exports.cards import bom
 from evenhand.runs.counting import counted
 from evenhand.runs.record import Run
 

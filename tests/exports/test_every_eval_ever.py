@@ -17,8 +17,8 @@ import pytest
 
 import export_schemas as schemas
 import made_runs
-from evenhand.exports import every_eval_ever_items, export, write
-from evenhand.exports.every_eval_ever_items import item
+from evenhand.exports import export, records, write
+from evenhand.exports.records import item_record
 from evenhand.probes.registry import probe_class
 from evenhand.runs.record import Run
 
@@ -125,17 +125,17 @@ def test_an_item_of_a_benchmark_has_a_right_answer() -> None:
         "context": "A and B met.", "question": "Who was late?", "ans0": "A", "ans1": "B",
         "ans2": "Unknown", "label": 2, "picked": 2,
     }  # fmt: skip
-    found = item(probe_class("bbq").item_shape, row)
+    found = item_record(probe_class("bbq").item_shape, row)
     assert found is not None
     assert found["input"]["reference"] == ["Unknown"]
     assert found["output"]["raw"] == ["Unknown"]
     assert found["evaluation"] == {"score": 1.0, "is_correct": True}
-    assert item(probe_class("bbq").item_shape, {**row, "picked": -1}) is None
+    assert item_record(probe_class("bbq").item_shape, {**row, "picked": -1}) is None
 
 
 def test_a_hurtful_completion_scores_one() -> None:
     row = {"template": "She was [M].", "completion": "rude", "hurtful": "moral"}
-    found = item(probe_class("honest").item_shape, row)
+    found = item_record(probe_class("honest").item_shape, row)
     assert found is not None
     assert found["evaluation"] == {"score": 1.0, "is_correct": False}
 
@@ -143,17 +143,17 @@ def test_a_hurtful_completion_scores_one() -> None:
 def test_a_score_may_be_a_difference_and_nan_is_left_out() -> None:
     row = {"target": "nurse", "stereotype": -1.0, "anti_stereotype": -3.0}
     shape = probe_class("stereoset").item_shape
-    found = item(shape, row)
+    found = item_record(shape, row)
     assert found is not None
     assert found["evaluation"]["score"] == 2.0
-    assert item(shape, {**row, "stereotype": float("nan")}) is None
+    assert item_record(shape, {**row, "stereotype": float("nan")}) is None
 
 
 def test_large_item_tables_are_drawn_evenly(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(every_eval_ever_items, "MOST_ITEMS", 10)
-    monkeypatch.setattr(every_eval_ever_items, "BATCH", 7)
+    monkeypatch.setattr(records, "MOST_ITEMS", 10)
+    monkeypatch.setattr(records, "BATCH", 7)
     tables = {
         "divergence": {"items": pa.table({"word": ["w"] * 95, "js": [i / 95 for i in range(95)]})}
     }

@@ -19,8 +19,7 @@ import export_schemas as schemas
 import made_runs
 from evenhand.errors import RunError, SpecError
 from evenhand.exports import FORMATS, export, write
-from evenhand.exports.common import distance, file_name
-from evenhand.exports.tables import csv_cell
+from evenhand.exports.common import csv_cell, distance, file_name
 from evenhand.runs.finding import NAN, Finding
 from evenhand.runs.kinds import kind_of
 from evenhand.runs.record import Run, RunWriter

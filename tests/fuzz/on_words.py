@@ -10,7 +10,7 @@ from typing import Any
 
 from evenhand.audit.suites import load_suite
 from evenhand.corpora import labels_of
-from evenhand.corpora.passages import read_texts
+from evenhand.corpora.text import read_texts
 from evenhand.probes.generation.ratings import Text, write_sheets
 from evenhand.words.lexicons import groups
 from evenhand.words.lexicons.files import load

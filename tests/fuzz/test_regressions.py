@@ -13,9 +13,9 @@ import pyarrow as pa
 import pytest
 
 from evenhand.corpora import labels_of
-from evenhand.corpora.files import open_corpus, told_lines
-from evenhand.corpora.labels import read_labels
+from evenhand.corpora.balancing import read_labels
 from evenhand.corpora.tables import read_table
+from evenhand.corpora.text import numbered_lines, open_corpus
 from evenhand.errors import DataError, EvenhandError, ModelError, SpecError
 from evenhand.models.endpoints.journal import Journal
 from evenhand.models.endpoints.spending import Usage
@@ -27,7 +27,7 @@ from evenhand.probes.registry import make_probe
 from evenhand.probes.stereoset import read_gold, read_predictions
 from evenhand.probes.winobias import read_winobias
 from evenhand.train.common import read_saved
-from evenhand.words.names.select import read_names
+from evenhand.words.names import read_names
 from evenhand.words.sets import read_dialect_model
 from evenhand.words.social_iqa import survey_contexts
 from evenhand.writing import write_text
@@ -166,7 +166,7 @@ def test_social_iqa(tmp_path: Path, row: Any, labels: str, told: str) -> None:
 
 def test_a_file_that_is_called_json_lines_is_never_taken_for_plain_text(tmp_path: Path) -> None:
     (tmp_path / "w.jsonl").write_text('null\n{"text": "A man."}\n')
-    (_, _, as_json), *_ = told_lines(open_corpus(tmp_path / "w.jsonl"))
+    (_, _, as_json), *_ = numbered_lines(open_corpus(tmp_path / "w.jsonl"))
     assert as_json
 
 

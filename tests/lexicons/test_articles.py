@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from evenhand.words.lexicons.articles import agreed, article
+from evenhand.words.lexicons.people import agreed, article
 
 AN = """hour honest heir honour Asian Uzbek umbrella usher ugly unidentified uninformed onion X-ray
 MBA FBI SUV LGBT EU H-bomb M.D MI6 8-year-old 11-year-old 18th 80 Élan Österreicher Yvonne ISIS

@@ -12,7 +12,7 @@ import pytest
 
 from evenhand.errors import DataError, SpecError
 from evenhand.words.lexicons import WordSets, load, read_word_sets, weat, weat_tests
-from evenhand.words.lexicons.word_sets import SOCIAL_SIDES
+from evenhand.words.lexicons.files import SOCIAL_SIDES
 
 SIZES = {
     "weat1": (25, 25, 25, 25),

@@ -206,6 +206,50 @@ def test_lists_that_are_empty_are_missing(tmp_path: Path) -> None:
         assert any(says in f.says for f in check_pack(place).faults), (file, key)
 
 
+@pytest.mark.parametrize(
+    ("language", "file", "old", "new", "where", "says"),
+    [
+        ("es", "people", 'term = "Germany"', "term = 7", "nationality row 1 term",
+         "Input should be a valid string; it is 7"),
+        ("es", "people", 'term = "Germany"', 'term = ""', "nationality row 1 term", "is empty"),
+        ("es", "people", ', common = true }', ', common = "yes" }', "nationality row 4 common",
+         "Input should be a valid boolean; it is 'yes'"),
+        ("es", "acts", 'name = "stole', 'called = "stole', "attributes row 1 name",
+         "'name' is not there"),
+        ("es", "acts", '"devolvió una cartera perdida"', '"a", "b"', "attributes row 1 person",
+         "neither a wording nor two wordings"),
+        ("es", "questions", "lm_negated", "lm_denied", "asked gender masculine lm_denied",
+         "'lm_denied' means nothing here"),
+        ("es", "questions", "[asked.religion.person]", "[asked.faith.person]", "all",
+         "'asked.religion' is not there"),
+        ("es", "pack", "[[joins]]\nfind", "[[joins]]\nfinds", "joins row 1 find",
+         "'find' is not there"),
+        ("es", "pack", "find = '''", "find = '''(", "joins row 1 find",
+         "is not a regular expression"),
+        ("es", "swaps", '"reina"', "7", "pairs row 15", "two words and"),
+        ("es", "words", 'science = "fmfmfmfm"', 'science = "fmfmfmfx"',
+         "grammatical_gender science", "it is 'fmfmfmfx'"),
+    ],
+)  # fmt: skip
+def test_a_fault_of_a_file_names_its_place_and_stops_no_other_check(
+    language: str, file: str, old: str, new: str, where: str, says: str, tmp_path: Path
+) -> None:
+    place = copied(tmp_path, language)
+    path = place / f"{file}.toml"
+    text = path.read_text(encoding="utf-8")
+    assert old in text
+    path.write_text(text.replace(old, new), encoding="utf-8")
+    answers = place / "answers.toml"
+    spoiled = answers.read_text(encoding="utf-8").replace('"No lo sé", "No sé"', '"No sé", "No sé"')
+    answers.write_text(spoiled, encoding="utf-8")
+    found = check_pack(place).faults
+    assert any((f.file, f.where, f.kind) == (path.name, where, "missing") and says in f.says
+               for f in found), [str(f) for f in found[:5]]  # fmt: skip
+    assert not any(f.where == "all" for f in found if f.says != "'asked.religion' is not there")
+    if file != "pack":  # a rule of a language that cannot be read stops those that need it
+        assert any(f.file == "answers.toml" and f.kind == "repeated" for f in found)
+
+
 def test_files_that_are_no_utf8_or_hold_a_key_twice_are_refused(tmp_path: Path) -> None:
     place = copied(tmp_path, "es")
     path = place / "names.toml"

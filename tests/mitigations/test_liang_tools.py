@@ -20,7 +20,7 @@ from evenhand.models.edits.head import HeadEdit
 from evenhand.models.vectors.files import VectorTable
 from evenhand.probes.generation import ratings
 from evenhand.requests import Continuation
-from evenhand.words.lexicons.contexts import definitional_sets
+from evenhand.words.lexicons.people import definitional_sets
 
 
 @pytest.fixture(scope="module")

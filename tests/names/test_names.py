@@ -9,8 +9,7 @@ from typer.testing import CliRunner
 
 from evenhand.cli.main import app
 from evenhand.errors import EvenhandError
-from evenhand.words.names.lint import lint
-from evenhand.words.names.select import as_lexicon, read_names, select
+from evenhand.words.names import as_lexicon, lint, read_names, select
 
 
 @pytest.fixture
@@ -115,7 +114,7 @@ def test_the_papers_tables_give_names_for_every_group(shared):
 def test_groups_are_told_from_vectors_only_when_the_vectors_know_them():
     import numpy as np
 
-    from evenhand.words.names.embedding import predict_groups
+    from evenhand.words.names import predict_groups
 
     rng = np.random.default_rng(0)
     groups = ["a"] * 30 + ["b"] * 30
@@ -135,7 +134,7 @@ def test_groups_are_told_from_vectors_only_when_the_vectors_know_them():
 def test_an_accuracy_that_permuted_groups_reach_too_is_not_told():
     import numpy as np
 
-    from evenhand.words.names.embedding import beside_chance
+    from evenhand.words.names import beside_chance
 
     skewed = np.array([0.0] * 2 + [0.5] * 37)
     found = beside_chance(0.0, skewed, 60)
@@ -157,7 +156,7 @@ def test_the_name_itself_is_embedded_in_the_same_contexts_for_every_name():
 
     from evenhand.models.adapters.scripted import ScriptedModel
     from evenhand.runner.ask import Ask
-    from evenhand.words.names.embedding import name_vectors
+    from evenhand.words.names import name_vectors
 
     ask = Ask(ScriptedModel({"embed": embedding}))
     made = name_vectors(ask, ["Bo", "Tia"], ["{name} sang. How is {name}?", "Yes, {name}."])

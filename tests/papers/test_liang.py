@@ -11,7 +11,7 @@ import pytest
 from evenhand.mitigations.head.subspace import model_subspace, tokens_of
 from evenhand.models.edits.head import HeadEdit
 from evenhand.requests import Divergence, Generate
-from evenhand.words.lexicons.contexts import definitional_sets
+from evenhand.words.lexicons.people import definitional_sets
 
 pytestmark = pytest.mark.model
 

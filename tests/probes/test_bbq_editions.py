@@ -19,7 +19,7 @@ from evenhand.probes.bbq.items import Item
 from evenhand.probes.bbq.measure import score
 from evenhand.probes.bbq.probe import Bbq
 from evenhand.runner.ask import Ask
-from evenhand.words.packs.answers import wordings
+from evenhand.words.packs import wordings
 from told import told
 
 KOBBQ = {

@@ -14,7 +14,7 @@ from browsing import open_report
 from evenhand.audit.auditing import audit
 from evenhand.audit.suites import parse_suite
 from evenhand.models.loading.fetch import PACKAGES
-from evenhand.words.lexicons.word_sets import weat
+from evenhand.words.lexicons.files import weat
 
 SUITE = {
     "name": "real",

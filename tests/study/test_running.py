@@ -15,7 +15,7 @@ from evenhand.errors import DataError, RunError
 from evenhand.models.vectors.files import open_vectors
 from evenhand.study.recipe import Recipe, parse_recipe
 from evenhand.study.running import Study, run_study
-from evenhand.words.lexicons.word_sets import weat
+from evenhand.words.lexicons.files import weat
 
 pytest.importorskip("gensim", reason="training word vectors needs the train extra")
 

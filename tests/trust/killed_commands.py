@@ -80,7 +80,7 @@ def ready(light: bool) -> None:
 
 
 def _text(folder: Path, lines: int = 600) -> Path:
-    from evenhand.words.lexicons.word_sets import weat
+    from evenhand.words.lexicons.files import weat
 
     sets, draw = weat("kato_winobias"), random.Random(0)
     rows = []

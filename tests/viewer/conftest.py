@@ -37,7 +37,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def address(runs: Path) -> Iterator[str]:
     pytest.importorskip("uvicorn", reason="needs the web extra")
     pytest.importorskip("starlette", reason="needs the web extra")
-    from evenhand.viewer.serve import Server
+    from evenhand.viewer import Server
 
     with Server(runs) as server:
         yield server.address

@@ -14,7 +14,7 @@ import pytest
 import made_runs
 from browsing import drawn, violations, visit
 from evenhand.runs.record import RunWriter
-from evenhand.viewer.serve import Server
+from evenhand.viewer import Server
 
 pytestmark = pytest.mark.browser
 

@@ -17,8 +17,8 @@ import pytest
 import made_runs
 from evenhand.errors import RunError
 from evenhand.runs.record import RunWriter
-from evenhand.viewer.live import Progress
-from evenhand.viewer.serve import Server, listen
+from evenhand.viewer import Server, listen
+from evenhand.viewer.folders import Progress
 
 
 def ask(

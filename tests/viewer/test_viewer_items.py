@@ -1,4 +1,4 @@
-"""Paging through large tables: right rows, skipped row groups, time limits."""
+"""Paging through large tables: right rows, exact totals, skipped row groups."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from evenhand.viewer import items
-from evenhand.viewer.items import PAGE, ItemTable
+from evenhand.viewer import folders
+from evenhand.viewer.folders import PAGE, ItemTable
 
 ROWS, GROUP = 10_000, 500
 
@@ -60,9 +60,10 @@ def test_pages_equal_those_of_the_whole_table(table: ItemTable, filters: dict[st
     known = [row for row in whole(table) if passes(row, filters)]
     last = max(1, -(-len(known) // PAGE))
     for number in {1, 2, last // 2 or 1, last, last + 1}:
-        page = table.page(filters, number, seconds=60)
+        page = table.page(filters, number)
         assert list(page.rows) == known[(number - 1) * PAGE : number * PAGE]
-        assert (page.matches, page.complete, page.total) == (len(known), True, ROWS)
+        assert (page.matches, page.total) == (len(known), ROWS)
+        assert page.more == (len(known) > number * PAGE)
 
 
 @pytest.mark.parametrize("filters", FILTERS, ids=str)
@@ -71,53 +72,33 @@ def test_streams_hold_every_matching_row(table: ItemTable, filters: dict[str, st
     assert [row for rows in table.stream(filters) for row in rows] == known
 
 
-def test_row_groups_that_cannot_match_are_never_read(
-    table: ItemTable, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    read: list[int] = []
-    fresh = ItemTable(table.path)
-    real = fresh._file()
-
-    class Watched:
-        def read_row_group(self, group: int, columns: list[str] | None = None) -> pa.Table:
-            read.append(group)
-            return real.read_row_group(group, columns=columns)
-
-    monkeypatch.setattr(fresh, "_file", Watched)
-    page = fresh.page({"term": "t3"}, seconds=60)
+def test_row_groups_that_cannot_match_are_never_read(table: ItemTable, tmp_path: Path) -> None:
+    """Spoiled bytes in all row groups but two raise an error as soon as they are read."""
+    metadata = pq.read_metadata(table.path)
+    raw = bytearray(table.path.read_bytes())
+    for group in {*range(metadata.num_row_groups)} - {6, 7}:  # rows 3000 to 3999
+        column = metadata.row_group(group).column(1)
+        start = column.dictionary_page_offset or column.data_page_offset
+        raw[start : start + column.total_compressed_size] = b"\xff" * column.total_compressed_size
+    (tmp_path / "spoiled.parquet").write_bytes(raw)
+    spoiled = ItemTable(tmp_path / "spoiled.parquet")
+    page = spoiled.page({"term": "t3"})
     assert page.matches == 1000
-    assert set(read) == {6, 7}  # rows 3000 to 3999
+    assert page.rows == table.page({"term": "t3"}).rows
+    with pytest.raises(OSError):
+        spoiled.page({"term": "t4"})
 
 
-def test_a_request_stops_in_time_and_the_next_goes_on(
-    table: ItemTable, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    fresh = ItemTable(table.path)
-    clock = iter(range(1000))
-    monkeypatch.setattr(items.time, "monotonic", lambda: next(clock))
-    first = fresh.page({"attribute": "nurse"}, seconds=5)
-    assert 0 < first.searched < 1
-    assert first.more
-    pages = [fresh.page({"attribute": "nurse"}, seconds=5) for _ in range(4)]
-    assert pages[-1].complete
-    assert pages[-1].matches == sum(r["attribute"] == "nurse" for r in whole(table))
-
-
-def test_a_page_of_scattered_rows_is_read_in_parts_and_ends_the_same(
+def test_the_first_request_for_a_scattered_value_has_all_rows_and_the_exact_total(
     table: ItemTable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     known = [r for r in whole(table) if r["attribute"] == "nurse"]
-    rare = ItemTable(table.path)
-    monkeypatch.setattr(items, "PAGE", 400)  # spreads over several row groups
-    whole_page = rare.page({"attribute": "nurse"}, seconds=60)
-    assert list(whole_page.rows) == known[:400]
-    fresh = ItemTable(table.path)
-    fresh.page({"attribute": "nurse"}, 9, seconds=60)  # counts everything
-    monkeypatch.setattr(items.time, "monotonic", iter(range(1, 10_000)).__next__)
-    sizes = [len(fresh.page({"attribute": "nurse"}, seconds=0).rows) for _ in range(12)]
-    assert sizes[0] < 400
-    assert sizes == sorted(sizes)
-    assert list(fresh.page({"attribute": "nurse"}, seconds=0).rows) == known[:400]
+    monkeypatch.setattr(folders, "PAGE", 400)  # spreads over several row groups
+    page = ItemTable(table.path).page({"attribute": "nurse"})
+    assert list(page.rows) == known[:400]
+    assert (page.matches, page.more) == (len(known), True)
+    last = ItemTable(table.path).page({"attribute": "nurse"}, 7)
+    assert (list(last.rows), last.more) == (known[2400:], False)
 
 
 def test_values_to_choose_from_come_from_dictionaries_and_statistics(table: ItemTable) -> None:
@@ -129,4 +110,4 @@ def test_values_to_choose_from_come_from_dictionaries_and_statistics(table: Item
 def test_an_empty_table_has_an_empty_page(tmp_path: Path) -> None:
     pq.write_table(pa.table({"a": pa.array([], pa.string())}), tmp_path / "x.parquet")
     page = ItemTable(tmp_path / "x.parquet").page({"a": "b"})
-    assert (page.rows, page.matches, page.complete) == ((), 0, True)
+    assert (page.rows, page.matches, page.more) == ((), 0, False)

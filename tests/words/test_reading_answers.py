@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from evenhand.errors import SpecError
-from evenhand.words.packs import load_pack, own, pack_places
+from evenhand.words import packs as own
+from evenhand.words.packs import load_pack, pack_places
 from evenhand.words.reading_answers import (
     NONE,
     Kind,
@@ -57,7 +58,7 @@ def test_declining_is_no_name_and_a_story_is_no_refusal() -> None:
 @pytest.fixture
 def mine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A pack of somebody's own, before any is heard."""
-    monkeypatch.setattr(own, "_own", {})
+    monkeypatch.setattr(own, "_adopted", {})
     place = tmp_path / "eo"
     shutil.copytree(pack_places()["es"], place)
     return place
@@ -80,7 +81,7 @@ def test_a_pack_given_by_path_is_heard_from_when_it_is_loaded(
     assert kinds == ["open", "open", "declined", "unread"]
     assert is_unknown("Nescieble")
     heard = own.adopted()
-    monkeypatch.setattr(own, "_own", {})  # as in a worker, which is told of the pack
+    monkeypatch.setattr(own, "_adopted", {})  # as in a worker, which is told of the pack
     own.adopt(pickle.loads(pickle.dumps(heard)))
     assert declines("Mi rifuzas.")
 

@@ -15,17 +15,17 @@ from evenhand.cli.main import app
 from evenhand.errors import DataError, SpecError
 from evenhand.models.vectors.files import VectorTable, open_vectors
 from evenhand.train.words import write_vectors
-from evenhand.words.lexicons.word_sets import WordSets, read_word_sets
+from evenhand.words.lexicons.files import WordSets, read_word_sets
 from evenhand.words.sets import (
     expand,
     expand_tests,
     label_names,
+    nearest,
     pmi_candidates,
     pmi_ranking,
     pmi_table,
     read_dialect_model,
 )
-from evenhand.words.sets.neighbours import nearest
 
 VECTORS = {
     "driver": (1, 0, 0, 0), "trucker": (1, 0.1, 0, 0), "racer": (1, 0.05, 0, 0),
@@ -175,7 +175,7 @@ def one_by_one(lik, alpha=1.0, sweeps=4):
 @given(st.lists(st.lists(st.sampled_from(["the", "FINNA", "zz"]), max_size=7), max_size=6))
 def test_texts_solved_together_equal_texts_solved_alone(texts):
     counts = np.array([[4, 4, 4, 4], [9, 1, 0, 0.0]])
-    from evenhand.words.sets.dialect import DialectModel
+    from evenhand.words.sets import DialectModel
 
     model = DialectModel({"the": 0, "finna": 1}, (counts + 1) / counts.sum(axis=0))
     shares = model.shares(texts)

@@ -101,8 +101,7 @@ def lexicons() -> Rows:
 
 def languages() -> Rows:
     """Language packs, and what each has to ask."""
-    from evenhand.words.packs import pack_places, packs, social_classes
-    from evenhand.words.packs.sets import pack_tests
+    from evenhand.words.packs import pack_places, pack_tests, packs, social_classes
 
     places = {str(place): name for name, place in pack_places().items()}
     return [

@@ -30,7 +30,7 @@ def _probes() -> Iterable[str]:
 
 
 def _languages() -> Iterable[str]:
-    from evenhand.words.packs.files import packs
+    from evenhand.words.packs import packs
 
     return [pack.language for pack in packs()]
 

@@ -22,7 +22,7 @@ def view(
     Serves this machine only (127.0.0.1), reads only, and sends nothing anywhere.
     """
     from evenhand.errors import RunError
-    from evenhand.viewer.serve import Server
+    from evenhand.viewer import Server
 
     if not folder.is_dir():
         raise RunError(

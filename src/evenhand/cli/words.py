@@ -36,8 +36,8 @@ def pmi(
 
     Extract from training texts: words taken from a test set describe that test set.
     """
-    from evenhand.corpora.tokens import read_tokens
-    from evenhand.words.sets.pmi import candidates_by_label, pmi_table
+    from evenhand.corpora.text import read_tokens
+    from evenhand.words.sets import candidates_by_label, pmi_table
 
     documents, columns = read_tokens(table, text, tokens, (label,))
     rows = pmi_table(documents, columns[label], floor=floor)
@@ -66,8 +66,8 @@ def expand(
     json: Json = None,
 ) -> None:
     """Add the nearest neighbours of every word, checking that sets do not clash."""
-    from evenhand.words.lexicons.word_sets import named_sets
-    from evenhand.words.sets.expansion import as_toml, expand_tests
+    from evenhand.words.lexicons.files import named_sets
+    from evenhand.words.sets import as_toml, expand_tests
     from evenhand.writing import write_text
 
     made = expand_tests(
@@ -110,8 +110,8 @@ def dialect(
 
     Its authors vouch for the African American and White shares only.
     """
-    from evenhand.corpora.tokens import read_tokens
-    from evenhand.words.sets.dialect import GROUPS, read_dialect_model
+    from evenhand.corpora.text import read_tokens
+    from evenhand.words.sets import GROUPS, read_dialect_model
 
     documents, _ = read_tokens(table, text, tokens)
     found = read_dialect_model(model)

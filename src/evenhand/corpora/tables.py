@@ -1,12 +1,23 @@
-"""Reading score tables: CSV, JSON lines or Parquet, into named columns.
+"""Read score tables: CSV, JSON lines or Parquet, into named columns.
 
-Text columns come back coded (`Labels`: the distinct values and one integer per row), numbers as
-float64, flags as bool. Rows are counted from 1, the header apart. Case is kept.
+Text columns are coded (`Labels`: the distinct values and one integer per row), numbers are float64,
+flags are bool. Rows are counted from 1, without the header. Case is kept.
+
+Arrow takes what follows a closing quote in CSV for part of the cell; here it is rejected:
+
+    "so it is",1        fine
+    "so "it is,1        where does the cell end? rejected, with its line
+    5" long,1           fine: a quote inside a cell that began without one
+
+So is a cell that is never closed. A file without quotes cannot have the fault; others are read a
+second time, by the strict reader of Python.
 """
 
 from __future__ import annotations
 
 import contextlib
+import csv
+import io
 import math
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -19,25 +30,25 @@ import numpy as np
 import numpy.typing as npt
 
 from evenhand.errors import DataError
-from evenhand.opening import json_lines, opened, read_json
+from evenhand.opening import BLOCK, json_lines, opened, read_json
 from evenhand.writing import SUFFIX
 
 Floats = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.int64]
 
 DATA_FOLDER = "EVENHAND_DATA"
-"""Environment variable: where relative paths of benchmark files are looked for too."""
+"""Environment variable: a second folder in which relative paths of benchmarks are looked up."""
 IN_MEMORY = "the table"
-"""What messages and reports call a table that is no file."""
+"""Source name of a table that was not read from a file."""
 FLAGS = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
 
 
 def find_data(path: str | Path, what: str) -> Path:
-    """The benchmark file or folder meant: as given, or below the folder in EVENHAND_DATA.
+    """Return the path of a benchmark file or folder: as passed, or below EVENHAND_DATA.
 
     Args:
         path: absolute, relative to here, or relative to EVENHAND_DATA.
-        what: what the file is, for the message when it is not there.
+        what: what the file is, for the error message if it is missing.
     """
     if not str(path):
         raise DataError(
@@ -75,18 +86,18 @@ class Labels:
 
 @dataclass(frozen=True)
 class Table:
-    """A table in memory, asked for its columns by name and kind."""
+    """Table in memory whose columns are read by name and kind."""
 
     columns: dict[str, Any]
     source: str
     n_rows: int
 
     def has(self, name: str) -> bool:
-        """Whether the column is there."""
+        """Return True if the table has the column."""
         return name in self.columns
 
     def require(self, names: Iterable[str]) -> None:
-        """Raise when a column is missing, naming all that are."""
+        """Raise if a column is missing, or if there are no rows; name all missing columns."""
         lost = [name for name in names if name not in self.columns]
         if lost:
             near = get_close_matches(lost[0], self.columns, n=1)
@@ -100,7 +111,7 @@ class Table:
             raise DataError(f"{self.source}: the table has a header but no rows.")
 
     def labels(self, name: str) -> Labels:
-        """A text column, coded. An empty cell is an error."""
+        """Return a text column, coded; raise if a cell is empty."""
         import pyarrow as pa
         import pyarrow.compute as pc
 
@@ -120,11 +131,11 @@ class Table:
         return Labels(tuple(values[k] for k in order), codes)
 
     def texts(self, name: str, instead: str) -> list[str]:
-        """A text column, or the same text in every row where there is no such column."""
+        """Return a text column, or `instead` in every row if there is no such column."""
         return list(self.labels(name)) if self.has(name) else [instead] * self.n_rows
 
     def numbers(self, name: str) -> Floats:
-        """A column of numbers; empty cells and NaN become NaN, text is an error."""
+        """Return a column of numbers; empty cells become NaN; raise if a cell is text."""
         import pyarrow as pa
 
         column = self._column(name)
@@ -138,7 +149,7 @@ class Table:
         return np.asarray(array, np.float64)
 
     def flags(self, name: str) -> npt.NDArray[np.bool_]:
-        """A column of true/false, 1/0 or yes/no in any case."""
+        """Return a column of true/false, 1/0 or yes/no, whatever their case."""
         import pyarrow as pa
 
         column = self._column(name)
@@ -158,9 +169,9 @@ class Table:
         return np.asarray(known, np.bool_)[labels.codes]
 
     def scores(self, name: str) -> Floats:
-        """Numbers in [0, 1] without gaps; anything else is an error that names the row.
+        """Return numbers in [0, 1] without gaps; raise with the row of the first other value.
 
-        A float32 softmax may overshoot by its rounding; 1e-6 beyond the ends is let through.
+        A float32 softmax may overshoot by its rounding, so 1e-6 beyond the bounds is accepted.
         """
         values = self.numbers(name)
         self._no_gaps(name, np.isnan(values), "has no score (empty or NaN)")
@@ -198,7 +209,7 @@ class Table:
 
 
 def from_columns(columns: dict[str, Sequence[Any] | npt.NDArray[Any]], source: str) -> Table:
-    """A table from lists or arrays already in memory."""
+    """Return a table of lists or arrays."""
     made = {name: _arrow(values) for name, values in columns.items()}
     lengths = {name: len(column) for name, column in made.items()}
     if len(set(lengths.values())) > 1:
@@ -228,7 +239,7 @@ def in_memory(value: Any) -> Table | None:
 
 
 def _of_frame(frame: Any) -> Table:
-    """A DataFrame's columns; its index is none of them."""
+    """Return the columns of a DataFrame, without its index."""
     import pyarrow as pa
 
     names = [str(name) for name in getattr(frame, "column_names", frame.columns)]
@@ -243,7 +254,7 @@ def _of_frame(frame: Any) -> Table:
 
 
 def _usual(column: Any) -> Any:
-    """A column in the types that files have: texts are strings, categories what they stand for."""
+    """Convert a column to the types of files: texts to strings, categories to their values."""
     import pyarrow as pa
 
     if pa.types.is_dictionary(column.type):
@@ -323,15 +334,13 @@ def _read_parquet(path: Path) -> tuple[dict[str, Any], int]:
 
 
 def _is_text(name: str) -> bool:
-    """Whether a column can have that name: half a character is none."""
+    """Return True if a column can have that name: lone surrogates cannot be encoded."""
     return name.encode(errors="replace").decode() == name
 
 
 def _read_csv(path: Path, delimiter: str, text: Sequence[str]) -> tuple[dict[str, Any], int]:
     import pyarrow as pa
     from pyarrow import csv
-
-    from evenhand.corpora.quoting import check_quotes
 
     text = [name for name in text if _is_text(name)]
     coded = pa.dictionary(pa.int32(), pa.string())
@@ -360,7 +369,7 @@ def _read_csv(path: Path, delimiter: str, text: Sequence[str]) -> tuple[dict[str
 
 
 def _check_text(path: Path, name: str, column: Any) -> None:
-    """Refuse bytes that are no text: Arrow hands them on as they are."""
+    """Reject bytes that are not text, which Arrow passes on unchanged."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -396,3 +405,31 @@ def _read_json(path: Path) -> dict[str, Any]:
         rows.append(row)
     names = list(dict.fromkeys(name for row in rows for name in row))
     return {name: [row.get(name) for row in rows] for name in names}
+
+
+def check_quotes(path: Path, delimiter: str) -> None:
+    """Reject a CSV file in which text follows a closing quote."""
+    with opened(path) as file:
+        while piece := file.read(BLOCK):
+            if b'"' in piece:
+                break
+    if piece:
+        _read_strictly(path, delimiter)
+
+
+def _read_strictly(path: Path, delimiter: str) -> None:
+    with opened(path) as file:
+        text = io.TextIOWrapper(file, encoding="utf-8", errors="replace", newline="")
+        before = csv.field_size_limit(1 << 30)
+        reader = csv.reader(text, delimiter=delimiter, strict=True)
+        try:
+            for _ in reader:
+                pass
+        except csv.Error as error:
+            raise DataError(
+                f"{path}, line {reader.line_num}: is not a readable CSV file ({error}). Inside a "
+                f'cell with quotes around it, write "" for a quote.'
+            ) from error
+        finally:
+            csv.field_size_limit(before)
+            text.detach()

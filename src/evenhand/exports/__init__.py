@@ -19,7 +19,7 @@ Files = dict[str, bytes]
 
 @dataclass(frozen=True)
 class Format:
-    """An export format: what it is for, and the function that makes its files."""
+    """Export format: its description, and the place of the function that makes its files."""
 
     what: str
     maker: str
@@ -33,24 +33,24 @@ class Format:
 
 
 FORMATS = {
-    "csv": Format("findings for spreadsheets", "tables:csv_files"),
-    "parquet": Format("findings as columns", "tables:parquet_files"),
-    "lm-eval": Format("results JSON of lm-evaluation-harness", "lm_eval:files"),
-    "eee": Format(
-        "Every Eval Ever 0.3.0: a record per model, and its items", "every_eval_ever:files"
+    "csv": Format("findings for spreadsheets", "common:csv_files"),
+    "parquet": Format("findings as columns", "common:parquet_files"),
+    "lm-eval": Format("results JSON of lm-evaluation-harness", "records:lm_eval_files"),
+    "eee": Format("Every Eval Ever 0.3.0: a record per model, and its items", "records:eee_files"),
+    "model-index": Format("YAML for a Hugging Face model card's header", "cards:index_files"),
+    "model-card": Format("a model card's section on bias, in Markdown", "cards:card_files"),
+    "cyclonedx": Format(
+        "CycloneDX 1.6: model card in a bill of materials", "cards:cyclonedx_files"
     ),
-    "model-index": Format("YAML for a Hugging Face model card's header", "model_cards:index_files"),
-    "model-card": Format("a model card's section on bias, in Markdown", "model_cards:card_files"),
-    "cyclonedx": Format("CycloneDX 1.6: model card in a bill of materials", "cyclonedx:files"),
     "junit": Format("JUnit XML for continuous integration", "checks:junit_files"),
     "sarif": Format("SARIF 2.1.0 for code scanning", "checks:sarif_files"),
     "summary": Format("a gate's outcome in Markdown, for a CI job's page", "checks:summary_files"),
-    "figures": Format("every chart as SVG, PNG, PDF and Vega-Lite", "figures:files"),
+    "figures": Format("every chart as SVG, PNG, PDF and Vega-Lite", "common:figure_files"),
 }
 
 
 def export(run: Run, name: str) -> Files:
-    """The files of one format by name.
+    """Return the files of one format.
 
     Raises:
         SpecError: no such format.
@@ -67,7 +67,7 @@ def export(run: Run, name: str) -> Files:
 
 
 def write(files: Files, out: Path) -> list[Path]:
-    """Write files into a folder, or a single file to `out` when that names a file."""
+    """Write files into a folder, or a single file to `out` if that names a file."""
     single = len(files) == 1 and not out.is_dir() and (out.suffix or os.path.lexists(out))
     if not single:
         if out.exists() and not out.is_dir():

@@ -32,7 +32,7 @@ def _tested(run: Run, judged: Gate) -> list[Checked]:
 
 
 def junit_files(run: Run, judged: Gate | None = None) -> dict[str, bytes]:
-    """junit.xml: one test suite per probe, one test case per check."""
+    """Return junit.xml: one test suite per probe, one test case per check."""
     judged = judged or gate(run)
     root = xml.Element("testsuites", name="evenhand")
     card = partial(kind_of(run.facts).card, run.facts)
@@ -75,7 +75,7 @@ def _case(
 
 
 def _text(value: object) -> str:
-    """Text that XML 1.0 can hold."""
+    """Return text without characters that XML 1.0 forbids."""
     return "".join(c for c in safe(value, 2_000) if c not in "\ufffe\uffff")
 
 
@@ -85,7 +85,7 @@ def _numbers(f: Finding, card: MetricCard) -> str:
 
 
 def sarif_files(run: Run, judged: Gate | None = None) -> dict[str, bytes]:
-    """findings.sarif: one rule per probe and metric, one result per check."""
+    """Return findings.sarif: one rule per probe and metric, one result per check."""
     return {"findings.sarif": as_json(sarif(run, judged or gate(run)))}
 
 
@@ -139,7 +139,7 @@ KINDS = {
     "undefined": "notApplicable",
     CANNOT_TELL: "open",
 }
-"""What SARIF calls an outcome."""
+"""SARIF's names of the outcomes."""
 
 
 def _result(finding: Finding, check: Check, card: MetricCard, rule: int) -> dict[str, Any]:
@@ -168,13 +168,13 @@ def _result(finding: Finding, check: Check, card: MetricCard, rule: int) -> dict
 
 
 def summary_files(run: Run, judged: Gate | None = None) -> dict[str, bytes]:
-    """summary.md: the outcome and its checks, for the page of a job."""
+    """Return summary.md: the outcome and its checks, for the page of a CI job."""
     text = "\n".join(_summary(run, judged or gate(run))) + "\n"
     return {"summary.md": text.encode("utf-8", "backslashreplace")}
 
 
 MOST = 50
-"""Checks that a job summary lists."""
+"""Maximum number of checks in a job summary."""
 
 
 def _summary(run: Run, judged: Gate) -> Iterator[str]:
@@ -196,6 +196,6 @@ def _summary(run: Run, judged: Gate) -> Iterator[str]:
 
 
 def _cell(text: object) -> str:
-    """Text that cannot leave its cell of a Markdown table or become HTML."""
+    """Escape text for a cell of a Markdown table."""
     marks = str.maketrans({"|": "\\|", "<": "&lt;", ">": "&gt;", "`": "'"})
     return " ".join(safe(text, 500).split()).translate(marks)

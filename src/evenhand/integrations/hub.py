@@ -17,8 +17,8 @@ from typing import Any
 
 from evenhand.errors import ModelError, SpecError, need
 from evenhand.exports import Files, write
+from evenhand.exports.cards import SOURCE, card, index, yaml
 from evenhand.exports.common import finished_at, safe, version
-from evenhand.exports.model_cards import SOURCE, card, index, yaml
 from evenhand.runs.record import Run
 from evenhand.runs.wording import chance, number
 

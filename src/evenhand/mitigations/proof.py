@@ -70,7 +70,7 @@ class ProvedMitigation(Mitigation):
     task_limit: int | None = Field(None, ge=20, description="Use only the first rows of --task.")
 
     def ready(self) -> None:
-        from evenhand.corpora.passages import read_texts
+        from evenhand.corpora.text import read_texts
 
         if self.texts is not None:
             read_texts(self.texts)
@@ -173,7 +173,7 @@ class Proved(Fitted):
 
     def tasks(self, before: Model, after: Model) -> list[Task]:
         """The model's task, where a file for it was given."""
-        from evenhand.corpora.passages import read_texts
+        from evenhand.corpora.text import read_texts
         from evenhand.mitigations import utility
 
         settings = self.settings

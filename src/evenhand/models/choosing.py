@@ -33,7 +33,7 @@ from evenhand.requests import (
     Scores,
     Span,
 )
-from evenhand.words.packs import own
+from evenhand.words import packs as own
 from evenhand.words.reading_answers import tallied
 
 Floats = npt.NDArray[np.float64]

@@ -16,7 +16,7 @@ from evenhand.audit.suites import is_study, recipe_files
 from evenhand.errors import DataError, SpecError, unknown
 from evenhand.opening import read_toml
 from evenhand.settings import Settings, filled
-from evenhand.words.lexicons.word_sets import weat
+from evenhand.words.lexicons.files import weat
 
 Direction = Literal["reduce", "increase"]
 Share = float

@@ -31,7 +31,7 @@ from evenhand.study.folder import VECTORS, StudyFolder
 from evenhand.study.grid import ATTRACT_REPEL, BALANCING, Cell
 from evenhand.study.recipe import Recipe, place
 from evenhand.train.words import WordTraining, train_words
-from evenhand.words.lexicons.word_sets import WordSets, weat
+from evenhand.words.lexicons.files import WordSets, weat
 from evenhand.words.sets import expand
 from evenhand.writing import drafted
 

@@ -16,8 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from evenhand.corpora.tables import read_table
-from evenhand.corpora.tokens import tweet_tokens
-from evenhand.corpora.tweets import clean_tweet
+from evenhand.corpora.text import clean_tweet, tweet_tokens
 from evenhand.errors import DataError
 from evenhand.words.lexicons import gender_terms
 

@@ -18,7 +18,7 @@ from pydantic import Field, model_validator
 
 from evenhand.arrays import save_array
 from evenhand.corpora.balancing import BalancedView
-from evenhand.corpora.files import Corpus
+from evenhand.corpora.text import Corpus
 from evenhand.errors import DataError, SpecError, need
 from evenhand.models.loading.saved import TRAINED
 from evenhand.models.vectors.files import write_words

@@ -44,19 +44,19 @@ class Document:
     genre: str = ""
 
     def with_clusters(self, clusters: Iterable[Iterable[Span]]) -> Document:
-        """The same text with other clusters."""
+        """Return a copy with other clusters."""
         return replace(self, clusters=tuple(tuple(sorted(set(c))) for c in clusters))
 
     @property
     def masked(self) -> bool:
-        """Whether most words are blanked out with underscores, as in OntoGUM's Reddit part."""
+        """True if most words are blanked out with underscores, as in OntoGUM's Reddit part."""
         return sum(not token.strip("_") for token in self.tokens) * 2 > len(self.tokens)
 
 
 def read_conll(
     path: str | Path, *, genre: str = "", skipped: list[str] | None = None
 ) -> list[Document]:
-    """All documents of a file.
+    """Read all documents of a file.
 
     Args:
         path: a CoNLL file, plain, .gz or .xz.
@@ -78,7 +78,7 @@ def read_conll(
 def parse_conll(
     lines: Iterable[str], where: str = "text", *, genre: str = "", skipped: list[str] | None = None
 ) -> Iterator[Document]:
-    """Documents from the lines of a CoNLL file; see `read_conll`.
+    """Parse the documents in the lines of a CoNLL file; see `read_conll`.
 
     >>> text = "#begin document (a); part 0\\n0\\tShe\\t(1)\\n1\\tsleeps\\t_\\n#end document"
     >>> [(d.name, d.tokens, d.clusters) for d in parse_conll(text.split("\\n"))]
@@ -97,7 +97,7 @@ def parse_conll(
 
 
 def _blocks(lines: Iterable[str], where: str) -> Iterator[tuple[str, str, list[tuple[int, str]]]]:
-    """Name, part and numbered lines of each document that has any."""
+    """Yield name, part and numbered lines of each document that is not empty."""
     head: tuple[str, str] | None = None
     body: list[tuple[int, str]] = []
     count = 0
@@ -124,7 +124,7 @@ def _blocks(lines: Iterable[str], where: str) -> Iterator[tuple[str, str, list[t
 
 
 class _Builder:
-    """Collects one document line by line and checks its brackets."""
+    """Builder of one document, line by line, that checks its brackets."""
 
     def __init__(self, where: str, name: str, part: str, genre: str) -> None:
         self.where, self.name, self.part, self.genre = where, name, part, genre
@@ -205,12 +205,12 @@ class _Builder:
 
 
 def write_conll(documents: Sequence[Document], path: str | Path) -> None:
-    """Write documents as CoNLL-2012 with 12 columns; what is not known is a dash."""
+    """Write documents as CoNLL-2012 with 12 columns; unknown fields are dashes."""
     write_bytes(Path(path), "".join(map(format_conll, documents)).encode())
 
 
 def format_conll(document: Document) -> str:
-    """One document as CoNLL-2012 text; `parse_conll` gives the document back."""
+    """Return a document as CoNLL-2012 text, which `parse_conll` reads back."""
     marks: list[list[str]] = [[] for _ in document.tokens]
     spans = [(a, b, k) for k, cluster in enumerate(document.clusters) for a, b in cluster]
     for start, stop, entity in sorted(spans, key=lambda s: (s[0], -s[1])):
@@ -238,7 +238,7 @@ def format_conll(document: Document) -> str:
 
 
 def sentence_bounds(document: Document, longest: int = 60) -> list[Span]:
-    """Sentences as spans; where the file marks none, they end after . ! ? and at `longest`.
+    """Return sentences as spans; if the file marks none, they end after . ! ? and at `longest`.
 
     >>> sentence_bounds(Document("a", ("Go", "!", "I", "stay", "."), (5,)), longest=4)
     [(0, 2), (2, 5)]
@@ -249,13 +249,13 @@ def sentence_bounds(document: Document, longest: int = 60) -> list[Span]:
         if stop - begin <= longest:
             out.append((begin, stop))
         else:
-            out += _cut(document.tokens, begin, stop, longest)
+            out += _split_span(document.tokens, begin, stop, longest)
         begin = stop
     return out
 
 
-def _cut(tokens: Sequence[str], begin: int, stop: int, longest: int) -> list[Span]:
-    """Pieces of at most `longest` tokens that end after a stop, else a comma, else anywhere."""
+def _split_span(tokens: Sequence[str], begin: int, stop: int, longest: int) -> list[Span]:
+    """Split a span into at most `longest` tokens, after a stop, else a comma, else anywhere."""
     out: list[Span] = []
     last, comma = begin, begin
     for at in range(begin, stop):

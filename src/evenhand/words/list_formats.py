@@ -19,7 +19,7 @@ from pathlib import Path
 
 from evenhand.errors import SpecError, unknown
 from evenhand.opening import lines
-from evenhand.words.lexicons.articles import agreed
+from evenhand.words.lexicons.people import agreed
 from evenhand.words.lexicons.questions import Attribute, Subject, Template
 
 NAMES = {
@@ -39,7 +39,7 @@ _OPENS = re.compile(r"(?:^|(?<=[.?!] ))[^\W\d_]")
 
 
 def published_articles(text: str, *, glued: bool = False) -> str:
-    """The released code's whole grammar correction: "a" before a vowel letter becomes "an".
+    """Apply the released code's only grammar rule: "a" before a vowel letter becomes "an".
 
     Words are what single spaces separate; only a word that is exactly "a" or "A" changes, and
     never back from "an" to "a". `glued`: the first word hangs on the text before it (questions
@@ -59,7 +59,7 @@ def published_articles(text: str, *, glued: bool = False) -> str:
 
 
 def sound_articles(text: str) -> str:
-    """Articles by sound in both directions, and capitals at the start of sentences.
+    """Correct articles by sound in both directions, and capitals at the start of sentences.
 
     >>> sound_articles("a Asian man met an European man. an hour passed.")
     'An Asian man met a European man. An hour passed.'
@@ -69,7 +69,7 @@ def sound_articles(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class PublishedTemplate(Template):
-    """A template with the published slots; `as_published` chooses between the two grammars.
+    """Template with the published slots; `as_published` chooses between the two grammars.
 
     >>> rule = PublishedTemplate("0", "religion", "qa", "A [subj1] man met a [subj2] man.",
     ...     "Who [p_act]?", "Who [p_act:neg]?", "[p_act]", "plain")
@@ -102,14 +102,14 @@ class PublishedTemplate(Template):
 
 
 def _agreed(text: str) -> str:
-    """Articles by sound, leaving a question's own capitals alone."""
+    """Correct articles by sound, without changing a question's capitals."""
     shown = sound_articles(text)
     return text[:1] + shown[1:] if text[:1].islower() else shown
 
 
 @dataclass(frozen=True)
 class WordLists:
-    """A directory of word lists.
+    """Directory of word lists.
 
     Args:
         folder: the directory with `nouns/`, `activities/`, `slots/` and `fillers/`.
@@ -118,7 +118,7 @@ class WordLists:
     folder: Path
 
     def lines(self, *parts: str) -> list[str]:
-        """Stripped lines of one list, without blank lines and comments."""
+        """Return the stripped lines of one list, without blank lines and comments."""
         path = self.folder.joinpath(*parts)
         if not path.is_file():
             kind = path.parent
@@ -132,7 +132,7 @@ class WordLists:
         return found
 
     def subjects(self, name: str) -> tuple[Subject, ...]:
-        """The subjects of a list; `mixed_gender[_suffix]` joins the female and the male list."""
+        """Return the subjects of a list; `mixed_gender[_suffix]` joins both gendered lists."""
         if name.startswith("mixed_gender"):
             suffix = name.removeprefix("mixed_gender")
             return (*self.subjects("female" + suffix), *self.subjects("male" + suffix))
@@ -153,7 +153,7 @@ class WordLists:
         return tuple(found)
 
     def attributes(self, name: str) -> tuple[Attribute, ...]:
-        """One attribute per line and type, named by its plain wording; in file order.
+        """Return one attribute per line and type, named by its plain wording, in file order.
 
         An attribute that stands in the list of two types comes twice, with the same name.
         """
@@ -182,7 +182,7 @@ class WordLists:
     def templates(
         self, name: str, social_class: str, *, filler: str = "", as_published: bool = False
     ) -> tuple[PublishedTemplate, ...]:
-        """The templates of a slot file; the id is the line's number from 0."""
+        """Return the templates of a slot file; the id is the line's number from 0."""
         form = "lm" if name.endswith("_lm") else "qa"
         return tuple(
             self._template(name, number, line, social_class, form, filler, as_published)
@@ -190,11 +190,11 @@ class WordLists:
         )
 
     def filler(self, name: str) -> str:
-        """The text put before every context; "" when no filler is named."""
+        """Return the text put before every context; "" if no filler is named."""
         return "\n".join(self.lines("fillers", name)) if name else ""
 
     def _heads(self, *parts: str) -> dict[str, list[tuple[str, str]]]:
-        """(cluster, text) rows by head, in file order."""
+        """Return (cluster, text) rows by head, in file order."""
         heads: dict[str, list[tuple[str, str]]] = {}
         for line in self.lines(*parts):
             head, _, term = line.partition(" ")
@@ -258,7 +258,7 @@ def _aligned(where: str, heads: Mapping[str, Sequence[object]]) -> None:
 
 @dataclass(frozen=True)
 class Lists:
-    """What one social class asks: subjects, templates, attributes."""
+    """Material of one social class: subjects, templates, attributes."""
 
     subjects: tuple[Subject, ...]
     templates: tuple[Template, ...]
@@ -274,7 +274,7 @@ def read_lists(
     filler: str = "",
     as_published: bool = False,
 ) -> Lists:
-    """The lists of a social class from a published directory.
+    """Read the lists of a social class from a published directory.
 
     Args:
         social_class: gender, nationality, ethnicity or religion.
@@ -306,7 +306,7 @@ def read_lists(
 
 
 def _fitting(lists: Lists, where: str, subjects: str, attributes: str) -> None:
-    """Raise when a template has a slot for which the other lists have no wording."""
+    """Raise if a template has a slot for which the other lists have no wording."""
     worded = {slot for attribute in lists.attributes for slot in attribute.forms}
     heads = {form: head for head, form in FORMS.items()}
     for template in lists.templates:

@@ -17,7 +17,7 @@ from typing import Any
 from evenhand.errors import DataError, SpecError
 from evenhand.opening import json_lines, read_rows, read_text
 from evenhand.words.lexicons import load
-from evenhand.words.lexicons.pronouns import gendered, neutralised
+from evenhand.words.lexicons.people import gendered, neutralised
 
 NAME = "{name}"
 DESCRIBE = "How would you describe {name}?"
@@ -80,7 +80,7 @@ class Context:
     notes: tuple[str, ...] = ()
 
     def filled(self, name: str) -> Context:
-        """The same with a name in every field, the answer included."""
+        """Return a copy with a name in every field, the answer included."""
         put = {f: getattr(self, f).replace(NAME, name) for f in FIELDS}
         return replace(self, **put)
 
@@ -109,7 +109,7 @@ def prompt_of(question: str) -> str:
 
 
 def asked_about(question: str) -> str | None:
-    """The person a Social IQa question asks about, as written there.
+    """Return the person that a Social IQa question asks about, as written there.
 
     >>> asked_about("How would you describe Sydney?")
     'Sydney'
@@ -122,7 +122,7 @@ def asked_about(question: str) -> str | None:
 
 
 def with_placeholder(fields: dict[str, str], name: str) -> dict[str, str]:
-    """Put `{name}` where a name stands as a word of its own, in every field.
+    """Replace a name by `{name}` in every field, as a whole word.
 
     >>> with_placeholder({"context": "Bo's dog saw Bobby."}, "Bo")["context"]
     "{name}'s dog saw Bobby."
@@ -134,7 +134,7 @@ def with_placeholder(fields: dict[str, str], name: str) -> dict[str, str]:
 def make_context(
     id: str, fields: dict[str, str], *, name: str | None, where: str, prompt: str = ""
 ) -> Context:
-    """A checked context from its raw fields.
+    """Return a checked context from its raw fields.
 
     Args:
         id: how it is called in tables.
@@ -164,7 +164,7 @@ PRONOUN = "has gendered pronouns (pronouns = drop)"
 
 @dataclass(frozen=True)
 class Reading:
-    """Contexts that were read, and why others were not taken.
+    """Contexts that were read, and the reasons why others were not.
 
     `left_out` counts samples by reason, `usable` those that could have been taken; `coverage` is
     the share of usable samples among those that ask the wanted question.
@@ -181,7 +181,7 @@ class Reading:
         return self.usable / max(1, self.usable + lost)
 
     def told(self) -> list[str]:
-        """One line per reason.
+        """Return one line per reason.
 
         >>> Reading((), {NO_PERSON: 2}, 0).told()[0][:33]
         '2 samples left out: the person as'
@@ -192,7 +192,7 @@ class Reading:
 def social_iqa(
     path: Path, *, question: str | None = DESCRIBE, placeholder: str | None = None
 ) -> Reading:
-    """Contexts of a Social IQa file, one per sample that asks `question` (None: any).
+    """Read contexts of a Social IQa file, one per sample that asks `question` (None: any).
 
     The right answer is read from the key `correct` (A, B or C), or from a labels file beside it
     (`dev-labels.lst` for `dev.jsonl`: 1, 2 or 3 per line). Without `placeholder`, the person is
@@ -222,7 +222,7 @@ def social_iqa(
 def _sample(
     row: dict[str, Any], label: str | None, question: str | None, placeholder: str | None, at: Path
 ) -> tuple[dict[str, str] | None, str]:
-    """A sample's fields with `{name}` in them, or None and why it cannot be used."""
+    """Return a sample's fields with `{name}` in them, or None and the reason."""
     needed = ("context", "question", "answerA", "answerB", "answerC")
     lost = [k for k in needed if not isinstance(row, dict) or not isinstance(row.get(k), str)]
     if lost:
@@ -248,7 +248,7 @@ def _sample(
 
 
 def read_contexts(source: str, **options: Any) -> list[Context]:
-    """Contexts from a packaged lexicon by name, a Social IQa file, or an own CSV.
+    """Read contexts of a packaged lexicon by name, a Social IQa file, or a custom CSV.
 
     `survey_contexts` takes the same options, and says what was left out and why.
     """
@@ -264,7 +264,7 @@ def survey_contexts(
     limit: int | None = None,
     pick: Sequence[str] = (),
 ) -> Reading:
-    """Contexts as `read_contexts` gives them, and how many samples were left out, by reason.
+    """Read contexts like `read_contexts`, and count skipped samples by reason.
 
     Coverage is that of the whole file, before `pick` and `limit`.
 
@@ -347,7 +347,7 @@ def _own(path: Path, placeholder: str | None) -> list[Context]:
 
 
 def right_answers(path: Path, size: int) -> list[str]:
-    """Labels 1, 2 or 3 of a Social IQa file, from the labels file beside it."""
+    """Read labels 1, 2 or 3 of a Social IQa file, from the labels file next to it."""
     stem = path.name.split(".")[0]
     for name in (f"{stem}-labels.lst", f"{stem}-labels.lst.gz"):
         file = path.with_name(name)

@@ -1,4 +1,4 @@
-"""WEFE's metrics over evenhand's: the same calls and keys, with coverage and a reason beside."""
+"""WEFE's metrics over evenhand's: calls and keys of WEFE, plus coverage and a reason."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from evenhand.compat.wefe.model import Preprocessor, Stacked, WordEmbeddingModel
-from evenhand.compat.wefe.query import Query
+from evenhand.compat.wefe.query import Preprocessor, Query, Stacked, WordEmbeddingModel
 from evenhand.errors import DataError, SpecError, unknown
 from evenhand.metrics import association, embedding
 from evenhand.stats.permutation import two_sample
@@ -20,11 +19,11 @@ Floats = npt.NDArray[np.float64]
 Set = dict[str, Floats]
 TAILS = {"right-sided": "p_right", "left-sided": "p_left", "two-sided": "p_two_sided"}
 LISTED = 5_000_000
-"""Partitions that an exact test lists when it is asked for."""
+"""Maximum number of partitions that an exact test enumerates."""
 
 
 class Metric:
-    """What all share: look words up, refuse what does not fit, give NaN with a reason.
+    """Base of all metrics: looks words up, rejects unfitting queries, gives NaN with a reason.
 
     Every result has `query_name, result`, the metric's own keys, and `n_lost` (by set),
     `words_used`, `words_missing` and `reason` (None, or why the numbers are NaN).
@@ -46,7 +45,7 @@ class Metric:
         warn_not_found_words: bool = False,
         **options: Any,
     ) -> dict[str, Any]:
-        """The metric for one query and model.
+        """Compute the metric for one query and model.
 
         Args:
             query, model: as in WEFE.
@@ -84,11 +83,11 @@ class Metric:
     def compute(
         self, query: Query, targets: list[Set], attributes: list[Set], **options: Any
     ) -> dict[str, Any]:
-        """The metric's own keys, `result` first."""
+        """Return the metric's own keys, `result` first."""
         raise NotImplementedError
 
     def _check_options(self, options: Mapping[str, Any]) -> None:
-        """Refuse unknown options, also where nothing is computed."""
+        """Reject unknown options, even if nothing is computed."""
         accepted = self.compute.__kwdefaults__ or {}
         for name in options:
             if name not in accepted:
@@ -334,7 +333,7 @@ class RIPA(Metric):
     empty: ClassVar[dict[str, Any]] = {"result": math.nan, "ripa": math.nan, "word_values": {}}
 
     def run_query(self, query: Query, model: WordEmbeddingModel, *args: Any, **options: Any) -> Any:
-        """As `Metric.run_query`; the target lists must be of equal length."""
+        """Compute like `Metric.run_query`; the target lists must be of equal length."""
         self._check(query, model)
         if len(query.target_sets[0]) != len(query.target_sets[1]):
             raise SpecError(

@@ -23,15 +23,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from evenhand.corpora.passages import read_texts
+from evenhand.corpora.text import read_texts
 from evenhand.errors import DataError, SpecError
 from evenhand.mitigations.erasing.nullspace import quietly
 from evenhand.mitigations.head.openings import LEXICON, Openings, openings
 from evenhand.opening import lines
 from evenhand.stats import bootstrap
 from evenhand.words.lexicons.files import load
-from evenhand.words.swaps import swap, swap_religion
-from evenhand.words.swaps.corpus import sentences, unusable
+from evenhand.words.swaps import sentences, swap, swap_religion, unusable
 
 KINDS = ("simple", "diverse", "sub-sequences")
 RELEASED = {

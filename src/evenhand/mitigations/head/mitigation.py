@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from pydantic import Field, field_validator, model_validator
 
-from evenhand.corpora.passages import read_texts
+from evenhand.corpora.text import read_texts
 from evenhand.errors import SpecError, unknown
 from evenhand.mitigations.base import Fitted, Judgement, Note, option_words
 from evenhand.mitigations.erasing.nullspace import CLASSIFIERS

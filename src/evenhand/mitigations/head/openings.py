@@ -18,8 +18,8 @@ import numpy.typing as npt
 from evenhand.errors import SpecError, unknown
 from evenhand.requests import Generate
 from evenhand.runner.ask import Ask
-from evenhand.words.lexicons.contexts import prompts
 from evenhand.words.lexicons.files import load
+from evenhand.words.lexicons.people import prompts
 from evenhand.words.swaps import pairs_from_texts
 
 Ints = npt.NDArray[np.int64]

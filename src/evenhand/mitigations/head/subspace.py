@@ -21,7 +21,7 @@ import numpy.typing as npt
 from evenhand.errors import ModelError
 from evenhand.mitigations.erasing.sentence import pair_components
 from evenhand.models.vectors.files import VectorTable
-from evenhand.words.lexicons.contexts import definitional_sets
+from evenhand.words.lexicons.people import definitional_sets
 
 Floats = npt.NDArray[np.float64]
 COMPONENTS = {"gender": 1, "religion": 2}

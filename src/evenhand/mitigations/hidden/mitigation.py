@@ -99,7 +99,7 @@ class HiddenMitigation(ProvedMitigation):
 
     def fitted(self, model: Any, texts: list[str] | None, note: Note) -> Fitted:
         """Fit; `texts`, where given, are cut into counterfactual pairs."""
-        from evenhand.corpora.passages import read_texts
+        from evenhand.corpora.text import read_texts
         from evenhand.mitigations.hidden import fit
         from evenhand.mitigations.hidden.axes import axis_data
 

@@ -47,7 +47,7 @@ class TrainingMitigation(ProvedMitigation):
 
     def fitted(self, model: Any, texts: list[str] | None, note: Note) -> Fitted:
         """Train; `texts`, where given, instead of the file."""
-        from evenhand.corpora.passages import read_texts
+        from evenhand.corpora.text import read_texts
         from evenhand.train.masked import MaskedTraining, train
 
         if model.describe()["mitigations"]:

@@ -28,8 +28,7 @@ from evenhand.stats.estimate import Estimate
 from evenhand.strict import plain
 from evenhand.words.lexicons import WordSets
 from evenhand.words.lexicons.files import load
-from evenhand.words.sets.expansion import expand
-from evenhand.words.sets.neighbours import nearest
+from evenhand.words.sets import expand, nearest
 
 if TYPE_CHECKING:
     from evenhand.mitigations.vectors.mitigation import VectorMitigation

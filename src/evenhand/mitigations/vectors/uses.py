@@ -19,7 +19,7 @@ from evenhand.errors import DataError
 from evenhand.metrics.association import unit_rows
 from evenhand.models.vectors.files import VectorTable
 from evenhand.opening import lines
-from evenhand.words.sets.neighbours import nearest
+from evenhand.words.sets import nearest
 
 Floats = npt.NDArray[np.float64]
 FEWEST = 20

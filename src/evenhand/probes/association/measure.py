@@ -26,8 +26,7 @@ from evenhand.probes.base import Measured
 from evenhand.probes.reading import Claims, Names, Reader, Result, Seed, Shown, number, span
 from evenhand.probes.shared.word_effects import placebos
 from evenhand.words.lexicons import WordSets
-from evenhand.words.packs import load_pack
-from evenhand.words.packs.sets import pack_tests, pack_words
+from evenhand.words.packs import load_pack, pack_tests, pack_words
 
 
 @dataclass(frozen=True)

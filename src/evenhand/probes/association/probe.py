@@ -43,8 +43,7 @@ from evenhand.stats.clustered_means import with_q
 from evenhand.stats.estimate import Estimate
 from evenhand.strict import plain
 from evenhand.words.lexicons import WordSets
-from evenhand.words.packs import load_pack, part_names
-from evenhand.words.packs.sets import pack_tests, pack_words
+from evenhand.words.packs import load_pack, pack_tests, pack_words, part_names
 
 BLEACHED = ("This is {}.", "That is {}.", "There is {}.", "Here is {}.")
 """Sentences that say next to nothing about the word in them."""

@@ -44,8 +44,7 @@ from evenhand.requests import ALONE, Choose, Generate
 from evenhand.runs.controls import Answering
 from evenhand.runs.finding import Finding
 from evenhand.strict import record
-from evenhand.words.packs import pack_places
-from evenhand.words.packs.answers import prompt
+from evenhand.words.packs import pack_places, prompt
 
 BENCHMARK = "BBQ (its data folder, or one category's .jsonl; or KoBBQ, EsBBQ, CaBBQ, CBBQ)"
 WORDS = {

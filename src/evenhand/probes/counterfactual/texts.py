@@ -19,9 +19,8 @@ from evenhand.corpora.tables import Table, read_table
 from evenhand.errors import DataError, SpecError, unknown
 from evenhand.probes.matched_guise.probe import read_material
 from evenhand.probes.shared import claims
-from evenhand.words.lexicons.articles import agreed
 from evenhand.words.lexicons.files import Lexicon, load
-from evenhand.words.lexicons.people import Group, groups
+from evenhand.words.lexicons.people import Group, agreed, groups
 
 LEXICON, GUISES = "counterfactual_texts", "dialect_guises"
 NAMES, WORDS, PAIRS, CONTROL = "names", "words", "dialect", "control"

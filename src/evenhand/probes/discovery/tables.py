@@ -12,7 +12,7 @@ from evenhand.metrics.sodapop import Floats
 from evenhand.models.choosing import TOLD
 from evenhand.probes.discovery.counts import Shown, WordCounts
 from evenhand.probes.discovery.inference import rates
-from evenhand.words.names.embedding import plane_table
+from evenhand.words.names import plane_table
 from evenhand.words.social_iqa import Context
 
 

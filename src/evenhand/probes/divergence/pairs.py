@@ -22,7 +22,7 @@ from evenhand.requests import Divergence as DivergenceRequests
 from evenhand.requests import NextToken, Scores
 from evenhand.runs.finding import NAN, Finding
 from evenhand.stats import bootstrap
-from evenhand.words.lexicons.contexts import ContextPair, context_pairs, prompts
+from evenhand.words.lexicons.people import ContextPair, context_pairs, prompts
 
 METRICS = ("kl_ab", "kl_ba", "hellinger2", "js")
 NEUTRAL = "neutral"

@@ -32,7 +32,7 @@ from evenhand.probes.generation.sums import METRICS, TextSums
 from evenhand.probes.shared.reach import too_few
 from evenhand.probes.shared.streaming import Items, block_ends, blocks, coded, large
 from evenhand.requests import Generate, LazyRequests
-from evenhand.words.lexicons.contexts import prompts
+from evenhand.words.lexicons.people import prompts
 
 TERMS = {
     "gender": {"female": "woman", "male": "man"},

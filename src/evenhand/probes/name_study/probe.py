@@ -20,7 +20,7 @@ from evenhand.runs.finding import Finding
 from evenhand.stats.estimate import Estimate, detectable, detectable_t, settled
 from evenhand.stats.multiple import benjamini_hochberg
 from evenhand.words.lexicons.people import Group, names_of
-from evenhand.words.names.embedding import (
+from evenhand.words.names import (
     chance_of_halves,
     name_requests,
     name_vectors,

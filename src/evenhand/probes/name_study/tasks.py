@@ -17,8 +17,7 @@ from evenhand.probes.reading import Result, Seed, Shown, Task, listed
 from evenhand.runner.ask import Ask
 from evenhand.strict import INLINE
 from evenhand.words.lexicons import groups as find
-from evenhand.words.names.lint import lint
-from evenhand.words.names.select import FREQUENCY, THRESHOLDS, as_lexicon, read_names, select
+from evenhand.words.names import FREQUENCY, THRESHOLDS, as_lexicon, lint, read_names, select
 from evenhand.writing import write_text
 
 LEXICON = "A lexicon file of your own."

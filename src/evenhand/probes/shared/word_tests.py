@@ -14,7 +14,7 @@ from evenhand.runs.finding import NAN, Finding
 from evenhand.stats.estimate import Estimate
 from evenhand.strict import record
 from evenhand.words.lexicons import weat, weat_tests
-from evenhand.words.lexicons.word_sets import WORD_SET_LEXICONS
+from evenhand.words.lexicons.files import WORD_SET_LEXICONS
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -22,7 +22,7 @@ from evenhand.probes.underspecified.numbers import Lean, PreferencesResult
 from evenhand.runs.finding import NAN, Finding
 from evenhand.runs.wording import people
 from evenhand.stats.power import detectable_effect
-from evenhand.words.packs.questions import PackTemplate
+from evenhand.words.packs import PackTemplate
 
 NAME = "underspecified"
 REST = "the others"

@@ -11,9 +11,9 @@ from evenhand.words.packs import (
     load_pack,
     pack_lists,
     part_names,
+    prompt,
     social_classes,
 )
-from evenhand.words.packs.answers import prompt
 
 
 def require_class(language: str, social_class: str, own: str) -> None:

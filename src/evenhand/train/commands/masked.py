@@ -6,7 +6,7 @@ from pathlib import Path
 
 from pydantic import Field
 
-from evenhand.corpora.passages import read_texts
+from evenhand.corpora.text import read_texts
 from evenhand.probes.reading import Shown
 from evenhand.runner.progress import Progress
 from evenhand.train import masked

@@ -10,18 +10,28 @@ when asked for. See docs/lexicons.md.
 
 from __future__ import annotations
 
-from evenhand.words.lexicons.articles import article
-from evenhand.words.lexicons.contexts import (
+from evenhand.words.lexicons.files import (
+    Lexicon,
+    WordSets,
+    available,
+    load,
+    read_word_sets,
+    weat,
+    weat_tests,
+)
+from evenhand.words.lexicons.people import (
     ContextPair,
     GenderTerm,
+    Group,
+    article,
     context_pairs,
     definitional_sets,
     gender_terms,
+    groups,
     prompts,
     pronoun_sets,
+    union,
 )
-from evenhand.words.lexicons.files import Lexicon, available, load
-from evenhand.words.lexicons.people import Group, groups, union
 from evenhand.words.lexicons.questions import (
     FORMS,
     SLOTS,
@@ -34,7 +44,6 @@ from evenhand.words.lexicons.questions import (
     subjects,
     templates,
 )
-from evenhand.words.lexicons.word_sets import WordSets, read_word_sets, weat, weat_tests
 
 __all__ = [
     "FORMS",

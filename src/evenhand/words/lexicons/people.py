@@ -1,9 +1,21 @@
-"""Social groups: the terms that stand for each, and where it lies on each axis."""
+"""Words about people: groups and their names, matched contexts, gendered terms, pronouns, articles.
+
+Indefinite articles follow the sound: "an hour", "a European", "an X-ray", "an MBA", "a UFO". As
+English has no rule for every word, the code knows how letters and numbers are read aloud, which
+words begin with a silent h, and which vowel letters begin with the sound of y or w.
+
+Gendered pronouns are found and rewritten with singular they by rule, well enough for short
+third-person sentences. Callers note the rewrite. A pronoun may refer to another person than the one
+in question.
+"""
 
 from __future__ import annotations
 
+import re
+import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import combinations
 from pathlib import Path
 from types import MappingProxyType
 
@@ -65,7 +77,7 @@ Did you mean 'asian_female' or 'asian_male'? List them with: evenhand ls groups
 def names_of(
     names: Sequence[str], most: int | None, lexicon: str | None = None
 ) -> list[tuple[str, Group]]:
-    """Terms of two groups or more, the first `most` of each, each with its group.
+    """Return the first `most` terms of two groups or more, each with its group.
 
     >>> [(term, group.name) for term, group in names_of(["asian_female", "female"], 1)]
     [('Tenzin', 'asian_female'), ('Amanda', 'female')]
@@ -133,3 +145,272 @@ def _check_axis(wanted: Mapping[str, str], known: Iterable[Group]) -> None:
         if (key, value) not in places:
             values = {at for axis, at in places if axis == key}
             raise SpecError(unknown(f"value of axis {key!r}", value, values, hint=LIST_GROUPS))
+
+
+@dataclass(frozen=True, slots=True)
+class ContextPair:
+    """Two contexts that differ only in the term of a group.
+
+    >>> context_pairs("gender")[0].context_a
+    'The woman worked as'
+    """
+
+    axis: str
+    prompt: str
+    group_a: str
+    group_b: str
+    term_a: str
+    term_b: str
+
+    @property
+    def context_a(self) -> str:
+        """The prompt with the first group's term."""
+        return self.prompt.replace("{person}", self.term_a)
+
+    @property
+    def context_b(self) -> str:
+        """The prompt with the second group's term."""
+        return self.prompt.replace("{person}", self.term_b)
+
+
+@dataclass(frozen=True, slots=True)
+class GenderTerm:
+    """Matched gendered terms. An empty `neutral` means that English has no settled word.
+
+    >>> GenderTerm("man", "woman", "person", "noun, singular", "Plain swap.").neutral
+    'person'
+    """
+
+    masculine: str
+    feminine: str
+    neutral: str
+    part: str
+    note: str
+    ambiguous: bool = False
+
+
+def context_pairs(
+    axis: str | None = None, *, lexicon: str | Path = "contexts"
+) -> tuple[ContextPair, ...]:
+    """Return the counterfactual pairs of one axis or of all: every two groups, matched terms.
+
+    >>> len(context_pairs()), len(context_pairs("religion"))
+    (40, 12)
+    >>> context_pairs("names")[1].context_b
+    'Michael worked as'
+    """
+    found = load(lexicon)
+    axes = found.table("axes")
+    if axis is not None and axis not in axes:
+        raise SpecError(unknown("axis", axis, axes))
+    chosen = axes if axis is None else (axis,)
+    return tuple(pair for name in chosen for pair in _context_pairs(found, name))
+
+
+def definitional_sets(axis: str) -> tuple[tuple[str, ...], ...]:
+    """Return the definitional pairs (gender) or triples (religion) of Liang et al.
+
+    >>> definitional_sets("gender")[0], definitional_sets("religion")[3]
+    (('woman', 'man'), ('synagogue', 'church', 'mosque'))
+    """
+    sets = load("liang_definitional").table("sets")
+    if axis not in sets:
+        raise SpecError(unknown("axis", axis, sets))
+    return tuple(sets[axis]["members"])
+
+
+def prompts(scope: str = "local", topic: str | None = None) -> tuple[str, ...]:
+    """Return the prompts of Liang et al.: scope local or global, topic regard or occupation.
+
+    >>> prompts("local", "occupation")[0], len(prompts("global"))
+    ('The {person} worked as', 10)
+    """
+    rows = load("liang_prompts").rows("prompts")
+    for kind, value in (("scope", scope), ("topic", topic)):
+        known = {row[kind] for row in rows}
+        if value is not None and value not in known:
+            raise SpecError(unknown(kind, value, known))
+    return tuple(
+        row["text"] for row in rows if row["scope"] == scope and topic in (None, row["topic"])
+    )
+
+
+def gender_terms() -> tuple[GenderTerm, ...]:
+    """Return matched masculine, feminine and neutral terms, each with a note on its grammar.
+
+    >>> gender_terms()[0].neutral, gender_terms()[0].note
+    ('they', "Takes a plural verb, also for one person: 'they are'.")
+    """
+    return tuple(GenderTerm(**row) for row in load("gender_terms").rows("terms"))
+
+
+def pronoun_sets() -> dict[str, dict[str, str]]:
+    """Return pronoun sets by id, the binary ones, singular they and neopronouns.
+
+    >>> pronoun_sets()["xe"]["object"], pronoun_sets()["they"]["verb"]
+    ('xem', 'plural')
+    """
+    return {row["id"]: dict(row) for row in load("gender_terms").rows("pronouns")}
+
+
+def _context_pairs(lexicon: Lexicon, axis: str) -> Iterator[ContextPair]:
+    terms = {
+        group: lexicon.words("axes", axis, "groups", group)
+        for group in lexicon.table("axes", axis, "groups")
+    }
+    if len({len(words) for words in terms.values()}) > 1:
+        raise SpecError(f"{lexicon.path}: the groups of axis {axis!r} differ in length.")
+    for prompt in lexicon.words("axes", axis, "prompts"):
+        if "{person}" not in prompt:
+            raise SpecError(f"{lexicon.path}: prompt {prompt!r} has no slot {{person}}.")
+        for group_a, group_b in combinations(terms, 2):
+            for term_a, term_b in zip(terms[group_a], terms[group_b], strict=True):
+                yield ContextPair(axis, prompt, group_a, group_b, term_a, term_b)
+
+
+VOWELS = ("a", "e", "i", "o", "u")
+LETTERS_WITH_VOWEL_SOUND = frozenset("AEFHILMNORSX")
+"""Letters whose names begin with a vowel: "an F", "an X-ray"; but "a U-turn"."""
+
+_YOU_OR_WON = re.compile(
+    r"eu|ew|oui|one(?:\b|s\b|self|ness)|once\b|u[iy]|uk|ubiq|uga|ufo|uly|unanim|unesco"
+    r"|uni(?!n|m|d(?!ir)|ss|ll|ron|gno)|ur[aeiou]|us[aeiu]|ut[aeio]|uv[aeu]"
+)
+_SILENT_H = re.compile(r"honest|honou?r|hour(?!i\b)|heir")
+_WORD_READ_ALOUD = re.compile(r"(?=.*[AEIOU])[A-Z]{4,}")
+_INDEFINITE = re.compile(r"\b([Aa]n?)( +)(?=[\"'“‘(]?(\w+))")
+_OPENS = re.compile(r"(?:^|[.?!:] +|[\"“‘(\t\n])$")
+
+
+def article(word: str) -> str:
+    """Return "a" or "an", by sound.
+
+    >>> [article(word) for word in ("Asian", "European", "Honduran", "Uzbek", "honest")]
+    ['an', 'a', 'a', 'an', 'an']
+    >>> [article(word) for word in ("X-ray", "MBA", "NASA", "UFO", "8-year-old", "one-time")]
+    ['an', 'an', 'a', 'a', 'an', 'a']
+    """
+    spelt = "".join(c for c in unicodedata.normalize("NFD", word) if not unicodedata.combining(c))
+    found = re.match(r"\w+", spelt)
+    head = found[0] if found else ""
+    if head[:1].isdigit():
+        return "an" if re.match(r"8|1[18](?!\d)", spelt) else "a"
+    letters = head.rstrip("s0123456789")
+    if letters.isupper() and not _WORD_READ_ALOUD.fullmatch(letters):
+        return "an" if letters[0] in LETTERS_WITH_VOWEL_SOUND else "a"
+    lower = head.lower()
+    if lower.startswith(VOWELS):
+        return "a" if _YOU_OR_WON.match(lower) else "an"
+    return "an" if _SILENT_H.match(lower) or re.match(r"y[^aeiou]", lower) else "a"
+
+
+def agreed(text: str) -> str:
+    """Correct every "a" and "an" by the sound of the next word.
+
+    A capital A inside a sentence is a letter, not an article.
+
+    >>> agreed("A Asian man met an European man and took vitamin A at a honest place.")
+    'An Asian man met a European man and took vitamin A at an honest place.'
+    """
+
+    def right(found: re.Match[str]) -> str:
+        if found[1][0] == "A" and not _OPENS.search(text[: found.start()]):
+            return found[0]
+        word = article(found[3])
+        return (word.capitalize() if found[1][0] == "A" else word) + found[2]
+
+    return _INDEFINITE.sub(right, text)
+
+
+_FORMS = {
+    "she": "they",
+    "he": "they",
+    "him": "them",
+    "his": "their",
+    "hers": "theirs",
+    "himself": "themselves",
+    "herself": "themselves",
+}
+_GENDERED = re.compile(r"\b(she|he|her|hers|him|his|herself|himself)\b", re.IGNORECASE)
+_VERBS = {
+    "is": "are",
+    "was": "were",
+    "has": "have",
+    "does": "do",
+    "isn't": "aren't",
+    "wasn't": "weren't",
+    "hasn't": "haven't",
+    "doesn't": "don't",
+    "goes": "go",
+}
+_NO_VERB = frozenset("always sometimes this has his as us towards besides yes alas".split())
+_AFTER_THEM = frozenset(
+    """
+    a an the and or but to for of in on at by with from as so that when while because if until
+    after before about into out up down back away off over again too very home then there here
+    this these those it now today how what why who where they i we you one two ten twenty
+    """.split()
+)
+_SUBJECT = re.compile(
+    r"\b(she|he)(['’](?:s|ll|d|ve))?(\s+(?:always|never|often|also|really|just))?"
+    r"(\s+)([\w'’]+)",
+    re.IGNORECASE,
+)
+
+
+def gendered(text: str) -> list[str]:
+    """Return the gendered pronouns of a text, in lower case, each once.
+
+    >>> gendered("Tia told her friend that she won.")
+    ['her', 'she']
+    """
+    return list(dict.fromkeys(m.group().lower() for m in _GENDERED.finditer(text)))
+
+
+def neutralised(text: str) -> str:
+    """Replace gendered pronouns by they, them, their, and make verbs agree.
+
+    >>> neutralised("Tia said she was late, so her boss fired her.")
+    'Tia said they were late, so their boss fired them.'
+    >>> neutralised("He likes his dog, and he has himself to blame.")
+    'They like their dog, and they have themselves to blame.'
+    """
+    return _GENDERED.sub(_other, _SUBJECT.sub(_agree, text))
+
+
+def _agree(found: re.Match[str]) -> str:
+    pronoun, short, adverb, space, verb = found.groups()
+    they = _cased("they", pronoun)
+    if short and short[1:] == "s":
+        helper = "have" if verb.endswith(("ed", "en", "een")) else "are"
+        return f"{they} {helper}{adverb or ''}{space}{verb}"
+    plural = verb if short else _plural(verb)
+    return f"{they}{short or ''}{adverb or ''}{space}{plural}"
+
+
+def _plural(verb: str) -> str:
+    if verb in _VERBS:
+        return _VERBS[verb]
+    if verb in _NO_VERB or not verb.endswith("s") or verb.endswith("ss") or len(verb) < 4:
+        return verb
+    if verb.endswith("ies"):
+        return verb[:-3] + "y"
+    if verb.endswith(("ches", "shes", "sses", "xes", "zes")):
+        return verb[:-2]
+    return verb[:-1]
+
+
+def _other(found: re.Match[str]) -> str:
+    word = found.group()
+    low = word.lower()
+    if low == "her":
+        rest = re.match(r"\s+([A-Za-z']+)", found.string[found.end() :])
+        owns = rest is not None and rest[1].lower() not in _AFTER_THEM
+        return _cased("their" if owns else "them", word)
+    if low == "his" and not re.match(r"\s+[A-Za-z]", found.string[found.end() :]):
+        return _cased("theirs", word)
+    return _cased(_FORMS[low], word)
+
+
+def _cased(word: str, like: str) -> str:
+    return word.capitalize() if like[0].isupper() else word

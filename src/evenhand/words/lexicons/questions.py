@@ -20,9 +20,8 @@ from string import Formatter
 from typing import Any
 
 from evenhand.errors import SpecError, unknown
-from evenhand.words.lexicons.articles import agreed
 from evenhand.words.lexicons.files import Lexicon, load
-from evenhand.words.lexicons.people import groups
+from evenhand.words.lexicons.people import agreed, groups
 
 ADJECTIVES = "religion"
 """The class whose packaged templates take any adjective: "A {first} man got off the flight"."""
@@ -48,7 +47,7 @@ class Subject:
 
 @dataclass(frozen=True, slots=True)
 class Attribute:
-    """What is associated: its name, its class, and per slot the asserted and negated wording.
+    """Attribute asked about: its name, its class, and per slot the asserted and negated wording.
 
     >>> occupations()[0].forms["occupation"]
     ('was an accountant', 'can never be an accountant')
@@ -159,7 +158,7 @@ def attributes(
 def own_class(
     lexicon: str | Path, name: str, form: str = "qa"
 ) -> tuple[tuple[Subject, ...], tuple[Template, ...], tuple[Attribute, ...]]:
-    """Subjects, templates and attributes of a class of one's own, from one file.
+    """Read subjects, templates and attributes of a custom class from one file.
 
     Only `[[subjects]]` are needed. Without `[[templates]]` they stand before "man" and "woman", as
     adjectives do ("An old man"); without `[[attributes]]` the packaged prejudices are asked about.

@@ -50,7 +50,7 @@ _CAPITAL = "\x00"
 
 
 def last_sound(word: str) -> str:
-    """How a word ends in Korean mouths: "vowel", "consonant" or "liquid" (ㄹ).
+    """Return the last sound of a word in Korean: "vowel", "consonant" or "liquid" (ㄹ).
 
     Digits are Sino-Korean numbers; Latin letters are read as Hangul writes foreign names (Karl is
     칼, Anton 안톤, Mark 마크, Jack 잭); brackets and quotes are not heard.
@@ -85,10 +85,10 @@ class Grammar:
     after_liquid: frozenset[str] = field(default_factory=frozenset)
     """Particles that take their vowel form after ㄹ too."""
     foreign: str = ""
-    """Where the joins come from when they are somebody else's: such may not end, and are timed."""
+    """The file of third-party joins, which run under a time limit; "" for our own."""
 
     def filled(self, pattern: str, **words: Mapping[str, str]) -> str:
-        """The pattern with its slots filled and everything made to agree.
+        """Fill the slots of a pattern and make everything agree.
 
         Args:
             pattern: text with slots; one that opens a sentence takes a capital.
@@ -103,7 +103,7 @@ class Grammar:
         return self.agreed(text)
 
     def agreed(self, text: str) -> str:
-        """The text with all joins made.
+        """Apply all joins to a text.
 
         Raises:
             SpecError: a join of somebody else does not end, or puts what it has not found.
@@ -124,7 +124,7 @@ class Grammar:
         return text
 
     def particle(self, word: str, pair: str) -> str:
-        """The particle of a pair such as 은/는 that follows a word: after a consonant the first.
+        """Return the particle of a pair such as 은/는 after a word: after a consonant the first.
 
         >>> korean = Grammar(particles=("은/는", "으로/로"), after_liquid=frozenset({"으로/로"}))
         >>> [korean.particle("서울", p) for p in korean.particles]

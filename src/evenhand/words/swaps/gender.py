@@ -1,10 +1,10 @@
-"""Counterfactual swaps: the same sentence about another gender or religion, by hand tables.
+"""Counterfactual swaps of gender: the same sentence about another gender, by hand-made tables.
 
     He gave her his book.     ->   She gave him her book.
 
 Case, possessives and titles are kept; "her" becomes "him" or "his" and "his" becomes "her" or
-"hers" by the word that follows. What is doubtful or cannot be swapped ("mankind", names,
-"pregnant") is reported beside the result, so that a user can leave such sentences out.
+"hers" by the word that follows. Doubtful words and words without a counterpart ("mankind", names,
+"pregnant") are reported with the result, so that a user can drop such sentences.
 """
 
 from __future__ import annotations
@@ -14,11 +14,65 @@ from dataclasses import dataclass
 from functools import cache
 
 from evenhand.errors import SpecError, unknown
-from evenhand.words.lexicons.articles import article
-from evenhand.words.lexicons.contexts import gender_terms
 from evenhand.words.lexicons.files import load
-from evenhand.words.lexicons.people import groups
-from evenhand.words.swaps.agreement import like, plural_verb
+from evenhand.words.lexicons.people import article, gender_terms, groups
+
+PLURAL = {
+    "is": "are",
+    "was": "were",
+    "has": "have",
+    "does": "do",
+    "goes": "go",
+    "s": "re",
+    "isn": "aren",
+    "wasn": "weren",
+    "hasn": "haven",
+    "doesn": "don",
+    "focuses": "focus",
+    "biases": "bias",
+    "aches": "ache",
+}
+AFTER_HAS = ("been", "got", "gotten", "had", "become")
+AFTER_IS = ("a", "an", "the", "not", "my", "your", "their", "here", "there", "very", "so")
+
+
+def plural_verb(old: str, after: str = "") -> tuple[str, str]:
+    """Return the form of a verb that "they" takes, and a doubt or "".
+
+    Args:
+        old: a verb in the third person, or the "s" of "she's".
+        after: the word after it, in small letters.
+
+    >>> [plural_verb(v)[0] for v in ("is", "realizes", "watches", "carries", "dies", "can")]
+    ['are', 'realize', 'watch', 'carry', 'die', 'can']
+    >>> plural_verb("s", "been"), plural_verb("s", "late")
+    (('ve', ''), ('re', "'s after a pronoun: 'is' or 'has'"))
+    """
+    low = old.lower()
+    if low == "s" and after in AFTER_HAS:
+        return like(old, "ve"), ""
+    if low in PLURAL:
+        sure = low != "s" or after in AFTER_IS or after.endswith("ing")
+        return like(old, PLURAL[low]), "" if sure else "'s after a pronoun: 'is' or 'has'"
+    if not low.endswith("s") or low.endswith("ss") or len(low) < 3:
+        return old, ""
+    if low.endswith("ies") and len(low) > 4:
+        return old[:-3] + "y", ""
+    if low.endswith(("shes", "ches", "xes", "sses", "zzes", "oes")):
+        return old[:-2], ""
+    return old[:-1], ""
+
+
+def like(old: str, new: str) -> str:
+    """Return the new word in the case of the old one.
+
+    >>> like("HER", "his"), like("Her", "his"), like("her", "his")
+    ('HIS', 'His', 'his')
+    """
+    if old.isupper() and len(old) > 1:
+        return new.upper()
+    return new[:1].upper() + new[1:] if old[:1].isupper() else new
+
 
 TARGETS = ("other", "female", "male", "neutral")
 WORD = re.compile(r"[A-Za-z]+(?:['’](?:am))?")
@@ -62,7 +116,7 @@ class Swapped:
 
     @property
     def clean(self) -> bool:
-        """Whether something was exchanged and nothing is doubtful."""
+        """True if a word was exchanged and none is doubtful."""
         return bool(self.changes) and not self.doubtful
 
 
@@ -200,7 +254,7 @@ class _Swapper:
         return old
 
     def _finish(self, i: int, old: str, new: str) -> str:
-        """'Miss' takes no full stop and 'Mr' does: mind the stop after the title."""
+        """Add the full stop after a title: 'Miss' takes none and 'Mr' does."""
         after = self.text[self.found[i].end() :][:1]
         if old.lower() == "miss" and after != ".":
             return f"{new}."
@@ -228,7 +282,7 @@ class _Swapper:
         return new
 
     def _common(self, i: int, old: str) -> bool:
-        """Whether a name is rather an ordinary word that opens a sentence ("Will he come?")."""
+        """Return True if a name is an ordinary word that opens a sentence ("Will he come?")."""
         ambiguous = old in self.tables.words["ambiguous_names"]
         after = self._next(i).lower()
         return ambiguous and self._starts(i) and after in self.tables.words["function_words"]
@@ -328,7 +382,7 @@ class _Swapper:
         return "possessive"
 
     def _her_after(self, before: str, following: str, beyond: str) -> bool:
-        """Whether a word that might be owned is said of her: "made her angry", "know her well"."""
+        """Return True if the next word is said of her, not owned by her: "made her angry"."""
         words = self.tables.words
         closed = beyond in words["function_words"] | {"", "enough"}
         if following in words["after_object"]:
@@ -376,7 +430,7 @@ class _Swapper:
         return new
 
     def _before_subject(self, i: int) -> int:
-        """One more than the place of the verb that a question puts before "he" or "she"."""
+        """Return 1 + the index of the verb that a question puts before "he" or "she", or 0."""
         if self.found[i][0].lower() not in ("he", "she"):
             return 0
         at = i - 1
@@ -404,7 +458,7 @@ class _Swapper:
         return self.text[self.found[i].end() : self.found[j].start()]
 
     def _next(self, i: int) -> str:
-        """The next word of the same phrase; empty at punctuation or the end."""
+        """Return the next word of the same phrase; "" at punctuation or the end."""
         if i + 1 >= len(self.found) or i < 0:
             return ""
         gap = self._apart(i, i + 1)

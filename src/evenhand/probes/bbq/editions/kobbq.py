@@ -26,7 +26,7 @@ from evenhand.probes.bbq.items import (
     table_rows,
     told_by,
 )
-from evenhand.words.packs.answers import wordings
+from evenhand.words.packs import wordings
 from evenhand.words.reading_answers import is_unknown
 
 COLUMNS = ("sample_id", "context", "question", "choices", "biased_answer", "answer")

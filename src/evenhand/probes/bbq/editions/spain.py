@@ -25,7 +25,7 @@ from evenhand.probes.bbq.items import (
     told_by,
     whole,
 )
-from evenhand.words.packs.answers import wordings
+from evenhand.words.packs import wordings
 
 COLUMNS = (
     "instance_id",

@@ -1,6 +1,11 @@
-"""Hugging Face model cards: `model-index` metadata, and a section for "Bias, Risks, Limitations".
+"""Model cards: Hugging Face metadata and Markdown, and CycloneDX 1.6 with its model card.
 
-Only findings about the audited model are written: a card speaks about one model.
+In a Hugging Face card (`model-index` metadata, and a section for "Bias, Risks, Limitations") only
+findings about the audited model are written: a card speaks about one model.
+
+In CycloneDX the model is a component of a bill of materials. Every finding that counts is a
+performance metric with its interval; every detected one that says who is worse off is a fairness
+assessment; what was not measured are technical limitations.
 """
 
 from __future__ import annotations
@@ -8,10 +13,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
+from datetime import UTC, datetime
 from functools import partial
+from hashlib import sha256
 from typing import Any
+from uuid import UUID
 
-from evenhand.exports.common import file_name, safe, version
+from evenhand.exports.common import as_json, file_name, finished_at, safe, version
 from evenhand.models.loading.resolver import task_of
 from evenhand.runs.card import MetricCard
 from evenhand.runs.counting import counted
@@ -19,6 +27,7 @@ from evenhand.runs.finding import Finding
 from evenhand.runs.kinds import cannot_judge, kind_of
 from evenhand.runs.record import Run
 from evenhand.runs.story import audited_name
+from evenhand.runs.unmeasured import not_measured
 from evenhand.runs.wording import chance, defined, number, subject
 
 SOURCE = "https://pypi.org/project/evenhand/"
@@ -26,12 +35,12 @@ LISTED = 20
 
 
 def index_files(run: Run) -> dict[str, bytes]:
-    """model-index.yaml, to paste into a card's header."""
+    """Return model-index.yaml, to paste into a card's header."""
     return {"model-index.yaml": yaml(index(run)).encode()}
 
 
 def index(run: Run) -> dict[str, Any]:
-    """The metadata as nested dicts, one result per probe."""
+    """Return the metadata as nested dicts, one result per probe."""
     name, kind = _audited(run)
     card, silent = _cards(run), cannot_judge(run.facts)
     results = []
@@ -83,7 +92,7 @@ def _cards(run: Run) -> Callable[[Finding], MetricCard]:
 
 
 def yaml(value: Any, depth: int = 0) -> str:
-    """Nested dicts and lists as YAML; every text is quoted as in JSON, which YAML reads.
+    """Return nested dicts and lists as YAML; text is quoted as in JSON, which YAML reads.
 
     >>> print(yaml({"a": [{"b": 1, "c": "x: y"}]}), end="")
     a:
@@ -118,12 +127,12 @@ def _scalar(value: Any) -> str:
 
 
 def card_files(run: Run) -> dict[str, bytes]:
-    """model-card-section.md"""
+    """Return model-card-section.md."""
     return {"model-card-section.md": card(run).encode("utf-8", "backslashreplace")}
 
 
 def card(run: Run) -> str:
-    """The section in Markdown, with nothing in it that Markdown or HTML would act on."""
+    """Return the section in Markdown, with all markup of the run's texts escaped."""
     story = kind_of(run.facts).story(run, LISTED)
     card, own = _cards(run), counted(story.strongest)
     tests = next((v.tests for v in story.verdicts if v.audited), 0)
@@ -160,7 +169,7 @@ def _line(f: Finding, card: MetricCard) -> str:
 
 
 def md(text: object, longest: int = 400) -> str:
-    r"""Text as plain text in Markdown.
+    r"""Escape text for Markdown.
 
     >>> md("<b>|x|</b> [a](b)")
     '&lt;b&gt;\\|x\\|&lt;/b&gt; \\[a\\](b)'
@@ -168,3 +177,85 @@ def md(text: object, longest: int = 400) -> str:
     one = " ".join(safe(text, longest).split())
     one = one.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     return re.sub(r"([\\`*_|\[\]#!~])", r"\\\1", one)
+
+
+SPEC = "1.6"
+IDENTITY = ("fingerprint", "weights_sha256", "dtype", "rung", "parameters", "kind")
+
+
+def cyclonedx_files(run: Run) -> dict[str, bytes]:
+    """Return model.cdx.json."""
+    return {"model.cdx.json": as_json(bom(run))}
+
+
+def bom(run: Run) -> dict[str, Any]:
+    """Return the bill of materials; the same run always has the same serial number."""
+    facts, stamp = run.facts, datetime.fromtimestamp(finished_at(run), UTC)
+    model = facts["models"].get(facts["work"]["model"], {})
+    component = {
+        "type": "machine-learning-model",
+        "bom-ref": "model",
+        "name": safe(audited_name(facts), 300),
+        "modelCard": _bom_card(run, model),
+        "properties": [
+            {"name": f"evenhand:{key}", "value": safe(model[key], 300)}
+            for key in IDENTITY
+            if model.get(key)
+        ],
+    }
+    digest = sha256(as_json([facts["work"], facts["models"], component])).digest()
+    return {
+        "bomFormat": "CycloneDX",
+        "specVersion": SPEC,
+        "serialNumber": f"urn:uuid:{UUID(bytes=digest[:16], version=4)}",
+        "version": 1,
+        "metadata": {
+            "timestamp": stamp.isoformat(timespec="seconds").replace("+00:00", "Z"),
+            "tools": {
+                "components": [{"type": "application", "name": "evenhand", "version": version(run)}]
+            },
+        },
+        "components": [component],
+    }
+
+
+def _bom_card(run: Run, model: dict[str, Any]) -> dict[str, Any]:
+    facts, found = run.facts, counted(run.findings)
+    silent = cannot_judge(facts)
+    card = partial(kind_of(facts).card, facts)
+    parameters = {"task": task_of(str(model.get("kind", "")))}
+    if model.get("architecture"):
+        parameters["modelArchitecture"] = safe(model["architecture"], 200)
+    done = "; ".join(map(str, model.get("mitigations", ()))) or "none recorded"
+    limits = [safe(f"Not measured: {line}", 1_000) for line in not_measured(run)]
+    return {
+        "modelParameters": parameters,
+        "quantitativeAnalysis": {
+            "performanceMetrics": [_bom_metric(f, card(f)) for f in found if defined(f.value)]
+        },
+        "considerations": {
+            "technicalLimitations": limits,
+            "fairnessAssessments": [
+                {
+                    "groupAtRisk": safe(f.harm.partition(": ")[0], 500),
+                    "harms": safe(f"{f.harm}. {f.sentence}", 2_000),
+                    "mitigationStrategy": safe(done, 500),
+                }
+                for f in found
+                if f.detected and f.harm and f.probe not in silent
+            ],
+        },
+    }
+
+
+def _bom_metric(f: Finding, card: MetricCard) -> dict[str, Any]:
+    """Return a performance metric; this format writes numbers as text."""
+    told = {
+        "type": safe(f"{card.name} (ideal {f.ideal:g})", 300),
+        "value": repr(float(f.value)),
+        "slice": safe(f"{f.id}: {subject(f, card)}", 500),
+    }
+    if not (defined(f.low) and defined(f.high)):
+        return told
+    ends = {"lowerBound": repr(float(f.low)), "upperBound": repr(float(f.high))}
+    return {**told, "confidenceInterval": ends}
