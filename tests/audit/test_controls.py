@@ -17,10 +17,13 @@ import pytest
 
 import evenhand as eh
 import made_runs
+import probe_cases
 from evenhand import ScriptedModel
 from evenhand.audit.suites import Suite, parse_suite
 from evenhand.errors import ModelError
 from evenhand.integrations.pytest_plugin import TestedRun
+from evenhand.probes.registry import make_probe
+from evenhand.runner.ask import Ask
 from evenhand.runs.controls import Answering, Control, control_of
 from evenhand.runs.finding import NAN, Finding
 from evenhand.runs.kinds import cannot_judge, kind_of
@@ -216,6 +219,24 @@ def test_every_probe_with_an_order_knows_who_follows_it(
         if name == "half" and probe["name"] != "ranking":  # orders are drawn, not exchanged
             assert 0.3 < effect < 0.8
     assert eh.gate(other).outcome != "cannot tell"
+
+
+@pytest.mark.parametrize("name", ["bbq", "discovery"])
+def test_probes_that_rotate_their_options_know_who_follows_a_place(
+    name: str, tmp_path: Path
+) -> None:
+    case = probe_cases.CASES[name]
+    probe = make_probe(name, case.settings(tmp_path, case.rows))
+    doors = dict.fromkeys(
+        ["generator"], Ask(next(iter(case.helpers.values()), model("none", reads)))
+    )
+    effects = {}
+    for who, shares in (("first", at(0)), ("last", at(-1)), ("reads", reads), ("half", half)):
+        answering = probe.run(Ask(model(who, shares), helpers=doors), 0).answering
+        assert answering is not None
+        effects[who] = answering.order_effect
+    assert (effects["first"], effects["last"], effects["reads"]) == (1.0, 1.0, 0.0)
+    assert effects["half"] == pytest.approx(0.5, abs=0.1)
 
 
 def test_who_answers_is_judged_as_before(tmp_path: Path) -> None:
@@ -526,7 +547,6 @@ def test_a_server_that_declines_everything_ends_0_and_cannot_tell(tmp_path: Path
 
 def test_answers_to_tasks_of_inspect_cannot_tell() -> None:
     from evenhand.integrations.hosting import questions as questions_to
-    from evenhand.probes.registry import make_probe
 
     settings = {k: v for k, v in ASKED.items() if k != "name"}
     asked = questions_to(make_probe("underspecified", settings), rung="top log-probabilities")
@@ -543,7 +563,6 @@ def test_logs_of_other_programs_say_that_they_cannot_tell(tmp_path: Path) -> Non
     """A log of lm-eval in which the options hold nearly nothing of the probability."""
     from evenhand.integrations.hosting import questions as questions_to
     from evenhand.integrations.lm_eval.folder import documents
-    from evenhand.probes.registry import make_probe
 
     settings = {k: v for k, v in ASKED.items() if k != "name"}
     asked = questions_to(make_probe("underspecified", settings), rung="continuation")
@@ -558,7 +577,7 @@ def test_logs_of_other_programs_say_that_they_cannot_tell(tmp_path: Path) -> Non
     path = tmp_path / "samples_t_2026-11-18T09-35-26.709268.jsonl"
     path.write_text("\n".join(map(json.dumps, rows)) + "\n", encoding="utf-8")
     result = eh.measure.log(path, tokenizer=_words_as_tokens(tmp_path))
-    assert result.control["verdict"] == "cannot judge"
+    assert result.as_dict()["control"]["verdict"] == "cannot judge"
     assert THIN in str(result)
     run = eh.as_run(result, tmp_path / "run")
     assert cannot_judge(run.facts) == {"underspecified": THIN}
