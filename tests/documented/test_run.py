@@ -84,9 +84,13 @@ class Tried:
         if not self.names:
             made = NAMES.get(self.page, lambda stage: {})(self.stage) if ALL else {}
             self.names = {"__name__": "page", **made}
-        code = compile(text, block.where, "exec")
+        code = compile(text, block.where, "exec", dont_inherit=True)
         with contextlib.chdir(self.folder), contextlib.redirect_stdout(io.StringIO()):
-            exec(code, self.names)
+            sys.path.insert(0, str(self.folder))  # files that the page has written can be imported
+            try:
+                exec(code, self.names)
+            finally:
+                sys.path.remove(str(self.folder))
 
     def runs_in(self, text: str) -> None:
         """Make the runs that code reads."""

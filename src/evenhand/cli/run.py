@@ -162,7 +162,13 @@ LOADING = (
 FIELDS = {"compiled": "compile", "named": "model"}
 """Options whose fields of `LoadOptions` are called otherwise."""
 PROBE: dict[str, tuple[Any, Any]] = {
-    "name": (Annotated[str, typer.Argument(help="Which probe to run (evenhand ls probes).")], ...),
+    "name": (
+        Annotated[
+            str,
+            typer.Argument(help="Which probe to run (evenhand ls probes), or a file: ./mine.py"),
+        ],
+        ...,
+    ),
     "model": OPTIONS["model"],
     "settings": (_known(list[str] | None, "A setting of the probe (repeatable).", "--set"), None),
     "pairs": (
@@ -214,10 +220,13 @@ def probe(
     """Run one probe on a model, with any of its settings.
 
     Example: evenhand probe underspecified smollm2-135m --set pairs=20 --set templates=1
+    A probe of your own needs no installation: evenhand probe ./mine.py smollm2-135m
     """
     from evenhand.audit.suites import parse_suite
-    from evenhand.probes.registry import probe_class
+    from evenhand.probes.registry import probe_class, probe_from_file
 
+    if name.endswith(".py"):
+        name = probe_from_file(name).name
     known = probe_class(name).model_fields
     read, two = "data" if "data" in known else "file", "file" if "file" in known else "pairs"
     files = {two: pairs, "word_lists": word_lists, **({read: data} if data else {})}

@@ -16,21 +16,24 @@ are those of the mean difference over them, and random halves of the pairs are t
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
-import pyarrow as pa
 
+from evenhand.compare.items import Items
+from evenhand.compare.rows import Halves, Row, Test, claim
 from evenhand.errors import SpecError
-from evenhand.probes.base import Asker, ItemShape, Measured, Placebo, Preview, Probe
-from evenhand.probes.shared.estimates import claim
+from evenhand.probes.base import ItemShape, Probe, Way
 from evenhand.requests import Classify, Continuation, Requests
 from evenhand.runs.card import MetricCard, plain_card
-from evenhand.stats.clustered_means import halves
+from evenhand.runs.finding import Finding
 from evenhand.stats.estimate import Estimate, estimate
 
 METRIC = "gap"
+SPLITS = 100
+"""Random halves of the pairs that are compared."""
 LEAST = 6
 """Pairs below which no sign test could tell anything."""
 
@@ -53,6 +56,8 @@ class Contrast(Probe):
     label: ClassVar[str] = ""
     harm: ClassVar[str] = ""
     margin: ClassVar[float] = float("nan")
+    table: ClassVar[str] = "gaps"
+    linear: ClassVar[bool] = True
     item_shape: ClassVar[ItemShape | None] = ItemShape(
         text=("first", "second", "continuation"),
         score=("score_first", "score_second"),
@@ -98,89 +103,72 @@ class Contrast(Probe):
             )
         return rows
 
-    def _asked(self, rows: list[tuple[str, ...]]) -> Requests:
-        texts = [row[k] for k in (0, 1) for row in rows]
-        return (
-            Continuation(texts, [r[2] for r in rows] * 2) if self._continues() else Classify(texts)
-        )
-
-    def preview(self, answers: frozenset[str], seed: int) -> Preview:
-        self.choose(answers)
+    def gather(self, way: Way) -> Items:
         rows = self._rows()
-        return Preview(len(rows), self._asked(rows), " | ".join(rows[0]))
-
-    def run(self, ask: Asker, seed: int) -> Measured:
-        self.choose(ask.answers)
-        rows = self._rows()
-        values = self._scores(ask, rows).reshape(2, -1)
-        items = pa.table(
+        return Items(
             {
                 "first": [r[0] for r in rows],
                 "second": [r[1] for r in rows],
                 "continuation": [r[2] if len(r) > 2 else "" for r in rows],
-                "score_first": values[0],
-                "score_second": values[1],
-            }
+            },
+            example=" | ".join(rows[0]),
         )
-        found = self.estimates(items)
-        table = [
-            {
-                "about": place.partition("/")[2] or self.title,
-                "gap": e.value,
-                "low": e.low,
-                "high": e.high,
-                "n": e.units,
-            }
-            for place, e in found.items()
-        ]
-        split = Placebo.of(
-            "random halves of the pairs",
-            [halves(values[0] - values[1], range(len(rows)), seed=seed)],
-        )
-        findings = [self._finding(place, e) for place, e in found.items()]
-        return Measured(findings, items, {"gaps": pa.Table.from_pylist(table)}, placebos=(split,))
 
-    def _scores(self, ask: Asker, rows: list[tuple[str, ...]]) -> np.ndarray:
-        answered = ask(self._asked(rows), self.name)
+    def ask(self, items: Items, way: Way) -> Requests:
+        texts = [*items["first"], *items["second"]]
+        if not self._continues():
+            return Classify(texts)
+        return Continuation(texts, [*items["continuation"]] * 2)
+
+    def read(self, items: Items, answers: Any, way: Way) -> Items:
         if self._continues():
-            return np.asarray(answered["logprob"], np.float64)
-        numbers, names = answered.matrix("probabilities"), list(ask.describe().get("labels", ()))
-        if self.label and self.label not in names:
-            raise SpecError(f"probe {self.name!r}: label {self.label!r} is none of {names}.")
-        return np.asarray(numbers[:, names.index(self.label) if self.label else -1])
+            values = np.asarray(answers["logprob"], np.float64)
+        else:
+            names = list(way.model.get("labels", ()))
+            if self.label and self.label not in names:
+                raise SpecError(f"probe {self.name!r}: label {self.label!r} is none of {names}.")
+            label = names.index(self.label) if self.label else -1
+            values = np.asarray(answers.matrix("probabilities")[:, label])
+        first, second = values.reshape(2, -1)
+        return items.having({"score_first": first, "score_second": second})
 
-    def estimates(self, items: pa.Table) -> Mapping[str, Estimate]:
-        """The mean difference of each continuation, over its pairs."""
-        gaps = np.subtract(*(np.asarray(items[f"score_{k}"]) for k in ("first", "second")))
-        said = np.asarray(items["continuation"].to_pylist())
-        names = list(dict.fromkeys(said.tolist()))
-        return {
-            METRIC if len(names) == 1 else f"{METRIC}/{name.strip()}": _mean(
-                gaps[said == name], len(names), self.rate
+    def declare(self, items: Items) -> Iterator[Test]:
+        """Compare the two texts of a pair, over the pairs of each continuation."""
+        gaps = items.numbers("score_first") - items.numbers("score_second")
+        names = list(dict.fromkeys(items["continuation"].tolist()))
+        pairs = np.arange(items.size)
+        split = Halves("random halves of the pairs", gaps, pairs, splits=SPLITS)
+        for k, name in enumerate(names):
+            about = "" if len(names) == 1 else name.strip()
+            yield Test(
+                f"{METRIC}/{about}" if about else METRIC,
+                METRIC,
+                {"about": about or self.title},
+                partial(_mean, gaps[items.where(continuation=name)]),
+                lambda found: {"gap": found.value, "n": found.units},
+                split=None if k else split,
+                about=about,
             )
-            for name in names
-        }
 
-    def _finding(self, place: str, found: Estimate) -> Any:
+    def say(self, row: Row, items: Items, rows: Sequence[Row]) -> Iterator[Finding]:
         first, second = self.groups
-        about = place.partition("/")[2]
+        about = row.test.about
         what = f"{self.title} {f'{about}: ' if about else ''}"
-        more, less = (first, second) if found.value > 0 else (second, first)
-        return claim(
-            f"{self.name}/{place}",
-            METRIC,
-            found,
+        more, less = (first, second) if row.value > 0 else (second, first)
+        yield claim(
+            row,
+            self.name,
             groups=self.groups,
             attribute=about,
             sentence=f"{what}More so for {more} than for {less}.",
             otherwise=f"{what}No difference detected between {first} and {second}.",
-            units="pairs of texts",
-            over=("pairs of texts",),
+            over="pairs of texts",
             method="mean difference over pairs, t interval",
+            details={},
         )
 
 
-def _mean(gaps: np.ndarray, family: int, rate: float) -> Estimate:
+def _mean(gaps: np.ndarray, *, family: int, rate: float) -> Estimate:
     n = len(gaps)
     error = float(gaps.std(ddof=1) / np.sqrt(n)) if n > 1 else float("nan")
     return estimate(float(gaps.mean()), error, n - 1, units=n, family=family, rate=rate)
