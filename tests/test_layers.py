@@ -9,7 +9,7 @@ from pathlib import Path
 SOURCE = Path(__file__).resolve().parents[1] / "src" / "evenhand"
 
 GROUND = {"errors", "strict", "seals", "settings", "plugins", "requests", "opening", "writing"}
-GROUND |= {"systems", "limits", "arrays", "sameness", "confined"}
+GROUND |= {"systems", "arrays", "confined"}
 NUMBERS = GROUND | {"metrics", "stats"}
 TEXT = NUMBERS | {"words", "corpora"}
 RUNS = TEXT | {"charts", "runs", "runner", "models"}
@@ -20,19 +20,17 @@ ABOVE = WORK | {"mitigations", "study", "measured"}
 ALLOWED = {
     "errors": set(),
     "strict": set(),
-    "sameness": set(),
     "seals": {"errors", "strict"},
     "settings": {"errors"},
     "plugins": {"errors"},
-    "limits": {"errors"},
-    "opening": {"errors", "limits", "systems"},
+    "opening": {"errors", "systems"},
     "confined": {"errors"},
-    "arrays": {"confined", "errors", "limits"},
+    "arrays": {"confined", "errors", "opening"},
     "writing": {"errors", "systems"},
     "systems": set(),
     "requests": {"errors", "strict"},
-    "metrics": {"errors", "strict", "sameness", "stats"},
-    "stats": {"errors", "strict", "sameness"},
+    "metrics": {"errors", "strict", "stats"},
+    "stats": {"errors", "strict"},
     "words": NUMBERS,
     "words.sets": TEXT | {"models", "runner"},
     "corpora": TEXT | {"runner"},

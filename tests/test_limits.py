@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from evenhand import limits
+from evenhand import opening as limits
 from evenhand.arrays import map_array, read_arrays, read_parquet
 from evenhand.corpora.tables import read_table
 from evenhand.errors import DataError, SpecError

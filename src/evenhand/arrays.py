@@ -18,7 +18,7 @@ from typing import IO, Any
 
 from evenhand.confined import require_inside
 from evenhand.errors import DataError, EvenhandError
-from evenhand.limits import SLACK, beyond, limit
+from evenhand.opening import SLACK, beyond, limit
 
 
 def read_arrays(path: str | Path, expected: str = "") -> dict[str, Any]:

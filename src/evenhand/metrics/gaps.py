@@ -18,8 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from evenhand.errors import DataError
-from evenhand.sameness import SameValues
-from evenhand.strict import INLINE
+from evenhand.strict import INLINE, SameValues
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from evenhand.errors import DataError
-from evenhand.sameness import SameValues
+from evenhand.strict import SameValues
 
 Floats = npt.NDArray[np.float64]
 

@@ -12,8 +12,7 @@ import pyarrow as pa
 
 from evenhand.errors import SpecError, need, unknown
 from evenhand.opening import once
-from evenhand.sameness import SameValues
-from evenhand.strict import plain
+from evenhand.strict import SameValues, plain
 
 NAN = float("nan")
 FORMAT = 1

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from evenhand.errors import SpecError
-from evenhand.sameness import SameValues
 from evenhand.stats._checks import not_finite, table, two_groups
 from evenhand.stats._draws import TIE, Floats, Ints
+from evenhand.strict import SameValues
 
 __all__ = ["Separation", "kmeans_separation", "linear_separability"]
 

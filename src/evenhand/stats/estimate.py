@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from evenhand.sameness import SameValues
+from evenhand.strict import SameValues
 
 NAN = float("nan")
 ROUNDING = 1e-12

@@ -24,9 +24,9 @@ from functools import cache
 
 import numpy as np
 
-from evenhand.sameness import SameValues
 from evenhand.stats.estimate import detectable, estimate, within
 from evenhand.stats.permutation import paired_sign_flip
+from evenhand.strict import SameValues
 
 NAN = float("nan")
 LEAST = 6

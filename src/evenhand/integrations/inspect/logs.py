@@ -17,8 +17,7 @@ from typing import Any
 import pyarrow as pa
 
 from evenhand.errors import DataError
-from evenhand.limits import SLACK, beyond, limit
-from evenhand.opening import DAMAGE, parse_json, read_json
+from evenhand.opening import DAMAGE, SLACK, beyond, limit, parse_json, read_json
 from evenhand.probes.logs import Log, Sample
 
 PROGRAM = "Inspect"

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
-from evenhand.limits import limit, shown
+from evenhand.opening import limit, shown
 
 CONNECT_S = 15.0
 SECRET_FROM = 8

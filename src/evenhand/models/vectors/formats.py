@@ -18,8 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from evenhand.errors import DataError, SpecError
-from evenhand.limits import beyond, limit, lines_of
-from evenhand.opening import opened
+from evenhand.opening import beyond, limit, lines_of, opened
 
 Block = tuple[list[str], npt.NDArray[np.float32]]
 

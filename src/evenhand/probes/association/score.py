@@ -26,10 +26,9 @@ from evenhand.metrics import association as metrics
 from evenhand.models.vectors.files import Found, VectorTable
 from evenhand.probes.association.others import others
 from evenhand.probes.shared.word_effects import DRAWS, Random, among_random, word_effect
-from evenhand.sameness import SameValues
 from evenhand.stats.multiple import benjamini_hochberg
 from evenhand.stats.permutation import two_sample
-from evenhand.strict import OPTIONAL
+from evenhand.strict import OPTIONAL, SameValues
 from evenhand.words.lexicons import WordSets, read_word_sets, weat, weat_tests
 
 Floats = npt.NDArray[np.float64]
