@@ -242,7 +242,6 @@ def read_tokens(
 _BREAKS = re.compile("\r\n|[\n\r\v\f\u0085\u2028\u2029]")
 _MENTION = re.compile(r"@\w+", re.ASCII)
 _URL = re.compile(r"https?://\S+")
-MARKERS = ("<HASH>", "<MENTION>", "<URL>", "<UNK>")
 
 
 def clean_tweet(text: str) -> str:

@@ -33,7 +33,6 @@ NAMES = {
 NO_CLUSTER = "None"
 FORMS = {"[subj]": "plain", "[subj:dem]": "demonym"}
 NEGATED = ":neg]"
-SINGLE = "-single"
 _SLOT = re.compile(r"\[[^\[\]\s]+\]")
 _OPENS = re.compile(r"(?:^|(?<=[.?!] ))[^\W\d_]")
 
