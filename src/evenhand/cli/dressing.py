@@ -1,10 +1,11 @@
-"""What every command has, put on when it is registered: `--quiet`, and words for its values.
+"""What every command has, put on when it is registered: --quiet, completion, words for values.
 
     app = App(help="...")            # a typer.Typer
     @app.command()
     def show(run: Path, limit: int = 10) -> None: ...      # show RUN [--limit N] [--quiet]
 
-A value is named by what it is (FILE, DIR, N), not by its Python type.
+A value is named by what it is (FILE, DIR, N), not by its Python type. Shells offer suites, models,
+probes, languages and the words of a choice; where nothing is offered they complete file names.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from __future__ import annotations
 import functools
 import inspect
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
@@ -21,8 +22,52 @@ from typer.core import TyperCommand
 
 from evenhand.cli import output
 from evenhand.cli.calling import runnable
-from evenhand.cli.completion import offered
 from evenhand.cli.from_settings import option
+
+
+def _suites() -> Iterable[str]:
+    from evenhand.audit.suites import suite_names
+
+    return suite_names()
+
+
+def _models() -> Iterable[str]:
+    from evenhand.models.loading.fetch import PACKAGES
+
+    return [*PACKAGES]
+
+
+def _probes() -> Iterable[str]:
+    from evenhand.probes.registry import probe_names
+
+    return probe_names()
+
+
+def _languages() -> Iterable[str]:
+    from evenhand.words.packs import packs
+
+    return [pack.language for pack in packs()]
+
+
+OFFERED: dict[str, Callable[[], Iterable[str]]] = {
+    "suite": _suites,
+    "model": _models,
+    "probe": _probes,
+    "language": _languages,
+}
+"""By parameter; `name` of the command `probe` is a probe."""
+CHOICE = re.compile(r"[a-z0-9-]+(\|[a-z0-9-]+)+")
+
+
+def offered(parameter: inspect.Parameter, metavar: str | None, command: str) -> Any:
+    """The function that typer asks for completions; None where there is nothing to offer."""
+    if metavar and CHOICE.fullmatch(metavar):
+        words = metavar.split("|")
+        return lambda: words
+    named = "probe" if (command, parameter.name) == ("probe", "name") else parameter.name
+    known = OFFERED.get(named)
+    return None if known is None else lambda: list(known())
+
 
 BY_TYPE = {Path: "PATH", int: "N", float: "NUMBER", str: "TEXT"}
 BY_NAME = {

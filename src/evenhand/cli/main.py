@@ -12,8 +12,6 @@ from evenhand import __version__, plugins
 from evenhand.cli import (
     corpus,
     evidence,
-    export,
-    hosts,
     lexicon,
     look,
     measure,
@@ -21,10 +19,10 @@ from evenhand.cli import (
     output,
     ratings,
     run,
+    share,
     streams,
     study,
     train,
-    view,
     words,
 )
 from evenhand.cli.dressing import App, Command
@@ -54,10 +52,10 @@ def _lazy(name: str) -> Callable[..., None] | None:
 
 GROUPS: dict[str, tuple[str | Callable[..., None] | tuple[str, typer.Typer], ...]] = {
     "Audit": (run.audit, run.probe, run.plan, run.resume),
-    "Read": (look.show, look.report, view.view, export.export, hosts.push),
+    "Read": (look.show, look.report, share.view, share.export, share.push),
     "Decide": (look.gate, look.compare, evidence.bundle, evidence.verify),
     "Mitigate": ("mitigate", "erase"),
-    "Measure": (("measure", measure.app), hosts.tasks),
+    "Measure": (("measure", measure.app), share.tasks),
     "Catalogue": (look.ls, look.fetch),
     "Research": (
         study.study,

@@ -67,7 +67,10 @@ def prepared(*members: type) -> Callable[[Run], str]:
     under it, would else mix two versions hours later.
     """
     own = ("evenhand.report", "evenhand.runs", "evenhand.charts", "evenhand.stats")
-    for room in dict.fromkeys((*own, *(m.__module__.rpartition(".")[0] for m in members))):
+    folders = (m.__module__.rpartition(".")[0] for m in members)
+    # An instrument of one file lies in the room of all; what it needs came with it.
+    theirs = [f for f in folders if not (f.startswith("evenhand.") and f.count(".") == 1)]
+    for room in dict.fromkeys((*own, *theirs)):
         there = getattr(importlib.import_module(room), "__path__", ()) if room else ()
         for module in walk_packages(there, f"{room}."):
             with contextlib.suppress(ImportError):  # of an extra that is not installed

@@ -1,13 +1,84 @@
-"""Commands for other programs: tasks for lm-eval, results for the Hub."""
+"""Commands that take a run elsewhere: a browser, other tools' formats, lm-eval, the Hub."""
 
 from __future__ import annotations
 
+import sys
+import webbrowser
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from evenhand.cli import output
+from evenhand.cli.calling import runnable
+from evenhand.cli.options import place
+
+
+def view(
+    folder: Annotated[Path, typer.Argument(help="A folder of runs, or one run.")] = Path("runs"),
+    port: Annotated[int, typer.Option(help="Port on 127.0.0.1; 0 picks a free one.")] = 7860,
+    browser: Annotated[bool, typer.Option(help="Open a web browser.")] = True,
+) -> None:
+    """Explore runs in a web browser: findings, items, comparisons, live progress.
+
+    Serves this machine only (127.0.0.1), reads only, and sends nothing anywhere.
+    """
+    from evenhand.errors import RunError
+    from evenhand.viewer import Server
+
+    if not folder.is_dir():
+        raise RunError(
+            f"{folder}: no such folder. Give a folder of runs, or make a run with: evenhand audit"
+        )
+    server = Server(folder, port, runnable)
+    address = server.address
+    if (folder / "run.json").is_file():
+        address += f"run/{folder.resolve().name}"
+    output.console().print(f"Viewer:    {address}   (stop with Ctrl-C)", markup=False)
+    if browser:
+        webbrowser.open(address)
+    server.run()
+
+
+FORMATS = (
+    "csv | parquet | lm-eval | eee | model-index | model-card | cyclonedx | junit | sarif | "
+    "summary | figures"
+)
+Target = Annotated[
+    str | None,
+    place("--out", help="File or folder, or - for standard output; default: RUN/exports."),
+]
+
+
+def export(
+    run: Annotated[Path, typer.Argument(help="A finished run folder.")],
+    form: Annotated[str, typer.Option("--format", help=FORMATS)] = "csv",
+    out: Target = None,
+) -> None:
+    """Write a run's findings in another tool's format. Needs the folder only, no model."""
+    from evenhand.errors import SpecError
+    from evenhand.exports import export as make
+    from evenhand.exports import write
+    from evenhand.opening import understood
+    from evenhand.runner.files import output_errors
+    from evenhand.runs.record import Run
+
+    opened = Run.open(run)
+    with understood(run):
+        files = make(opened, form)
+    if out == "-":
+        if len(files) != 1:
+            raise SpecError(
+                f"export --format {form}: makes {len(files)} files, which do not fit on standard "
+                f"output. Give a folder with: --out DIR"
+            )
+        sys.stdout.buffer.write(next(iter(files.values())))
+        return
+    target = Path(out) if out else opened.folder / "exports"
+    with output_errors(target):
+        written = write(files, target)
+    for path in written:
+        output.console().print(f"Wrote      {path}", markup=False, soft_wrap=True)
 
 
 def tasks(
