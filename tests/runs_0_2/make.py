@@ -420,8 +420,8 @@ def contracts() -> None:
     even, planted = "audits/even", "audits/planted"
     Path("json/compare-scripted.json").write_text(dumped(eh.compare(even, planted).as_dict()))
     for name in POLICIES:
-        found = eh.gate(planted, policy=f"policies/{name}.toml")
-        Path(f"json/gate-{name}.json").write_text(dumped(found.as_dict()))
+        gate = eh.gate(planted, policy=f"policies/{name}.toml")
+        Path(f"json/gate-{name}.json").write_text(dumped(gate.as_dict()))
 
 
 def emptied(folder: Path) -> None:
@@ -432,8 +432,15 @@ def emptied(folder: Path) -> None:
 
 
 STEPS: tuple[Callable[[], None], ...] = (
-    inputs, checkpoints, mitigations, audits, measured, studies, bundles, contracts,
-)  # fmt: skip
+    inputs,
+    checkpoints,
+    mitigations,
+    audits,
+    measured,
+    studies,
+    bundles,
+    contracts,
+)
 
 if __name__ == "__main__":
     shutil.rmtree(MADE, ignore_errors=True)

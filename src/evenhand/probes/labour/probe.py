@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from itertools import repeat
 from typing import Any, ClassVar, Literal
@@ -527,9 +527,13 @@ def _once(fit: Callable[..., Line]) -> Callable[..., Line]:
 
 
 def _number(line: Callable[..., Line], metric: str, **how: Any) -> Estimate:
-    """Slope, height or amplification of a line."""
-    estimate: Estimate = getattr(line(**how), metric)
-    return estimate
+    """Return slope, height or amplification of a line, over the occupations that it was drawn of.
+
+    The degrees of freedom of a line of names are those of names and occupations together.
+    """
+    drawn = line(**how)
+    estimate: Estimate = getattr(drawn, metric)
+    return replace(estimate, units=drawn.n)
 
 
 @dataclass(frozen=True, kw_only=True)
