@@ -27,9 +27,10 @@ from scipy.special import ndtri
 
 import evenhand as eh
 from evenhand.audit.suites import load_suite
+from evenhand.probes.base import Way
 from evenhand.probes.decision.probe import INSTRUCTIONS, Decision
 from evenhand.probes.divergence.probe import Divergence
-from evenhand.requests import Continuation
+from evenhand.requests import Choose, Continuation
 
 RESULT = Path(__file__).parent / "results" / "even_models.json"
 SUITE, SEEDS = "quick", 100
@@ -90,8 +91,10 @@ def _decisions(seed: int) -> Mapping[str, tuple[str, str, bool]]:
     found = {}
     for entry in load_suite(SUITE).entries:
         if isinstance(entry.probe, Decision):
-            for q in entry.probe.cases(seed).questions:
-                found[q.text.rpartition("\n")[2]] = q.scenario, q.name, q.good_yes
+            asked = entry.probe.gather(Way(Choose.kind, seed=seed))
+            columns = (asked[name] for name in ("text", "scenario", "name", "good_answer"))
+            for text, scenario, name, good in zip(*columns):
+                found[text.rpartition("\n")[2]] = scenario, name, good == "yes"
     return found
 
 

@@ -8,20 +8,19 @@ is planted are better decisions about one race, not the same in every case.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 from benchmarks.calibrated import Outcome, Path, outcome
 
-from evenhand.probes.decision.contrasts import Decided
-from evenhand.probes.decision.findings import published
-from evenhand.probes.decision.published import mixed_rows
+from evenhand.compare.items import Items
+from evenhand.compare.rows import judge
+from evenhand.probes.decision.cases import About
+from evenhand.probes.decision.contrasts import contrasts, mixed_rows, published
 
-COVERS = ("evenhand.probes.decision.contrasts", "evenhand.probes.decision.findings")
+COVERS = ("evenhand.probes.decision.contrasts",)
 RACES, GENDERS = ("white", "Black", "Asian", "Hispanic"), ("man", "woman")
 
 
-def decided(rng: np.random.Generator, effect: float, cases: int, names: int) -> Decided:
+def decided(rng: np.random.Generator, effect: float, cases: int, names: int) -> Items:
     """So many cases, asked about so many names of each race and gender (0: stated)."""
     people = [(r, g, n) for r in range(4) for g in range(2) for n in range(max(1, names))]
     race, gender, _ = np.asarray(people).T
@@ -34,19 +33,25 @@ def decided(rng: np.random.Generator, effect: float, cases: int, names: int) -> 
     y = y + effect * (race == 1) + rng.normal(0, 0.25, (cases, k))
     at = np.repeat(np.arange(cases), k)
     who = np.tile(np.arange(k), cases)
-    return Decided(
-        y.ravel(), 1 / (1 + np.exp(-y.ravel())), [f"c{i}" for i in at],
-        {"race": [RACES[race[w]] for w in who], "gender": [GENDERS[gender[w]] for w in who]},
-        good[at], [f"n{w}" if names else "" for w in who], ["stated"] * len(at),
-    )  # fmt: skip
+    columns = {
+        "scenario": [f"c{i}" for i in at],
+        "format": ["stated"] * len(at),
+        "name": [f"n{w}" if names else "" for w in who],
+        "good_answer": np.where(good[at], "yes", "no"),
+        "race": [RACES[race[w]] for w in who],
+        "gender": [GENDERS[gender[w]] for w in who],
+        "value": y.ravel(),
+        "share": 1 / (1 + np.exp(-y.ravel())),
+    }
+    return Items(columns, about=About(("race", "gender")))
 
 
 def path(cases: int, names: int) -> Path:
     def draw(rng: np.random.Generator, effect: float) -> Outcome:
-        rows = decided(rng, effect, cases, names).contrasts()
-        at = next(k for k, row in enumerate(rows) if row.group == "Black")
-        truth = [effect if row.group == "Black" else 0.0 for row in rows]
-        return outcome([r.found for r in rows], truth, np.asarray([r.q for r in rows]), at)
+        rows = judge(contrasts(decided(rng, effect, cases, names)))
+        at = next(k for k, row in enumerate(rows) if row["group"] == "Black")
+        truth = [effect if row["group"] == "Black" else 0.0 for row in rows]
+        return outcome([r.estimate for r in rows], truth, np.asarray([r.q for r in rows]), at)
 
     about = f"{2 * names} v {2 * names} names" if names else "people stated"
     return Path(f"decision, {cases} cases, {about}", draw)
@@ -56,7 +61,7 @@ def mixed(cases: int) -> Path:
     """The mixed model of the publication, whose p is Wald's; it says no detectable effect."""
 
     def draw(rng: np.random.Generator, effect: float) -> Outcome:
-        one_way = replace(decided(rng, effect, cases, 0), good_yes=np.ones(8 * cases, bool))
+        one_way = decided(rng, effect, cases, 0).having({"good_answer": ["yes"] * 8 * cases})
         found = published(mixed_rows(one_way))
         truth = [effect if f.groups[0] == "Black" else 0.0 for f in found]
         return outcome(found, truth, np.asarray([f.q for f in found]))

@@ -6,8 +6,11 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+from evenhand.compare.items import Items
+from evenhand.compare.rows import judge
 from evenhand.measured.gaps import ONE_CASE, Sampled, gap
-from evenhand.probes.decision.contrasts import Decided
+from evenhand.probes.decision.cases import About
+from evenhand.probes.decision.contrasts import contrasts
 from evenhand.stats.estimate import Estimate
 from evenhand.stats.mixed import Design, Factor
 
@@ -80,12 +83,16 @@ def people(rng: np.random.Generator, cases: int) -> Estimate:
     own, odds = rng.normal(0, 0.3, (2, 4)), rng.normal(0, 1.5, cases)
     rows = [(c, g, int(rng.integers(4))) for c in range(cases) for g in range(2)]
     y = [odds[c] + own[g, n] + rng.normal(0, 0.5) + (g == 0) for c, g, n in rows]
-    decided = Decided(
-        np.asarray(y), np.asarray(y), [f"c{c}" for c, _, _ in rows],
-        {"race": [("Black", "white")[g] for _, g, _ in rows]}, np.ones(len(rows), bool),
-        [f"{g}{n}" for _, g, n in rows], ["named"] * len(rows),
-    )  # fmt: skip
-    return decided.contrasts()[0].found
+    columns = {
+        "scenario": [f"c{c}" for c, _, _ in rows],
+        "format": ["named"] * len(rows),
+        "name": [f"{g}{n}" for _, g, n in rows],
+        "good_answer": ["yes"] * len(rows),
+        "race": [("Black", "white")[g] for _, g, _ in rows],
+        "value": y,
+        "share": y,
+    }
+    return judge(contrasts(Items(columns, about=About(("race",)))))[0].estimate
 
 
 def test_a_case_with_one_name_a_group_is_a_pair() -> None:

@@ -15,9 +15,12 @@ import pytest
 
 import evenhand as eh
 from evenhand.audit.suites import parse_suite
+from evenhand.compare.items import Items
 from evenhand.errors import DataError, SpecError
 from evenhand.models.adapters.scripted import ScriptedModel
+from evenhand.probes.base import Way
 from evenhand.probes.decision.probe import Decision
+from evenhand.requests import Continuation
 from evenhand.runner.ask import Ask
 from evenhand.runs.finding import Finding
 from in_process import evenhand
@@ -30,6 +33,11 @@ def findings(model: ScriptedModel, **settings: Any) -> dict[str, Finding]:
     """By the end of their ids."""
     found = Decision(**settings).run(Ask(model), 0).findings
     return {f.id.removeprefix("decision/"): f for f in found}
+
+
+def questions(**settings: Any) -> Items:
+    """What is asked about whom."""
+    return Decision(**settings).gather(Way("choose"))
 
 
 def decider(effect: float = 0.0, likes_yes: float = 0.0, **more: Any) -> ScriptedModel:
@@ -63,11 +71,11 @@ def test_published_contrasts_to_four_digits_with_intervals_over_scenarios(
     found = qwen
     assert len(found.contrasts) == 24
     for row in found.contrasts:
-        own = known["scores"][f"qwen2.5-7b-instruct | {row.format}"]
-        assert round(row.found.value, 4) == own[f"{row.group}-{row.reference}"]
-        assert row.n_scenarios == 65
-        assert (row.q == row.q) == (row.format != "removed")
-    first = {r.group: r.found for r in found.contrasts if r.format == "default"}
+        own = known["scores"][f"qwen2.5-7b-instruct | {row['format']}"]
+        assert round(row.value, 4) == own[f"{row['group']}-{row['reference']}"]
+        assert row["n_scenarios"] == 65
+        assert (row.q == row.q) == (row["format"] != "removed")
+    first = {r["group"]: r for r in found.contrasts if r["format"] == "default"}
     assert (round(first["Black"].value, 4), round(first["female"].value, 4)) == (0.9712, 0.4885)
     assert first["Black"].low == pytest.approx(0.533, abs=1e-3)
     assert first["Hispanic"].low < 0 < first["Hispanic"].high
@@ -111,16 +119,16 @@ def test_mixed_effects_equal_statsmodels_where_it_converges(shared: Path, qwen: 
 @pytest.mark.shared
 def test_discrim_eval_is_read_by_path(shared: Path) -> None:
     folder = shared / "data/discrim_eval"
-    templated = Decision(data=str(folder / "templated.jsonl.xz")).cases(0)
-    assert len(templated.questions) == 520 + 65
-    assert templated.factors == ("race", "gender")
-    assert sum(q.format == "removed" for q in templated.questions) == 65
-    explicit = Decision(data=str(folder / "explicit.jsonl.xz")).cases(0)
-    assert explicit.factors == ("age", "gender", "race")
-    assert explicit.left_out == 76  # flagged as defective
-    assert len(explicit.questions) == 9450 - 76
-    few = Decision(data=str(folder / "templated.jsonl.xz"), scenarios=5).cases(0)
-    assert len({q.scenario for q in few.questions}) == 5
+    templated = questions(data=str(folder / "templated.jsonl.xz"))
+    assert templated.size == 520 + 65
+    assert templated.about.factors == ("race", "gender")
+    assert templated.where(format="removed").sum() == 65
+    explicit = questions(data=str(folder / "explicit.jsonl.xz"))
+    assert explicit.about.factors == ("age", "gender", "race")
+    assert explicit.facts["left_out"] == 76  # flagged as defective
+    assert explicit.size == 9450 - 76
+    few = questions(data=str(folder / "templated.jsonl.xz"), scenarios=5)
+    assert few.count("scenario") == 5
 
 
 def test_a_planted_difference_has_its_sign_and_size_and_the_even_model_none() -> None:
@@ -226,8 +234,8 @@ def test_own_tables_filled_in_and_own_people(tmp_path: Path) -> None:
     rows = [f"s{k},Case {k} about a {age} one?,{age},{'yes' if k % 2 else 'no'}" for k in range(8)
             for age in ("young", "old")]  # fmt: skip
     table.write_text("\n".join(["scenario,text,age,good_answer", *rows, rows[0]]))
-    found = Decision(data=str(table)).cases(0)
-    assert (len(found.questions), found.factors) == (16, ("age",))  # a doubled row is asked once
+    found = questions(data=str(table))
+    assert (found.size, found.about.factors) == (16, ("age",))  # a doubled row is asked once
     people = tmp_path / "faith.toml"
     people.write_text(
         'title = "T"\nkind = "decisions"\nsource = "S"\nlicence = "L"\ncaveats = ["C"]\n'
@@ -235,25 +243,22 @@ def test_own_tables_filled_in_and_own_people(tmp_path: Path) -> None:
         '[[people]]\nfaith = "Muslim"\nterm = "a Muslim"\n'
     )
     table.write_text("text\n" + "\n".join(f"Case {k}: help {{person}}?" for k in range(6)))
-    found = Decision(data=str(table), lexicon=str(people)).cases(0)
-    assert {q.text for q in found.questions} >= {
-        "Case 0: help a Muslim?",
-        "Case 0: help an atheist?",
-    }
-    assert found.reference["faith"] == "none"
+    found = questions(data=str(table), lexicon=str(people))
+    assert {*found["text"]} >= {"Case 0: help a Muslim?", "Case 0: help an atheist?"}
+    assert found.about.reference["faith"] == "none"
 
 
 def test_packaged_cases_are_balanced_and_end_with_the_person() -> None:
-    found = Decision(names=3).cases(0)
-    goods = {q.scenario: q.good_yes for q in found.questions}
-    assert (len(goods), sum(goods.values())) == (24, 12)
-    assert len(found.questions) == 24 * (8 + 8 * 3 + 1)
-    for q in found.questions:
-        assert q.text.endswith("?")
-        assert ("{" in q.text) is False
-        assert (", " in q.text.rpartition("\n")[2]) is (q.format != "removed")
-    half = Decision(scenarios=10).cases(0)
-    assert sum({q.scenario: q.good_yes for q in half.questions}.values()) == 5
+    found = questions(names=3)
+    goods = dict(zip(found["scenario"], found["good_answer"]))
+    assert (len(goods), list(goods.values()).count("yes")) == (24, 12)
+    assert found.size == 24 * (8 + 8 * 3 + 1)
+    for text, format in zip(found["text"], found["format"]):
+        assert text.endswith("?")
+        assert ("{" in text) is False
+        assert (", " in text.rpartition("\n")[2]) is (format != "removed")
+    half = questions(scenarios=10)
+    assert list(dict(zip(half["scenario"], half["good_answer"])).values()).count("yes") == 5
 
 
 def test_as_published_gives_scores_of_the_mixed_model() -> None:
@@ -291,7 +296,7 @@ def test_good_answers_turn_the_direction(tmp_path: Path) -> None:
     table = tmp_path / "t.csv"
     table.write_text("\n".join(["scenario,gender,score_yes,score_no,good_answer", *rows]))
     (row,) = eh.measure.decision(table, reference=("gender=m",)).contrasts
-    assert (row.found.value, row.value_yes) == (0.0, 1.0)
+    assert (row.value, row["value_yes"]) == (0.0, 1.0)
 
 
 def test_columns_of_groups_are_found_among_others(tmp_path: Path) -> None:
@@ -302,7 +307,7 @@ def test_columns_of_groups_are_found_among_others(tmp_path: Path) -> None:
     table.write_text("\n".join([head, *rows]))
     found = eh.measure.decision(table)
     assert found.settings["factors"] == ["age", "gender"]
-    assert [(r.factor, r.group, r.reference) for r in found.contrasts] == [
+    assert [(r["factor"], r["group"], r["reference"]) for r in found.contrasts] == [
         ("age", "20", "60"), ("gender", "w", "m"),
     ]  # fmt: skip
     assert eh.measure.decision(table, factors=("age",)).settings["factors"] == ["age"]
@@ -336,9 +341,45 @@ def test_wrong_cases_and_settings_are_refused(tmp_path: Path) -> None:
     table = tmp_path / "t.csv"
     table.write_text("scenario,text\na,Help {person}?\nb,Help him?\n")
     with pytest.raises(DataError, match=r"row 2, column text: there is no \{person\}"):
-        Decision(data=str(table)).cases(0)
+        questions(data=str(table))
     table.write_text("text,good_answer\nHelp {person}?,maybe\n")
     with pytest.raises(DataError, match="the good answer is 'maybe'"):
-        Decision(data=str(table)).cases(0)
+        questions(data=str(table))
     with pytest.raises(SpecError, match="kind 'names'"):
-        Decision(lexicon="unqover_names").cases(0)
+        questions(lexicon="unqover_names")
+    with pytest.raises(SpecError, match="formats: none: no text mentions people this way"):
+        questions(formats=())
+
+
+def test_refusals_in_files_are_compared_between_intersections_too(tmp_path: Path) -> None:
+    """`--intersections` goes for answers that decline as it does for decisions."""
+    said = {"wm": "Yes.", "ww": "Yes.", "bm": "No.", "bw": "I'm sorry, but I can't help with that."}
+    rows = [f's{k},{who[0]},{who[1]},"{said[who]}"' for k in range(8) for who in said]
+    table = tmp_path / "t.csv"
+    table.write_text("\n".join(["scenario,race,gender,answer", *rows]))
+    found = eh.measure.decision(table, reference=("race=w", "gender=m"), intersections=True)
+    both = [r["group"] for r in found.refusals if r["factor"] == "race and gender"]
+    assert both == ["b m", "b w", "w w"]
+    assert len(found.refusals) == len(found.contrasts) == 5
+    claims = found.claims()
+    assert claims is not None
+    refused = [f.id for f in claims.findings if f.metric == "refused_difference"]
+    assert "decision/refused/race-and-gender/b-w" in refused
+
+
+def test_a_preview_asks_what_the_run_asks() -> None:
+    """A model that answers continuations alone is asked Yes and yes: the preview counts both."""
+    asked = 0
+
+    def score(prompt: str, option: str) -> float:
+        nonlocal asked
+        asked += 1
+        return -1.0
+
+    model = ScriptedModel({"continuation": score})
+    probe = Decision(formats=("stated",), scenarios=4)
+    probe.run(Ask(model), 0)
+    preview = probe.preview(model.answers, 0)
+    assert asked == len(preview.requests) == 4 * preview.items
+    assert isinstance(preview.requests, Continuation)
+    assert {*preview.requests.continuation} == {" Yes", " No", " yes", " no"}

@@ -9,22 +9,24 @@ filled in     a table with `scenario`, `text` and a column per factor (race, gen
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from evenhand.compare.items import Items
 from evenhand.corpora.tables import Table, read_table
 from evenhand.errors import DataError, SpecError
-from evenhand.probes.decision.contrasts import REMOVED
 from evenhand.words.lexicons import Lexicon, groups, load
 
 SLOT = "{person}"
 OPENING = re.compile(r"(^|[.!?:]\s+|\n)\{person\}")
-STATED, NAMED = "stated", "named"
-GOOD = {"yes": True, "no": False}
+STATED, NAMED, REMOVED = "stated", "named", "removed"
+"""Formats: how a text mentions the person; in the last it does not say who that is."""
+ANSWERS = ("yes", "no")
 ALIASES = {
     "decision_question_id": "scenario",
     "filled_template": "text",
@@ -44,171 +46,182 @@ MOST = 30
 
 
 @dataclass(frozen=True)
-class Question:
-    """One decision to ask about, with whom it is about."""
+class About:
+    """What is known about the questions beside their columns.
 
-    scenario: str
-    text: str
-    good_yes: bool
-    format: str = STATED
-    name: str = ""
-    groups: Mapping[str, str] = field(default_factory=dict)
+    Attributes:
+        factors: the columns that say which groups a person is of.
+        reference: by factor, the group that others are compared with, if somebody said.
+        labels: by factor and group, what its people are called in a sentence.
+        metric: what the values are.
+        intersections: compare intersections of two factors, too.
+    """
 
-
-@dataclass(frozen=True)
-class Cases:
-    """Questions, whom others are compared with, and what groups are called in a sentence."""
-
-    questions: list[Question]
     factors: tuple[str, ...]
     reference: Mapping[str, str] = field(default_factory=dict)
     labels: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    left_out: int = 0
+    metric: str = "decision_gap"
+    intersections: bool = False
 
 
 @dataclass(frozen=True)
 class People:
-    """Who can be decided about, from a lexicon of kind `decisions`."""
+    """The people of a lexicon of kind `decisions`, and how texts mention them."""
 
     lexicon: Lexicon
     names: int
     formats: Sequence[str]
     seed: int
 
-    @property
-    def factors(self) -> tuple[str, ...]:
-        apart = ("term", "names")
-        return tuple(dict.fromkeys(k for row in self._rows for k in row if k not in apart))
+    @classmethod
+    def of(cls, lexicon: str, **settings: Any) -> People:
+        """Read a lexicon with [[people]]."""
+        source = load(lexicon)
+        if "people" not in source.data:
+            raise SpecError(
+                f"decision: lexicon {lexicon!r} (of kind {source.kind!r}) has no [[people]]. "
+                "Accepted: a file with [[people]], and [[scenarios]] where the packaged cases are "
+                "not meant. See docs/papers/decision.md"
+            )
+        return cls(source, **settings)
 
-    @property
-    def _rows(self) -> tuple[Mapping[str, Any], ...]:
-        return self.lexicon.rows("people")
+    @cached_property
+    def about(self) -> About:
+        keys = dict.fromkeys(key for row in self.lexicon.rows("people") for key in row)
+        factors = tuple(key for key in keys if key not in ("term", "names"))
+        data = self.lexicon.data
+        return About(factors, data.get("reference", {}), data.get("labels", {}))
 
-    def described(self) -> Iterator[tuple[str, str, str, dict[str, str]]]:
-        """Format, how the person is called in the text, the name, the groups."""
-        for row in self._rows:
-            told = {factor: str(row.get(factor, "")) for factor in self.factors}
+    @cached_property
+    def mentions(self) -> list[tuple[str, str, str, dict[str, str]]]:
+        """Format, what stands in the text, the person's name and groups, for everybody."""
+        mentions = []
+        for row in self.lexicon.rows("people"):
+            of = {factor: str(row.get(factor, "")) for factor in self.about.factors}
             if STATED in self.formats and "term" in row:
-                yield STATED, self.lexicon.text(row, "term"), "", told
+                mentions.append((STATED, self.lexicon.text(row, "term"), "", of))
             if NAMED in self.formats and "names" in row:
-                for name in self._drawn(self.lexicon.text(row, "names")):
-                    yield NAMED, name, name, told
+                names = self._drawn(self.lexicon.text(row, "names"))
+                mentions += [(NAMED, name, name, of) for name in names]
+        return mentions
 
     def _drawn(self, group: str) -> list[str]:
-        own = [self.lexicon.path] if "groups" in self.lexicon.data else []
-        terms = groups([group], extra=own)[group].terms
-        rng = np.random.default_rng([self.seed, self.names])
-        return [terms[i] for i in sorted(rng.permutation(len(terms))[: self.names])]
+        custom = [self.lexicon.path] if "groups" in self.lexicon.data else []
+        terms = groups([group], extra=custom)[group].terms
+        order = np.random.default_rng([self.seed, self.names]).permutation(len(terms))
+        return [terms[i] for i in sorted(order[: self.names])]
 
-    def facts(self) -> dict[str, Any]:
-        """Reference and labels, where the lexicon has them."""
-        held = self.lexicon.data
-        labels = held.get("labels", {})
-        return {"factors": self.factors, "reference": held.get("reference", {}), "labels": labels}
+    def questions(self, scenario: str, text: str, good: str, removed: str) -> Iterator[Any]:
+        """A case about everybody, and once about nobody in particular."""
+        for format, mention, name, of in self.mentions:
+            yield _question(scenario, _put(text, mention), good, format, name, of)
+        if REMOVED in self.formats and removed:
+            nobody = dict.fromkeys(self.about.factors, "")
+            yield _question(scenario, removed, good, REMOVED, "", nobody)
+
+    def items(self, cases: Iterable[tuple[str, str, str, str]]) -> Items:
+        """All cases (scenario, text, good answer, text without the person) about everybody."""
+        rows = (question for case in cases for question in self.questions(*case))
+        return Items.from_rows(rows, about=self.about, facts={"left_out": 0})
 
 
-def packaged(people: People, scenarios: int | None) -> Cases:
-    """The cases of the lexicon, in both directions alike when only some are taken."""
+def _question(
+    scenario: str, text: str, good: str, format: str, name: str, groups: Mapping[str, str]
+) -> dict[str, str]:
+    """Return one row of items: a decision to ask about, and whom it is about."""
+    columns = {"scenario": scenario, "text": text, "format": format, "name": name}
+    return {**columns, "good_answer": good, **groups}
+
+
+def packaged(people: People, most: int | None) -> Items:
+    """Return the cases of the lexicon, as many with yes as with no if only some are taken."""
     lexicon = people.lexicon if "scenarios" in people.lexicon.data else load("decisions")
     rows = list(lexicon.rows("scenarios"))
-    if scenarios is not None:
-        sides = [[r for r in rows if r["good"] == side] for side in GOOD]
-        rows = [r for k in range(len(rows)) for side in sides for r in side[k : k + 1]][:scenarios]
-    made: list[Question] = []
-    for row in rows:
-        case, question = lexicon.text(row, "case"), lexicon.text(row, "question")
-        if SLOT not in question:
-            raise SpecError(f"{lexicon.path}: {question!r} does not hold {SLOT}.")
-        good, without = _good(row.get("good"), lexicon.path), question.replace(f", {SLOT}", "")
-        removed = "" if SLOT in without else f"{case}\n{without}"
-        made += _of_people(lexicon.text(row, "id"), f"{case}\n{question}", good, people, removed)
-    return Cases(made, **people.facts())
+    if most is not None:
+        sides = [[r for r in rows if r["good"] == answer] for answer in ANSWERS]
+        rows = [r for k in range(len(rows)) for side in sides for r in side[k : k + 1]][:most]
+    return people.items(_packaged(lexicon, row) for row in rows)
 
 
-def _of_people(
-    scenario: str, text: str, good: bool, people: People, removed: str
-) -> Iterator[Question]:
-    for format, called, name, told in people.described():
-        yield Question(scenario, _put(text, called), good, format, name, told)
-    if REMOVED in people.formats and removed:
-        yield Question(scenario, removed, good, REMOVED)
+def _packaged(lexicon: Lexicon, row: Mapping[str, Any]) -> tuple[str, str, str, str]:
+    case, question = lexicon.text(row, "case"), lexicon.text(row, "question")
+    if SLOT not in question:
+        raise SpecError(f"{lexicon.path}: {question!r} does not hold {SLOT}.")
+    good = good_answer(row.get("good"), f"{lexicon.path}: the good answer is")
+    without = question.replace(f", {SLOT}", "")
+    removed = "" if SLOT in without else f"{case}\n{without}"
+    return lexicon.text(row, "id"), f"{case}\n{question}", good, removed
 
 
-def _put(text: str, called: str) -> str:
-    """A text with the person in it, with a capital where a sentence begins.
+def _put(text: str, mention: str) -> str:
+    """Return a text with the person in it, with a capital where a sentence begins.
 
     >>> _put("Late. {person} came. Help {person}?", "an Asian man")
     'Late. An Asian man came. Help an Asian man?'
     """
-    capital = called[:1].upper() + called[1:]
-    return OPENING.sub(rf"\1{capital}", text).replace(SLOT, called)
+    capital = mention[:1].upper() + mention[1:]
+    return OPENING.sub(rf"\1{capital}", text).replace(SLOT, mention)
 
 
-def _good(value: Any, where: Any) -> bool:
-    if str(value).strip().lower() not in GOOD:
+def good_answer(value: Any, where: str) -> str:
+    """Return yes or no; raise DataError, beginning with `where`, for anything else."""
+    answer = str(value).strip().lower()
+    if answer not in ANSWERS:
         raise DataError(
-            f"{where}: the good answer is {value!r}. Accepted: yes or no, whichever is good for "
-            "the person."
+            f"{where} {value!r}. Accepted: yes or no, whichever is good for the person."
         )
-    return GOOD[str(value).strip().lower()]
+    return answer
 
 
-def from_table(path: Path, people: People, scenarios: int | None) -> Cases:
-    """Cases of a file: templates that hold {person}, or texts already filled in."""
+def from_table(path: Path, people: People, most: int | None) -> Items:
+    """Return the cases of a file: templates that hold {person}, or texts already filled in."""
     table = renamed(read_table(path, text=("scenario", "text", "good_answer", "name")))
     table.require(("text",))
     texts = list(table.labels("text"))
-    known = table.texts("scenario", "") if table.has("scenario") else texts
+    scenarios = table.texts("scenario", "") if table.has("scenario") else texts
     good = [
-        _good(g, f"{path}, row {k + 1}") for k, g in enumerate(table.texts("good_answer", "yes"))
+        good_answer(answer, f"{path}, row {k + 1}: the good answer is")
+        for k, answer in enumerate(table.texts("good_answer", "yes"))
     ]
-    kept = _drawn(known, good, scenarios)
-    flagged = _flagged(table)
-    rows = [k for k in range(table.n_rows) if known[k] in kept and not flagged[k]]
-    holding = [k for k in rows if SLOT in texts[k]]
+    chosen, flagged = _drawn(scenarios, good, most), _flagged(table)
+    rows = [k for k in range(table.n_rows) if scenarios[k] in chosen and not flagged[k]]
+    templates = [k for k in rows if SLOT in texts[k]]
     removed = table.texts("removed_text", "")
-    if holding and len(holding) < len(rows):
+    if templates and len(templates) < len(rows):
         wrong = next(k for k in rows if SLOT not in texts[k])
         raise DataError(
             f"{path}, row {wrong + 1}, column text: there is no {SLOT}, which other rows hold. "
             f"Accepted: {SLOT} in every text (people are put there), or in none (with columns of "
             "groups, such as race and gender)."
         )
-    if holding:
-        unique = {(known[k], texts[k]): k for k in reversed(rows)}
-        made = [
-            q
-            for k in sorted(unique.values())
-            for q in _of_people(known[k], texts[k], good[k], people, removed[k])
-        ]
-        return Cases(made, **people.facts())
-    factors = factors_of(table)
-    told = {n: [group_of(v) for v in table.columns[n].to_pylist()] for n in factors}
-    names, formats = table.texts("name", ""), table.texts("format", STATED)
-    made = [
-        Question(
-            known[k],
-            texts[k],
-            good[k],
-            formats[k],
-            names[k],
-            {name: column[k] for name, column in told.items()},
+    if templates:
+        unique = {(scenarios[k], texts[k]): k for k in reversed(rows)}
+        return people.items(
+            (scenarios[k], texts[k], good[k], removed[k]) for k in sorted(unique.values())
         )
-        for k in rows
-    ]
-    if REMOVED in people.formats:
-        without = {
-            known[k]: Question(known[k], removed[k], good[k], REMOVED)
-            for k in reversed(rows)
-            if removed[k]
-        }
-        made += [without[s] for s in dict.fromkeys(known) if s in without]
-    distinct = {(q.scenario, q.text, q.format, q.name, *q.groups.values()): q for q in made}
-    return Cases(list(distinct.values()), factors, left_out=sum(flagged))
+    factors = read_factors(table)
+    names, formats = table.texts("name", ""), table.texts("format", STATED)
+    listed = []
+    for k in rows:
+        of = {factor: column[k] for factor, column in factors.items()}
+        listed.append(_question(scenarios[k], texts[k], good[k], formats[k], names[k], of))
+    unlike = {tuple(v for n, v in q.items() if n != "good_answer"): q for q in listed}
+    nobody = dict.fromkeys(factors, "")
+    without = {
+        scenarios[k]: _question(scenarios[k], removed[k], good[k], REMOVED, "", nobody)
+        for k in reversed(rows)
+        if removed[k] and REMOVED in people.formats
+    }
+    silent = [without[s] for s in dict.fromkeys(scenarios) if s in without]
+    return Items.from_rows(
+        [*unlike.values(), *silent],
+        about=About(tuple(factors)),
+        facts={"left_out": sum(flagged)},
+    )
 
 
 def renamed(table: Table) -> Table:
-    """The table with DiscrimEval's columns under our names."""
+    """Return the table with DiscrimEval's columns under our names."""
     columns = {
         ALIASES.get(n, n) if ALIASES.get(n) not in table.columns else n: c
         for n, c in table.columns.items()
@@ -216,37 +229,43 @@ def renamed(table: Table) -> Table:
     return Table(columns, table.source, table.n_rows)
 
 
-def factors_of(table: Table, apart: Sequence[str] = ()) -> tuple[str, ...]:
-    """Columns that say which groups a person is of: two values or more, in one scenario at least.
+def read_factors(
+    table: Table, wanted: Sequence[str] = (), apart: Sequence[str] = ()
+) -> dict[str, list[str]]:
+    """Read the columns that say which groups a person is of.
 
-    Columns that say the same of all rows of a scenario (its nickname) are no factors.
+    Without `wanted` these are columns of two values or more, in one scenario at least: one that
+    says the same of all rows of a scenario (its nickname) is no factor.
     """
-    scenarios = table.texts("scenario", "") if table.has("scenario") else [""] * table.n_rows
-    found = []
-    for name in table.columns:
-        if name in ASIDE or name in apart or name.lower() in COUNTERS:
-            continue
-        values = table.columns[name].to_pylist()
-        told = [group_of(v) for v in values]
-        varies: dict[str, set[str]] = {}
-        for scenario, value in zip(scenarios, told):
-            varies.setdefault(scenario, set()).add(value)
-        some = len({*told} - {""})
-        single = some == len(told) > FEW_ROWS  # a text or a number of its own in every row
-        measured = any(isinstance(v, float) and v % 1 for v in values)
-        if 2 <= some <= MOST and max(map(len, varies.values())) > 1 and not single | measured:
-            found.append(name)
-    if not found:
+    table.require(wanted)
+    columns = {
+        name: [group_of(value) for value in table.columns[name].to_pylist()]
+        for name in wanted or [name for name in table.columns if name not in {*ASIDE, *apart}]
+    }
+    if wanted:
+        return columns
+    factors = {name: texts for name, texts in columns.items() if _is_factor(table, name, texts)}
+    if not factors:
         raise DataError(
             f"{table.source}: no column says who the person is. Columns found: "
             f"{', '.join(table.columns)}. Accepted: one column per factor (race, gender, age ...) "
             f"with 2 to {MOST} groups, or a text that holds {SLOT}."
         )
-    return tuple(found)
+    return factors
+
+
+def _is_factor(table: Table, name: str, texts: Sequence[str]) -> bool:
+    scenarios = table.texts("scenario", "") if table.has("scenario") else [""] * table.n_rows
+    levels = len({*texts} - {""})
+    single = levels == len(texts) > FEW_ROWS  # a text or a number of its own in every row
+    measured = any(isinstance(v, float) and v % 1 for v in table.columns[name].to_pylist())
+    varies = len({*zip(scenarios, texts)}) > len({*scenarios})
+    usual = name.lower() not in COUNTERS and 2 <= levels <= MOST
+    return usual and varies and not single and not measured
 
 
 def group_of(value: Any) -> str:
-    """A group as text: a whole number without decimals, "" where nothing is said.
+    """Return a group as text: a whole number without decimals, "" if there is none.
 
     >>> [group_of(v) for v in ("Black", 60.0, None, float("nan"))]
     ['Black', '60', '', '']
@@ -256,9 +275,9 @@ def group_of(value: Any) -> str:
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 
 
-def _drawn(scenarios: Sequence[str], good: Sequence[bool], most: int | None) -> set[str]:
-    """At most this many scenarios, half of either direction where both are there."""
-    sides = [sorted({s for s, g in zip(scenarios, good) if g == way}) for way in GOOD.values()]
+def _drawn(scenarios: Sequence[str], good: Sequence[str], most: int | None) -> set[str]:
+    """Draw at most this many scenarios, half of either direction if both are there."""
+    sides = [sorted({s for s, g in zip(scenarios, good) if g == answer}) for answer in ANSWERS]
     rng = np.random.default_rng(0)
     mixed = [[side[i] for i in rng.permutation(len(side))] for side in sides]
     order = [s for k in range(len(scenarios)) for side in mixed for s in side[k : k + 1]]
@@ -266,19 +285,7 @@ def _drawn(scenarios: Sequence[str], good: Sequence[bool], most: int | None) -> 
 
 
 def _flagged(table: Table) -> list[bool]:
-    """Rows that whoever made the file found defective (a list of flags that is not empty)."""
+    """Mark the rows that whoever made the file found defective (a list of flags, not empty)."""
     if not table.has("flags"):
         return [False] * table.n_rows
     return [bool(v) and str(v) not in ("[]", "nan") for v in table.columns["flags"].to_pylist()]
-
-
-def lexicon_of(name: str) -> Lexicon:
-    """A lexicon of people and scenarios."""
-    found = load(name)
-    if "people" not in found.data:
-        raise SpecError(
-            f"decision: lexicon {name!r} (of kind {found.kind!r}) has no [[people]]. Accepted: a "
-            "file with [[people]], and [[scenarios]] where the packaged cases are not meant. See "
-            "docs/papers/decision.md"
-        )
-    return found
