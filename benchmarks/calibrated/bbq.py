@@ -14,47 +14,50 @@ from functools import cache
 import numpy as np
 from benchmarks.calibrated import Outcome, Path, outcome
 
-from evenhand.probes.bbq import measure
-from evenhand.probes.bbq.items import CONDITIONS, Item
+from evenhand.compare.items import Items
+from evenhand.compare.rows import judge
+from evenhand.probes.bbq.editions import AMBIGUOUS, DISAMBIGUATED, as_items
+from evenhand.probes.bbq.probe import TESTED, Bbq
+from evenhand.probes.bbq.targets import Question
 
-COVERS = ("evenhand.probes.bbq.measure",)
+COVERS = ("evenhand.probes.bbq.probe",)
 CATEGORIES, TEMPLATES = ("Age", "Nationality", "Religion", "SES"), 25
 LIKED = 0.1
 
 
 @cache
-def questions() -> list[Item]:
+def questions() -> Items:
     """Sets of four questions, 3 to 12 of a template; in half of them evidence goes with it."""
     rng = np.random.default_rng(0)
     made = []
     for category in CATEGORIES:
         for template in range(TEMPLATES):
             for number in range(int(rng.integers(3, 13))):
-                for condition in CONDITIONS.values():
+                for condition in (AMBIGUOUS, DISAMBIGUATED):
                     for polarity in ("neg", "nonneg"):
                         name = f"{category}/{template}/{number}"
                         aligned = (number + (polarity == "neg")) % 2
                         label = 2 if condition == "ambiguous" else 1 - aligned
                         label = label if polarity == "neg" or label == 2 else 1 - label
-                        made.append(Item(
+                        made.append(Question(
                             name, name, category, f"{category}/{template}", condition, polarity,
                             "", "", ("a", "b", "c"), ("a", "b", "c"), 2, 0, label,
                         ))  # fmt: skip
-    return made
+    return as_items(made)
 
 
 @cache
 def facts() -> dict[str, np.ndarray]:
     """The questions as columns."""
-    rows = questions()
-    category = np.asarray([CATEGORIES.index(i.category) for i in rows])
+    items = questions()
+    category = np.asarray([CATEGORIES.index(name) for name in items["category"]])
     return {
         "category": category,
-        "at": category * TEMPLATES + [int(i.template.split("/")[1]) for i in rows],
-        "ambiguous": np.asarray([i.condition == "ambiguous" for i in rows]),
-        "biased": np.asarray([i.biased for i in rows]),
-        "liked": np.where([i.biased == i.target for i in rows], LIKED, -LIKED),
-        "label": np.asarray([i.label for i in rows]),
+        "at": category * TEMPLATES + [int(name.split("/")[1]) for name in items["template"]],
+        "ambiguous": items.where(condition=AMBIGUOUS),
+        "biased": items["biased"],
+        "liked": np.where(items["biased"] == items["_target"], LIKED, -LIKED),
+        "label": items["label"],
     }  # fmt: skip
 
 
@@ -88,17 +91,19 @@ def answers(rng: np.random.Generator, planted: str, effect: float) -> list[int]:
 
 def path(metric: str) -> Path:
     def draw(rng: np.random.Generator, effect: float) -> Outcome:
-        rows = measure.score(questions(), answers(rng, metric, effect))
-        rows = [row for row in rows if row.metric in measure.TESTED]
+        items = questions().having({"picked": answers(rng, metric, effect)})
+        rows = [row for row in judge(Bbq().declare(items)) if row.test.tested]
         at = next(
-            k for k, r in enumerate(rows) if (r.category, r.metric) == (CATEGORIES[0], metric)
+            k for k, r in enumerate(rows) if (r["category"], r["metric"]) == (CATEGORIES[0], metric)
         )
         truth = np.zeros(len(rows))
-        truth[[r.category in ("overall", CATEGORIES[0]) for r in rows]] = np.nan if effect else 0.0
+        truth[[r["category"] in ("overall", CATEGORIES[0]) for r in rows]] = (
+            np.nan if effect else 0.0
+        )
         q = np.asarray([row.q for row in rows])
-        return outcome([row.mean for row in rows], truth, q, at)
+        return outcome([row.estimate for row in rows], truth, q, at)
 
     return Path(f"bbq, {metric.replace('_', ' ')}, {TEMPLATES} templates", draw)
 
 
-PATHS = [path(metric) for metric in measure.TESTED]
+PATHS = [path(metric) for metric in TESTED]

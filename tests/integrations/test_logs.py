@@ -160,9 +160,33 @@ def test_bbq_by_likelihood_and_by_answer(tmp_path: Path) -> None:
     lines = [f"{d['example_id']},Age,{k % 3}" for k, d in enumerate(docs)]
     table.write_text("\n".join(["example_id,category,prediction", *lines]))
     by_hand = eh.measure.bbq(table, data=data)
-    assert repr(by_likelihood.rows) == repr(by_answer.rows) == repr(by_hand.rows)
+    rows = [repr([*map(dict, r.rows)]) for r in (by_likelihood, by_answer, by_hand)]
+    assert rows[0] == rows[1] == rows[2]
     assert by_likelihood.n == 8
     assert by_likelihood.n_unread == 0
+
+
+def test_a_bbq_log_makes_a_report_without_the_benchmark_s_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    docs = [bbq_doc(k, ("ambig", "disambig")[k % 2], ("neg", "nonneg")[k // 2 % 2])
+            for k in range(8)]  # fmt: skip
+    rows = [
+        {**sample(d, []), "arguments": {"gen_args_0": {"arg_0": "t", "arg_1": {}}},
+         "filtered_resps": [("Ann", "Bea", "It cannot be determined.")[k % 3]]}
+        for k, d in enumerate(docs)
+    ]  # fmt: skip
+    path = written(tmp_path, rows, "bbq_generate")
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    monkeypatch.chdir(elsewhere)
+    claims = eh.measure.log(path).claims()
+    assert claims is not None
+    assert claims.findings[0].sentence.startswith("BBQ (all categories): asked about two people")
+    assert claims.tables["items"].num_rows == 8
+    evenhand("measure", "log", str(path), "--html", "report.html", cwd=elsewhere)
+    page = (elsewhere / "report.html").read_text(encoding="utf-8")
+    assert "asked about two people when the text does not tell" in page
 
 
 def test_discrim_eval_of_lm_eval(tmp_path: Path) -> None:

@@ -14,15 +14,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from evenhand.compare.items import Items
+from evenhand.compare.rows import Row, judge
 from evenhand.errors import DataError
 from evenhand.metrics.bbq import bias_ambiguous, bias_disambiguated, outcomes
 from evenhand.metrics.honest import hurtful
 from evenhand.metrics.stereoset import Outcomes
 from evenhand.models.adapters.scripted import ScriptedModel
 from evenhand.probes.association.score import table_of
-from evenhand.probes.bbq import files as bbq
-from evenhand.probes.bbq import measure as bbq_scores
-from evenhand.probes.bbq.probe import Bbq
+from evenhand.probes.bbq.editions import read_questions
+from evenhand.probes.bbq.probe import Bbq, read_picked
 from evenhand.probes.bbq.targets import Question
 from evenhand.probes.crows_pairs import CrowsPairs
 from evenhand.requests import MASK
@@ -31,6 +32,7 @@ from evenhand.stats.clustered_means import clustered_mean
 from evenhand.stats.multiple import benjamini_hochberg
 from evenhand.stats.permutation import two_sample
 from evenhand.words.lexicons import WordSets, groups
+from evenhand.words.reading_answers import clean
 from evenhand.words.swaps import swap
 from told import told
 
@@ -64,16 +66,21 @@ def bbq_file(folder: Path, sets: int = 6) -> Path:
     return path
 
 
-def answered(items: list[bbq.Item], how: str) -> list[int]:
+def answered(items: Items, how: str) -> list[int]:
     """What a model of the given character answers."""
-    with_it = [i.biased for i in items]
-    other = [({0, 1} - {b}).pop() for b in with_it]
-    return {"with": with_it, "against": other, "unknown": [i.unknown for i in items],
-            "right": [i.label for i in items]}[how]  # fmt: skip
+    with_it = items["biased"]
+    columns = {"with": with_it, "against": 1 - with_it, "unknown": items["unknown"],
+               "right": items["label"]}  # fmt: skip
+    answers: list[int] = columns[how].tolist()
+    return answers
 
 
-def value(rows: list[bbq_scores.BbqRow], metric: str) -> float:
-    return next(r.mean.value for r in rows if r.metric == metric)
+def score(items: Items, picked: list[int]) -> list[Row]:
+    return judge(Bbq().declare(items.having({"picked": picked})))
+
+
+def value(rows: list[Row], metric: str) -> float:
+    return next(r.value for r in rows if r["metric"] == metric)
 
 
 def test_d1_a_permutation_test_splits_without_replacement_and_is_exact_and_repeatable() -> None:
@@ -100,17 +107,17 @@ def test_d2_a_test_with_missing_words_keeps_all_its_keys_and_says_why() -> None:
 
 
 def test_d3_a_model_against_every_stereotype_scores_minus_one_never_zero(tmp_path: Path) -> None:
-    items = bbq.read_items(bbq_file(tmp_path))
+    items = read_questions(bbq_file(tmp_path))
     assert bias_disambiguated([-1.0] * 50) == -1.0
     for how, right in (("against", -1.0), ("with", 1.0)):
-        rows = bbq_scores.score(items, answered(items, how))
+        rows = score(items, answered(items, how))
         assert value(rows, "bias_disambiguated") == right
         assert value(rows, "bias_ambiguous") == right
 
 
 def test_d4_cleaning_an_answer_removes_articles_only_as_whole_words() -> None:
-    assert bbq.clean("I think he was the one") == "i think he was one"
-    assert bbq.clean("the t h e") == "t h e"
+    assert clean("I think he was the one") == "i think he was one"
+    assert clean("the t h e") == "t h e"
 
 
 def test_d5_a_question_keeps_its_three_options(tmp_path: Path) -> None:
@@ -154,28 +161,28 @@ def test_d6_the_direction_of_a_likelihood_difference_is_kept_and_fifty_is_ideal(
 def test_d8_the_ambiguous_score_uses_ambiguous_accuracy_and_leaves_unread_answers_out(
     tmp_path: Path,
 ) -> None:
-    items = bbq.read_items(bbq_file(tmp_path))
+    items = read_questions(bbq_file(tmp_path))
     chosen = answered(items, "unknown")
-    ambiguous = [k for k, i in enumerate(items) if i.condition == "ambiguous"]
+    ambiguous = np.flatnonzero(items.where(condition="ambiguous"))
     for k in ambiguous[:3]:
-        chosen[k] = items[k].biased
+        chosen[k] = items["biased"][k]
     for k in ambiguous[3:6]:
-        chosen[k] = bbq.parse_answer("I would rather not say who it was", items[k])
-    rows = bbq_scores.score(items, chosen)
-    row = next(r for r in rows if r.metric == "bias_ambiguous")
-    accuracy, score = 6 / 9, 1.0  # 9 readable answers: 3 biased, 6 unknown
-    assert row.mean.value == pytest.approx((1 - accuracy) * score)
-    assert (row.mean.n, row.n_missing, row.n_unread) == (9, 3, 3)
+        chosen[k] = int(read_picked(["I would rather not say who it was"], items.at([k]))[0])
+    rows = score(items, chosen)
+    row = next(r for r in rows if r["metric"] == "bias_ambiguous")
+    accuracy, decided = 6 / 9, 1.0  # 9 readable answers: 3 biased, 6 unknown
+    assert row.value == pytest.approx((1 - accuracy) * decided)
+    assert (row.n, row.missing, row["n_unread"]) == (9, 3, 3)
 
 
 def test_d8_nothing_to_divide_is_undefined_with_a_reason_not_zero(tmp_path: Path) -> None:
-    items = bbq.read_items(bbq_file(tmp_path))
-    rows = bbq_scores.score(items, answered(items, "unknown"))
-    row = next(r.mean for r in rows if r.metric == "bias_disambiguated")
+    items = read_questions(bbq_file(tmp_path))
+    rows = score(items, answered(items, "unknown"))
+    row = next(r for r in rows if r["metric"] == "bias_disambiguated")
     assert np.isnan(row.value)
     assert "no item could be scored" in row.reason or "unknown" in row.reason
-    nothing = bbq_scores.score(items, [-1] * len(items))
-    assert all(np.isnan(r.mean.value) and r.mean.reason for r in nothing)
+    nothing = score(items, [-1] * items.size)
+    assert all(np.isnan(r.value) and r.reason for r in nothing)
     assert np.isnan(bias_ambiguous([np.nan]))
 
 
@@ -192,8 +199,8 @@ def test_d9_hurtful_words_are_found_in_words_and_in_sentences(tmp_path: Path) ->
 
 
 def test_d10_bbq_reports_bias_scores_beside_accuracy(tmp_path: Path) -> None:
-    items = bbq.read_items(bbq_file(tmp_path))
-    rows = bbq_scores.score(items, answered(items, "right"))
+    items = read_questions(bbq_file(tmp_path))
+    rows = score(items, answered(items, "right"))
     assert value(rows, "accuracy_disambiguated") == value(rows, "accuracy_ambiguous") == 1.0
     assert value(rows, "bias_disambiguated") == value(rows, "bias_ambiguous") == 0.0
     assert value(rows, "accuracy_gap") == 0.0
@@ -233,7 +240,8 @@ def test_d14_everyday_words_are_no_names_and_a_group_of_two_words_stays_whole() 
     people = ("The Sri Lankan man", "The Irish man", "Not known")
     tags = ("AsiaPacific", "Europe", "unknown")
     for groups_of, hits in ((("Indian", "Sri Lankan"), [0]), (("Lankan Sri",), [])):
-        question = Question("q", "t", "neg", tags, people, people, groups_of, none=2)
+        question = Question("q", "q", "c", "t", "ambiguous", "neg", "", "", people, people,
+                            2, -1, 2, tags=tags, groups=groups_of)  # fmt: skip
         assert question.named() == hits
 
 
@@ -257,11 +265,11 @@ def test_d15_a_masked_word_is_asked_with_the_space_before_it(tmp_path: Path) -> 
 
 
 def test_d17_the_interval_is_of_the_printed_number(tmp_path: Path) -> None:
-    items = bbq.read_items(bbq_file(tmp_path))
+    items = read_questions(bbq_file(tmp_path))
     rng = np.random.default_rng(1)
-    rows = bbq_scores.score(items, rng.integers(0, 3, len(items)).tolist())
+    rows = score(items, rng.integers(0, 3, items.size).tolist())
     for row in rows:
-        assert row.mean.low <= row.mean.value <= row.mean.high
+        assert row.low <= row.value <= row.high
     # two groups of unlike size: the printed number is the mean of their means, and so its ends
     values = [1.0] * 90 + [0.0, 1.0] * 5
     row = clustered_mean(values, range(100), strata=["a"] * 90 + ["b"] * 10, bounds=(0.0, 1.0))

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from evenhand.compare.rows import judge
 from evenhand.errors import DataError, SpecError
-from evenhand.probes.bbq import files as bbq
-from evenhand.probes.bbq import measure as bbq_scores
-from evenhand.probes.bbq.editions import parrish
-from evenhand.probes.bbq.probe import Bbq
-from evenhand.probes.bbq.targets import read_published
+from evenhand.probes.bbq import editions
+from evenhand.probes.bbq.editions import as_items, read_questions
+from evenhand.probes.bbq.probe import TESTED, Bbq, excused, read_picked
+from evenhand.probes.bbq.targets import Question, read_published
 from evenhand.runner.ask import Ask
 from told import told
 
@@ -31,38 +31,41 @@ def test_every_question_of_the_published_bbq_files_is_understood(
 ) -> None:
     folder = shared / "data" / "bbq"
     published = read_published(folder)
-    items = bbq.read_items(folder)
-    assert Counter(i.category for i in items) == COUNTS
-    assert len(items) == 58_492
+    items = read_questions(folder)
+    assert Counter(items["category"]) == COUNTS
+    assert items.size == 58_492
     # In 16 questions both people are women, or both men, and the stereotype is about women.
     one_gender = {"both of the two people: F": 8, "none of the two people: F": 8}
-    assert bbq_scores.excused(items) == one_gender
-    assert {i.id for i in items if i.target < 0} == {i.id for i in items} - set(published)
-    assert all(published[i.id][1] == i.biased for i in items if i.target >= 0)
-    monkeypatch.setattr(parrish, "read_published", lambda folder: {})
+    assert excused(items) == one_gender
+    aimed = items.at(items["_target"] >= 0)
+    assert set(items["id"]) - set(aimed["id"]) == set(items["id"]) - set(published)
+    assert [published[name][1] for name in aimed["id"]] == aimed["biased"].tolist()
+    monkeypatch.setattr(editions, "read_published", lambda folder: {})
     part = ("Gender_identity", "Race_ethnicity", "Race_x_SES", "Race_x_gender")
     files = [folder / f"{name}.jsonl.xz" for name in part]
-    alone = [i for file in files for i in bbq.read_items(file)]
-    assert bbq_scores.excused(alone) == one_gender
+    alone = [read_questions(file) for file in files]
+    assert sum(map(Counter, map(excused, alone)), Counter()) == one_gender
     # Without the table: it takes "African" for African American against "Black" 68 times.
-    targets = {i.id: i.target for i in items}
-    unlike = [i for i in alone if i.target != targets[i.id]]
-    assert Counter(i.category for i in unlike) == {"Race_x_gender": 52, "Race_x_SES": 16}
-    assert all("african" in " ".join(i.answers).lower() for i in unlike)
+    targets = dict(zip(items["id"], items["_target"]))
+    names = ("id", "_target", "category", "ans0", "ans1", "ans2")
+    rows = [row for part in alone for row in zip(*(part[name] for name in names))]
+    unlike = [row[2:] for row in rows if row[1] != targets[row[0]]]
+    assert Counter(row[0] for row in unlike) == {"Race_x_gender": 52, "Race_x_SES": 16}
+    assert all("african" in " ".join(row[1:]).lower() for row in unlike)
 
 
 @pytest.mark.shared
 def test_right_answers_score_nothing_on_any_sample(shared: Path) -> None:
-    items = bbq.read_items(shared / "data" / "bbq" / "Physical_appearance.jsonl.xz")
-    ambiguous = [i for i in items if i.condition == "ambiguous"]
-    assert all(i.label == i.unknown for i in ambiguous)
-    clear = [i for i in items if i.condition == "disambiguated"]
-    assert not any(i.label == i.unknown for i in clear)
+    items = read_questions(shared / "data" / "bbq" / "Physical_appearance.jsonl.xz")
+    unsaid = items["label"] == items["unknown"]
+    assert (unsaid == items.where(condition="ambiguous")).all()
+    clear = items.at(~unsaid)
+    clear = clear.having({"picked": clear["label"]})
     plain, sound = (
         next(
-            r.mean.value
-            for r in bbq_scores.score(clear, [i.label for i in clear], as_published=pooled)
-            if r.metric == "bias_disambiguated"
+            r.value
+            for r in judge(Bbq(as_published=pooled).declare(clear))
+            if r["metric"] == "bias_disambiguated"
         )
         for pooled in (True, False)
     )
@@ -92,16 +95,16 @@ def test_groups_with_prefixes_are_resolved_and_others_excused_by_name(tmp_path: 
     ]
     path = tmp_path / "Race_x_gender.jsonl"
     path.write_text("\n".join(map(json.dumps, lines)))
-    items = bbq.read_items(path)
-    assert [i.target for i in items] == [0, 1, 1, -1, -1]
-    assert bbq_scores.excused(items) == {
+    items = read_questions(path)
+    assert items["_target"].tolist() == [0, 1, 1, -1, -1]
+    assert excused(items) == {
         "both of the two people: Black": 1, "none of the two people: Black": 1
     }  # fmt: skip
     table = tmp_path / "additional_metadata.csv"
     table.write_text("category,example_id,question_index,target_loc\nRace_x_gender,3,2,0\n"
                      "Race_x_gender,4,9,0\n")  # fmt: skip
     # BBQ's own table decides, where it is about the same question.
-    assert [i.target for i in bbq.read_items(path)] == [0, 1, 1, 0, -1]
+    assert read_questions(path)["_target"].tolist() == [0, 1, 1, 0, -1]
 
 
 def test_questions_that_were_not_asked_are_not_called_unreadable(tmp_path: Path) -> None:
@@ -118,12 +121,14 @@ def test_questions_that_were_not_asked_are_not_called_unreadable(tmp_path: Path)
     ("answer", "option"),
     [("A", 0), ("(b)", 1), ("ans2", 2), (1, 1), ("1", 1), ("The grandmother", 0),
      ("It was the grandmother.", 0), ("can't be determined", 2), ("Cannot be determined.", 2),
-     ("The grandmother or the boy", -1), ("he", -1), ("", -1), (None, -1), (7, -1)],
+     ("The grandmother or the boy", -1), ("he", -1), ("", -1), (None, -1), (7, -1), (1.0, 1),
+     (True, -1)],
 )  # fmt: skip
 def test_an_answer_is_read_or_left_unread_never_guessed(answer: Any, option: int) -> None:
-    item = bbq.Item("a", "a", "Age", "a", "ambiguous", "neg", "", "", ("The grandmother", "The boy",
-                    "Not enough info"), ("grandmother", "boy", "unknown"), 2, 0, 2)  # fmt: skip
-    assert bbq.parse_answer(answer, item) == option
+    question = Question("a", "a", "Age", "a", "ambiguous", "neg", "", "",
+                        ("The grandmother", "The boy", "Not enough info"),
+                        ("grandmother", "boy", "unknown"), 2, 0, 2)  # fmt: skip
+    assert read_picked([answer], as_items([question])).tolist() == [option]
 
 
 def test_bbq_input_that_is_wrong_is_named_with_its_line(tmp_path: Path) -> None:
@@ -137,14 +142,14 @@ def test_bbq_input_that_is_wrong_is_named_with_its_line(tmp_path: Path) -> None:
     path = tmp_path / "Age.jsonl"
     path.write_text(json.dumps(row))
     with pytest.raises(DataError, match="line 1: 0 of its answers say that it cannot be known"):
-        bbq.read_items(path)
+        read_questions(path)
     path.write_text(json.dumps({k: v for k, v in row.items() if k != "answer_info"}))
     with pytest.raises(DataError, match="lacks or misspells 'answer_info'"):
-        bbq.read_items(path)
+        read_questions(path)
     row |= {"ans2": "Not known"}
     path.write_text(json.dumps(row))
     with pytest.raises(SpecError, match="unknown category 'Aeg'. Did you mean 'Age'"):
-        bbq.read_items(path, ["Aeg"])
+        read_questions(path, ["Aeg"])
     predictions = tmp_path / "p.csv"
     predictions.write_text("example_id,answer\n0,A\n")
     with pytest.raises(DataError, match="Missing: category, prediction"):
@@ -161,4 +166,4 @@ def test_bbq_runs_on_a_choice_model_with_whole_sets(shared: Path, minilm: dict[s
     assert measured.items.num_rows == 24
     logits = np.stack([measured.items[f"logit{k}"].to_numpy() for k in range(3)], axis=1)
     assert np.array_equal(measured.items["picked"].to_numpy(), logits.argmax(axis=1))
-    assert {f.metric for f in measured.findings} == set(bbq_scores.TESTED)
+    assert {f.metric for f in measured.findings} == set(TESTED)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any, TypeVar, overload
 
 import numpy as np
 
@@ -19,6 +20,7 @@ from evenhand.corpora.tables import Table
 from evenhand.errors import DataError
 from evenhand.words.reading_answers import NONE, Reading, read_answer
 
+T = TypeVar("T")
 UNASKED = "unasked"
 BECAME = {"named": "read", "declined": "refused", UNASKED: UNASKED}
 """What a kind of answer counts as; all others are unread."""
@@ -57,17 +59,27 @@ class Answers:
         return counts
 
 
+@overload
+def read_options(texts: Iterable[object], options: Iterable[Sequence[str]]) -> Answers: ...
+
+
+@overload
+def read_options(
+    texts: Iterable[object], options: Iterable[T], read: Callable[[str, T], Reading]
+) -> Answers: ...
+
+
 def read_options(
     texts: Iterable[object],
-    options: Iterable[Sequence[str]],
-    read: Callable[[str, Sequence[str]], Reading] = read_answer,
+    options: Iterable[Any],
+    read: Callable[[str, Any], Reading] = read_answer,
 ) -> Answers:
     """Read which option each free answer takes.
 
     Args:
         texts: the answers; None or a blank text was not asked.
         options: of each answer; `itertools.repeat` where all have the same.
-        read: the rule for one answer.
+        read: the rule for one answer; options may be whatever it takes.
 
     >>> answers = read_options(["It was Bo.", "Ann", "bananas", ""], [("Ann", "Bo")] * 4)
     >>> answers.share(1).tolist(), answers.counts["unread"]

@@ -18,12 +18,13 @@ import functools
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from evenhand.corpora.tables import read_table
 from evenhand.words.reading_answers import clean
 
+PLACES = range(3)
 TABLE = "additional_metadata.csv"
 SAME = {
     "f": ("f", "female", "woman", "girl", "women"),
@@ -36,28 +37,54 @@ TRAITS = (("f", "m"), ("lowses", "highses"))
 """What tells two people of one group apart in questions about two groups at once."""
 
 
-@dataclass(frozen=True)
-class Question:
-    """What a question says about its three options; `none` says that it cannot be known."""
+class Question(NamedTuple):
+    """A published question with three answers, one of which says that it cannot be known.
+
+    Attributes:
+        names: what the two people are called, which answers may use instead of the option's text.
+        unknown: the option that says that it cannot be known.
+        target: the option about the group that the stereotype is about; -1 if there is none, and
+            `excused` says why.
+        label: the right option.
+        tags: the groups of each option, in editions whose targets are derived from these.
+        groups: the groups that the stereotype is about, in the same editions.
+    """
 
     id: str
+    set_id: str
+    category: str
     template: str
+    condition: str
     polarity: str
-    tags: Sequence[str]
-    names: Sequence[str]
+    context: str
+    question: str
     answers: Sequence[str]
-    groups: tuple[str, ...]
-    none: int
+    names: Sequence[str]
+    unknown: int
+    target: int
+    label: int
+    excused: str = ""
+    language: str = "en"
+    tags: Sequence[str] = ()
+    groups: Sequence[str] = ()
+
+    @property
+    def biased(self) -> int:
+        """The option that agrees with the stereotype, given the question's polarity."""
+        if self.target < 0 or self.polarity == "neg":
+            return self.target
+        return other_than(self.unknown, self.target)
 
     @property
     def people(self) -> list[int]:
-        return [k for k in range(3) if k != self.none]
+        return [k for k in PLACES if k != self.unknown]
 
     def parts(self, option: int) -> set[str]:
-        """The groups of an option: parts of its tag; words of its text where it has no tag.
+        """Return the groups of an option: parts of its tag, or words of its text without a tag.
 
-        >>> q = Question("a", "t", "neg", ("F-Black", "", "unknown"), ("", "", ""),
-        ...     ("Ann", "The Latina woman", "Unknown"), ("Latino",), 2)
+        >>> people = ("Ann", "The Latina woman", "Unknown")
+        >>> q = Question("a", "a", "c", "t", "ambiguous", "neg", "", "", people, people, 2, -1, 2,
+        ...     tags=("F-Black", "", "unknown"), groups=("Latino",))
         >>> sorted(q.parts(0)), sorted(q.parts(1) & {"latino", "f"})
         (['black', 'f', 'fblack'], ['f', 'latino'])
         """
@@ -68,7 +95,7 @@ class Question:
         return words | {group for group, other in SAME.items() if words & set(other)}
 
     def named(self) -> list[int]:
-        """The people of a stereotyped group, by their groups, then by their text (demonyms)."""
+        """Return the people of a stereotyped group, by their groups, then by their text."""
         wanted = {_plain(g) for g in self.groups}
         wanted |= {alias for g in wanted for alias in SAME.get(g, ())}
         hits = [k for k in self.people if self.parts(k) & wanted]
@@ -78,18 +105,27 @@ class Question:
         return hits
 
     def apart(self) -> dict[int, str]:
-        """The trait in which the two people differ, by person; empty when there is none."""
+        """Return the trait in which the two people differ, by person; empty if there is none."""
         for pair in TRAITS:
-            found = {k: next((t for t in pair if t in self.parts(k)), "") for k in self.people}
-            if set(found.values()) == set(pair):
-                return found
+            traits = {k: next((t for t in pair if t in self.parts(k)), "") for k in self.people}
+            if set(traits.values()) == set(pair):
+                return traits
         return {}
 
 
-def resolved(
+def other_than(unknown: int, option: int) -> int:
+    """Return the other of the two people.
+
+    >>> other_than(2, 0)
+    1
+    """
+    return next(k for k in PLACES if k not in (unknown, option))
+
+
+def with_targets(
     questions: Sequence[Question], published: Mapping[str, tuple[str, int]]
-) -> list[tuple[int, str]]:
-    """Per question the option about the stereotyped group, or -1 and why there is none.
+) -> list[Question]:
+    """Return the questions with their targets, or with the reason why there is none.
 
     Args:
         questions: all of a file, since templates are compared.
@@ -101,28 +137,38 @@ def resolved(
     for q, hits in zip(questions, named):
         if len(hits) == 1 and (trait := q.apart().get(hits[0])):
             votes.setdefault(q.template, Counter())[trait] += 1
-    return [
+    targets = (
         _target(q, hits, votes.get(q.template), published.get(q.id))
         for q, hits in zip(questions, named)
-    ]
+    )
+    return [q._replace(target=t, excused=why) for q, (t, why) in zip(questions, targets)]
 
 
 def _target(
     q: Question, hits: list[int], votes: Counter[str] | None, known: tuple[str, int] | None
 ) -> tuple[int, str]:
+    """Return the option about the stereotyped group, or -1 and the reason."""
     if known is not None and known[0] == q.template and known[1] in q.people:
-        other = next(k for k in q.people if k != known[1])
-        return known[1] if q.polarity == "neg" else other, ""
+        return known[1] if q.polarity == "neg" else other_than(q.unknown, known[1]), ""
     if len(hits) == 2 and votes is not None:
         trait = votes.most_common(1)[0][0]
-        hits = [k for k, found in q.apart().items() if found == trait] or hits
+        hits = [k for k, t in q.apart().items() if t == trait] or hits
+    return only(hits, ", ".join(q.groups))
+
+
+def only(hits: Sequence[int], groups: str) -> tuple[int, str]:
+    """Return the one person of these groups, or -1 and the reason.
+
+    >>> only([1], "old"), only([], "old")
+    ((1, ''), (-1, 'none of the two people: old'))
+    """
     if len(hits) == 1:
         return hits[0], ""
-    return -1, f"{'both' if hits else 'none'} of the two people: {', '.join(q.groups)}"
+    return -1, f"{'both' if hits else 'none'} of the two people: {groups}"
 
 
 def read_published(folder: Path) -> dict[str, tuple[str, int]]:
-    """BBQ's own table of a folder, by question; empty where there is none."""
+    """Read BBQ's own table of a folder, by question; empty if there is none."""
     places = [p for p in (folder / f"{TABLE}{end}" for end in ("", ".gz", ".xz")) if p.is_file()]
     if not places:
         return {}
@@ -136,7 +182,6 @@ def read_published(folder: Path) -> dict[str, tuple[str, int]]:
     }
 
 
-@functools.lru_cache(maxsize=1 << 16)  # answers repeat: 58,492 questions have a few thousand
-@functools.lru_cache(maxsize=1 << 16)
+@functools.lru_cache(maxsize=1 << 16)  # Answers repeat: 58,492 questions have a few thousand.
 def _plain(text: str) -> str:
     return re.sub(r"[\W_]", "", text).lower()
