@@ -16,23 +16,25 @@ import numpy as np
 from benchmarks.calibrated import Outcome, Path, outcome
 from scipy.special import ndtri
 
-from evenhand.probes.counterfactual.findings import DECISION, SCORE, Scored
-from evenhand.probes.counterfactual.labels import Tested
+from evenhand.compare.items import Items
+from evenhand.compare.rows import judge
+from evenhand.probes.counterfactual.probe import DECISION, SCORE, Counterfactual, Scored, scored
 from evenhand.probes.counterfactual.texts import (
     NAMES,
     PAIRS,
     WORDS,
     Filled,
+    Label,
     People,
     Texts,
     View,
     packaged,
 )  # fmt: skip
 
-COVERS = ("evenhand.probes.counterfactual.findings", "evenhand.probes.counterfactual.measure")
+COVERS = ("evenhand.probes.counterfactual.probe", "evenhand.probes.counterfactual.measure")
 SIZES = {"text": 0.8, "term": 0.3, "both": 0.2, "rest": 0.3}
 """Standard deviations of what moves a score, as logits."""
-LABEL = Tested("bad", 1, "high", cut=0.5)
+LABEL = Label("bad", 1, "high", cut=0.5)
 
 
 @cache
@@ -55,7 +57,7 @@ def made_texts(source: str, groups: int, names: int, texts: int) -> Texts:
     return Texts(tuple(filled), (view,))
 
 
-def simulated(rng: np.random.Generator, found: Texts, effect: float, kind: str) -> Scored:
+def simulated(rng: np.random.Generator, found: Texts, effect: float, kind: str) -> Items:
     """A model's scores and decisions; the first group of the first comparison gets the effect."""
     view = found.views[0]
     first = view.contrasts[0][0]
@@ -77,12 +79,15 @@ def simulated(rng: np.random.Generator, found: Texts, effect: float, kind: str) 
     lower = 0.0 if kind == SCORE else spread * float(ndtri(0.5 + effect))
     called = (z + lower * planted >= 0).astype(float)
     score = 1 / (1 + np.exp(-z)) + (effect * planted if kind == SCORE else 0.0)
-    return Scored(found.filled, found.views, [LABEL], np.stack([score, called])[None])
+    texts = Items.from_rows(map(vars, found.filled), about=Scored(found.views))
+    return scored(texts, [LABEL], np.stack([score, called])[None])
 
 
 def path(name: str, found: Texts, kind: str) -> Path:
     def draw(rng: np.random.Generator, effect: float) -> Outcome:
-        told = simulated(rng, found, effect, kind).findings(0.05)
+        items, probe = simulated(rng, found, effect, kind), Counterfactual()
+        rows = judge(probe.declare(items))
+        told = [finding for row in rows for finding in probe.say(row, items, rows)]
         view = found.views[0]
         group, reference = view.contrasts[0]
         moved = [f.details["kind"] == kind and group in f.groups for f in told]

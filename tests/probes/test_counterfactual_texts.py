@@ -11,15 +11,14 @@ import pytest
 from scipy import stats
 
 import evenhand as eh
+from evenhand.compare.items import Items
 from evenhand.errors import DataError, ModelError, SpecError
 from evenhand.models.adapters.scripted import ScriptedModel
 from evenhand.models.loading.resolver import resolve
 from evenhand.probes.base import Measured
-from evenhand.probes.counterfactual import labels
-from evenhand.probes.counterfactual.findings import Scored
 from evenhand.probes.counterfactual.gaps import gap, panels
-from evenhand.probes.counterfactual.probe import Counterfactual
-from evenhand.probes.counterfactual.texts import Filled, View
+from evenhand.probes.counterfactual.probe import Counterfactual, Scored, scored
+from evenhand.probes.counterfactual.texts import Filled, Label, View
 from evenhand.requests import Classify
 from evenhand.runner.ask import Ask
 from evenhand.words.lexicons import groups
@@ -270,11 +269,12 @@ def test_a_name_that_stands_in_two_tables_is_one_draw() -> None:
     ]  # fmt: skip
     # Texts of the second half agree with a gender: they also lack a third cell of names.
     filled += [Filled("names", f"t{t}", "x", f"x{n}", "") for t in range(10) for n in range(6)]
+    rows = Items.from_rows(map(vars, filled))
     names = sorted({f.term for f in filled})
     at = np.asarray([names.index(f.term) for f in filled])
     for _ in range(200):
         values = rng.normal(size=len(names))[at] + 0.3 * rng.normal(size=len(filled))
-        tables = panels(filled, values[:, None])
+        tables = panels(rows, values[:, None])
         assert len(tables) == 2
         found = gap(tables, view, "b", "w")
         assert found is not None
@@ -291,11 +291,29 @@ def test_halves_of_few_names_are_no_rate_and_those_of_many_are_steady() -> None:
             for t in range(10) for cell in "bw" for n in range(size)
         ]  # fmt: skip
         views = (View("race", "names", {"b": ("b", ""), "w": ("w", "")}, "w", ""),)
-        label = labels.Tested("bad", 1, "high", cut=0.5)
+        label = Label("bad", 1, "high", cut=0.5)
         names = rng.normal(size=2 * size)[None, :].repeat(10, axis=0)
         score = (names + 0.3 * rng.normal(size=names.shape)).ravel()
-        scored = Scored(filled, views, [label], np.stack([score, score > 0])[None])
-        (placebo,) = scored.placebos(0)
+        texts = Items.from_rows(map(vars, filled), about=Scored(views))
+        items = scored(texts, [label], np.stack([score, score > 0])[None])
+        (placebo,) = Counterfactual().checks(items, (), 0)
         assert (placebo.tests > 900) == (size > 6)
         rates += [placebo.alarms / placebo.tests] if placebo.tests else []
     assert max(rates) <= 0.07  # with 100 splits one in eight was above
+
+
+def test_comparisons_of_a_file_that_cannot_be_made_have_no_row(tmp_path: Path) -> None:
+    """They are told without a test; the table of gaps has the others, with their q."""
+    rows = [f"t{k},{g},{(3 * k % 7 + (g == 'b')) / 10}" for k in range(12) for g in "ab"]
+    (tmp_path / "s.csv").write_text("\n".join(["item,group,score", *rows, "t0,c,0.5"]))
+    result = eh.measure.counterfactual(tmp_path / "s.csv", reference="a", bad="high")
+    assert [(r["group"], r["n"]) for r in result.gaps] == [("b", 12), ("c", 1)]
+    claims = result.claims()
+    assert claims is not None
+    untold = [f for f in claims.findings if "could not be compared" in f.sentence]
+    assert {f.groups for f in untold} == {("c", "a")}
+    table = claims.tables["gaps"]
+    assert set(table.column("group").to_pylist()) == {"b"}
+    by_id = {f.id.rpartition("/")[2]: f.q for f in claims.findings if f.groups[0] == "b"}
+    told = dict(zip(table.column("kind").to_pylist(), table.column("q").to_pylist()))
+    assert told["score"] == by_id["score"] < 0.05

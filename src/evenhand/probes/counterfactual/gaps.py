@@ -22,13 +22,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 
-from evenhand.probes.counterfactual.texts import CONTROL, Filled, View
+from evenhand.compare.items import Floats, Items, Mask
+from evenhand.probes.counterfactual.texts import CONTROL, View
+from evenhand.stats.clustered_means import STEADY, halves
 from evenhand.stats.estimate import Estimate, estimate
 
-Floats = npt.NDArray[np.float64]
-Bools = npt.NDArray[np.bool_]
+ALARM = 0.05
+FEW = 8
+"""Terms of a group from which on halves of them are many enough to tell a rate."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +57,7 @@ class Panel:
     def term(self, row: int) -> str:
         return self.terms[row] if self.terms else str(row)
 
-    def of_items(self, kept: Bools) -> Panel:
+    def of_items(self, kept: Mask) -> Panel:
         def some(of: tuple[str, ...]) -> tuple[str, ...]:
             return tuple(v for v, k in zip(of, kept) if k)
 
@@ -64,36 +66,35 @@ class Panel:
         )
 
 
-def panels(filled: Sequence[Filled], values: Floats) -> list[Panel]:
-    """Rows of one source with values [rows, columns], as tables; texts with the same terms share
-    one. Texts that differ in term and item alone (nouns) are averaged."""
-    terms = sorted({(f.cell, f.term) for f in filled})
-    items = sorted({(f.item, f.truth) for f in filled})
-    at_term, at_item = ({k: n for n, k in enumerate(of)} for of in (terms, items))
-    place = np.asarray(
-        [at_term[f.cell, f.term] * len(items) + at_item[f.item, f.truth] for f in filled], np.int64
-    )
-    size, shape = len(terms) * len(items), (len(terms), len(items))
+def panels(items: Items, values: Floats) -> list[Panel]:
+    """Put rows of one source with values [rows, columns] into tables.
+
+    Texts with the same terms share one. Texts that differ in term and item alone (nouns) are
+    averaged. Items have the columns cell, term, item and truth.
+    """
+    at_term, at_text = items.codes("cell", "term"), items.codes("item", "truth")
+    terms, texts = (items.at(np.unique(at, return_index=True)[1]) for at in (at_term, at_text))
+    shape = (terms.size, texts.size)
+    place, size = at_term * texts.size + at_text, terms.size * texts.size
     count = np.bincount(place, minlength=size)
     with np.errstate(invalid="ignore", divide="ignore"):
         table = np.stack(
             [(np.bincount(place, column, size) / count).reshape(shape) for column in values.T]
         )
     there = count.reshape(shape) > 0
-    out = []
+    tables = []
     for pattern in np.unique(there, axis=1).T:
-        kept = (there == pattern[:, None]).all(axis=0)
-        chosen = [item for item, k in zip(items, kept) if k]
-        out.append(
+        alike = (there == pattern[:, None]).all(axis=0)
+        tables.append(
             Panel(
-                tuple(cell for (cell, _), k in zip(terms, pattern) if k),
-                tuple(item for item, _ in chosen),
-                tuple(truth for _, truth in chosen),
-                table[:, pattern][:, :, kept],
-                tuple(term for (_, term), k in zip(terms, pattern) if k),
+                tuple(terms["cell"][pattern]),
+                tuple(texts["item"][alike]),
+                tuple(texts["truth"][alike]),
+                table[:, pattern][:, :, alike],
+                tuple(terms["term"][pattern]),
             )
         )
-    return out
+    return tables
 
 
 @dataclass(frozen=True)
@@ -109,6 +110,8 @@ class Gap:
     """[columns, texts]"""
     means: tuple[Floats, Floats]
     """Of the group and of the reference."""
+    items: tuple[str, ...] = ()
+    """The texts, in the order of `by_text`."""
 
     def estimates(self, family: int = 1, rate: float = 0.05) -> list[Estimate]:
         units = min(self.texts, self.terms) if self.terms > 1 else self.texts
@@ -132,11 +135,6 @@ def weights(panel: Panel, view: View, group: str, reference: str) -> dict[str, f
         for side, cells in found.items()
         for cell in cells
     }
-
-
-def gap_of(panel: Panel, weighed: Mapping[str, float]) -> Gap:
-    """The gap in one table."""
-    return together([(panel, weighed)])
 
 
 @dataclass(frozen=True)
@@ -256,6 +254,7 @@ def together(parts: Sequence[tuple[Panel, Mapping[str, float]]]) -> Gap:
         min(map(len, sampled)),
         np.concatenate(by_texts, axis=1),
         (means[0], means[1]),
+        tuple(item for panel, _ in parts for item in panel.items),
     )
 
 
@@ -270,19 +269,78 @@ def gap(tables: Sequence[Panel], view: View, group: str, reference: str) -> Gap 
 
 
 def flips(tables: Sequence[Panel], view: View, group: str, reference: str, column: int) -> float:
-    """The share of pairs of texts, alike but for the group, whose decisions differ.
+    """Return the share of pairs of texts, alike but for the group, whose decisions differ.
 
     flips = mean over texts and strata of p_g (1 - p_r) + p_r (1 - p_g)
     """
-    found, count = 0.0, 0
+    total, count = 0.0, 0
     for panel in tables:
-        weighed = weights(panel, view, group, reference)
         strata: dict[str, list[Floats]] = {}
-        for cell in weighed:
+        for cell in weights(panel, view, group, reference):
             side, stratum = view.sides[cell]
             share = panel.values[column, panel.rows(cell)].mean(axis=0)
             strata.setdefault(stratum, []).insert(0 if side == group else 1, share)
         for one, two in (pair for pair in strata.values() if len(pair) == 2):
-            found += float((one * (1 - two) + two * (1 - one)).sum())
+            total += float((one * (1 - two) + two * (1 - one)).sum())
             count += len(one)
-    return found / count if count else float("nan")
+    return total / count if count else float("nan")
+
+
+# Negative controls -------------------------------------------------------------------------------
+
+
+def halves_of_names(panel: Panel, view: View, seed: int, splits: int) -> tuple[int, int]:
+    """Compare halves of the names of every group, cell by cell: tests, and how many have p <= 0.05.
+
+    Groups with few names are left out, since their halves are too few to tell a rate.
+    """
+    members: dict[str, list[list[int]]] = {}
+    for cell, (group, _) in view.sides.items():
+        if len(panel.rows(cell)) > 3:
+            members.setdefault(group, []).append(panel.rows(cell))
+    many = [blocks for blocks in members.values() if sum(map(len, blocks)) >= FEW]
+    rng, times = np.random.default_rng([seed, 3]), splits // max(1, len(many)) + 1
+    return _alarms([p for blocks in many for p in _halved(panel, blocks, rng, times)])
+
+
+def halves_of_controls(panel: Panel, seed: int, splits: int) -> tuple[int, int]:
+    """Compare halves of the control words.
+
+    Of single words against each other one that is unlike the rest would decide a tenth of all.
+    """
+    rows = panel.rows(CONTROL)
+    if len(rows) < FEW:
+        return 0, 0
+    return _alarms(_halved(panel, [rows], np.random.default_rng([seed, 5]), splits))
+
+
+def halves_of_pairs(tables: Sequence[Panel], view: View, seed: int) -> tuple[int, int]:
+    """Compare halves of the pairs of texts."""
+    pairs = gap(tables, view, *view.contrasts[0])
+    parts = [
+        halves(column, range(len(column)), seed=seed, splits=STEADY)
+        for column in (pairs.by_text if pairs else ())
+    ]
+    return sum(n for n, _ in parts), sum(k for _, k in parts)
+
+
+def _halved(
+    panel: Panel, blocks: Sequence[Sequence[int]], rng: np.random.Generator, splits: int
+) -> list[float]:
+    """Return p of random halves of the terms of all blocks against each other."""
+    p: list[float] = []
+    for _ in range(splits if len(panel.items) > 1 else 0):
+        cells, weighed = list(panel.cells), {}
+        for block, rows in enumerate(blocks):
+            order, half = rng.permutation(rows), len(rows) // 2
+            for side, sign in ((0, 1.0), (1, -1.0)):
+                weighed[f"{block}/{side}"] = sign / len(blocks)
+                for k in order[side * half : (side + 1) * half]:
+                    cells[k] = f"{block}/{side}"
+        split = together([(replace(panel, cells=tuple(cells)), weighed)])
+        p += [estimate.p for estimate in split.estimates()]
+    return p
+
+
+def _alarms(p: Sequence[float]) -> tuple[int, int]:
+    return sum(value == value for value in p), sum(value <= ALARM for value in p)

@@ -3,100 +3,54 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-import pyarrow as pa
 from pydantic import Field
 
+from evenhand.compare.groups import SCORED, reference_group
+from evenhand.compare.items import Floats, Items, Mask
+from evenhand.compare.rows import Row, Test, judge
 from evenhand.corpora.tables import Table, read_table
 from evenhand.errors import DataError, unknown
-from evenhand.probes.base import Measured, Placebo
+from evenhand.probes.base import Placebo
 from evenhand.probes.counterfactual import gaps
-from evenhand.probes.counterfactual.findings import KINDS as CLAIMED
-from evenhand.probes.counterfactual.findings import (
+from evenhand.probes.counterfactual.gaps import Gap
+from evenhand.probes.counterfactual.probe import (
+    DECISION,
+    ITEMS,
+    KINDS,
     NEGATIVE,
     POSITIVE,
     SCORE,
-    Row,
-    finding,
-    gap_table,
+    Comparison,
+    Counterfactual,
 )
-from evenhand.probes.counterfactual.gaps import Bools, Floats, Gap
-from evenhand.probes.counterfactual.labels import Tested
-from evenhand.probes.counterfactual.texts import NAMES, Filled, View
+from evenhand.probes.counterfactual.texts import NAMES, Label, View
 from evenhand.probes.reading import Claims, Input, Reader, Result, Shown, listed
-from evenhand.runs.finding import Finding
 from evenhand.stats.clustered_means import STEADY, halves
-from evenhand.stats.estimate import Estimate
+from evenhand.stats.estimate import NAN, Estimate
 from evenhand.stats.mixed import Design, Factor
-from evenhand.stats.multiple import benjamini_hochberg
 
-USUAL = (
-    "reference",
-    "baseline",
-    "control",
-    "original",
-    "majority",
-    "white",
-    "european_american",
-    "male",
-    "man",
-    "men",
-)
-NAN = float("nan")
-KINDS = ("score", "decision", "false_positive", "false_negative")
 MOST_CELLS = 20_000_000
-
-
-@dataclass(frozen=True)
-class GapRow:
-    """A group beside the reference, on the items that were scored for both.
-
-    `flips` is the share of items decided differently for the two (of several terms: of pairs of
-    terms), NaN without a threshold.
-    """
-
-    group: str
-    reference: str
-    value: float
-    low: float
-    high: float
-    p: float
-    q: float
-    n: int
-    flips: float
-    detectable: float
-    mean_group: float
-    mean_reference: float
-    reason: str = ""
-
-
-@dataclass(frozen=True)
-class ErrorRow:
-    """A gap in decisions or in error rates."""
-
-    kind: str
-    group: str
-    reference: str
-    value: float
-    low: float
-    high: float
-    p: float
-    q: float
-    n: int
-    reason: str = ""
+RIGHT = "_right"
+"""The column of right answers."""
 
 
 @dataclass(frozen=True)
 class CounterfactualResult(Result):
-    """Gaps of scores; of decisions where there is a threshold, of errors where labels are given."""
+    """Gaps of scores; of decisions where there is a threshold, of errors where labels are given.
+
+    `flips` of a gap is the share of items decided differently for the two groups (of several terms:
+    of pairs of terms), NaN without a threshold.
+    """
 
     measure: ClassVar[str] = "counterfactual"
 
-    gaps: Sequence[GapRow]
-    errors: Sequence[ErrorRow]
+    gaps: Sequence[Row]
+    errors: Sequence[Row]
     reference: str
     n_items: int
     n_unpaired: int
@@ -134,9 +88,8 @@ class CounterfactualReader(Reader):
     )
 
     def read(self) -> CounterfactualResult:
-        table = read_table(
-            self.table, text=("item", "group", "term"), needed=("item", "group", "score")
-        )
+        names = ("item", "group", "term")
+        table = read_table(self.table, text=names, needed=("item", "group", "score"))
         scores = table.numbers("score")
         if not np.isfinite(scores).all():
             row = int(np.flatnonzero(~np.isfinite(scores))[0])
@@ -145,72 +98,54 @@ class CounterfactualReader(Reader):
                 "could not be scored."
             )
         cuts = self._cuts(table, scores)
-        called = np.where(np.isnan(cuts), np.nan, (scores >= cuts).astype(np.float64))
-        groups, items = list(table.labels("group")), list(table.labels("item"))
+        groups = list(table.labels("group"))
         reference = self._reference(list(dict.fromkeys(groups)), table.source)
-        truth = table.flags("label") if table.has("label") else None
-        terms = list(table.labels("term")) if table.has("term") else groups
-        data = _Data(items, groups, terms, scores, called, truth)
-        others = [g for g in dict.fromkeys(groups) if g != reference]
-        rows = [data.gap(group, reference) for group in others]
-        q = benjamini_hochberg([row.p for row in rows])
-        told = [replace(row, q=float(v)) for row, v in zip(rows, q)]
-        errors = [row for group in others for row in data.errors(group, reference)]
-        q = benjamini_hochberg([row.p for row in errors])
-        both = {i for i, g in zip(items, groups) if g == reference}
-        pairs = {i for i, g in zip(items, groups) if g != reference}
-        return CounterfactualResult(
-            told,
-            [replace(row, q=float(v)) for row, v in zip(errors, q)],
-            reference,
-            len(set(items)),
-            len(both ^ pairs),
-            self.only("threshold"),
-        ).telling(lambda: self._claims(data, reference, others, cuts, table.source))
-
-    def _claims(
-        self, data: _Data, reference: str, others: list[str], cuts: Floats, source: str
-    ) -> Claims:
-        from evenhand.probes.counterfactual.probe import Counterfactual
-
-        share = bool(((data.scores >= 0) & (data.scores <= 1)).all())
-        name = "positive"
-        if self.bad == "low":
-            name, right = "negative", None if data.truth is None else ~data.truth
-            scores = 1 - data.scores if share else data.scores
-            data = replace(data, scores=scores, called=1 - data.called, truth=right)
-        cut = float(cuts[0]) if len(set(cuts.tolist())) == 1 else NAN
-        label = Tested(name, 0, self.bad or "unknown", share=share, cut=cut)
-        made = [r for g in others for k in CLAIMED for r in data.row(k, g, reference, label)]
-        known = [row for row in made if isinstance(row, Row)]
-        family = sum(row.testable for row in known)
-        findings = [
-            row
-            if isinstance(row, Finding)
-            else _said(finding(row, family, 0.05, ()), named=data.terms is not data.groups)
-            for row in made
-        ]
-        tables = {"gaps": gap_table([f for f in findings if f.details])}
-        columns = {
-            "item": data.items,
-            "cell": data.groups,
-            "term": data.terms,
-            "text": data.items,
-            "score": data.scores,
-            "called": data.called,
+        items = list(table.labels("item"))
+        columns: dict[str, Any] = {
+            "item": items,
+            "cell": groups,
+            "term": list(table.labels("term")) if table.has("term") else groups,
+            "text": items,
+            "score": scores,
+            "called": np.where(np.isnan(cuts), np.nan, (scores >= cuts).astype(np.float64)),
         }
-        placebo = Placebo.of(
-            "random halves of the items", (data.halves(g, reference) for g in others)
+        if table.has("label"):
+            columns[RIGHT] = table.flags("label")
+        rows = Items(columns)
+        judged = judge(_contract(rows, reference))
+        first, others = (
+            {item for item, group in zip(items, groups) if (group == reference) == side}
+            for side in (True, False)
         )
-        found = Measured(findings, pa.table(columns), tables, {}, (placebo,))
-        return Claims.of(Counterfactual.model_validate({}), self, source, found)
+        return CounterfactualResult(
+            [row for row in judged if row.test.family == SCORE],
+            [row for row in judged if row.test.family != SCORE],
+            reference,
+            rows.count("item"),
+            len(first ^ others),
+            self.only("threshold"),
+        ).telling(lambda: self._claims(rows, reference, cuts, table))
+
+    def _claims(self, items: Items, reference: str, cuts: Floats, table: Table) -> Claims:
+        scores, name = items.numbers("score"), "positive"
+        share = bool(((scores >= 0) & (scores <= 1)).all())
+        if self.bad == "low":
+            name = "negative"
+            turned = {"called": 1 - items.numbers("called")}
+            turned |= {"score": 1 - scores} if share else {}
+            items = items.having(turned | ({RIGHT: ~items[RIGHT]} if RIGHT in items else {}))
+        cut = float(cuts[0]) if len(set(cuts.tolist())) == 1 else NAN
+        label = Label(name, 0, self.bad or "unknown", share=share, cut=cut)
+        paired = Paired(reference, label, NAMES if table.has("term") else ITEMS)
+        probe = Counterfactual.model_validate({})
+        return Claims.of(probe, self, table.source, probe.measure(items.regarding(paired)))
 
     def _cuts(self, table: Table, scores: Floats) -> Floats:
         if table.has("threshold"):
             return table.numbers("threshold")
         shares = bool(((scores >= 0) & (scores <= 1)).all())
-        given = self.threshold if self.threshold is not None else 0.5 if shares else NAN
-        return np.full(len(scores), given)
+        cut = self.threshold if self.threshold is not None else 0.5 if shares else NAN
+        return np.full(len(scores), cut)
 
     def _reference(self, groups: list[str], where: str) -> str:
         if len(groups) < 2:
@@ -218,208 +153,201 @@ class CounterfactualReader(Reader):
                 f"{where}, column group: {groups[0]!r} is the only group. Accepted: the same items "
                 f"scored for two groups or more."
             )
-        if self.reference:
-            if self.reference not in groups:
-                raise DataError(unknown("group", self.reference, groups, where=where))
-            return self.reference
-        plain = {g.lower().replace(" ", "_"): g for g in reversed(groups)}
-        return next((plain[name] for name in USUAL if name in plain), groups[0])
+        if self.reference and self.reference not in groups:
+            raise DataError(unknown("group", self.reference, groups, where=where))
+        return reference_group(groups, [self.reference], SCORED)
+
+
+@dataclass(frozen=True, eq=False)
+class PairedGap(Estimate):
+    """An estimate with the numbers that the contract states."""
+
+    def recorded(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in ("value", "low", "high", "p")}
 
 
 @dataclass(frozen=True)
-class _Data:
-    items: list[str]
-    groups: list[str]
-    terms: list[str]
-    scores: Floats
-    called: Floats
-    truth: Bools | None
+class Part:
+    """A group beside the reference in one kind of number, on the items that were scored for both.
 
-    def gap(self, group: str, reference: str) -> GapRow:
-        kept = self._paired(group, reference, None)
-        found, means = self._estimate(kept, group, reference, self.scores)
-        flips = NAN
-        if kept and np.isfinite(self.called[kept]).all():
-            flips = self._flips(kept, group)
-        return GapRow(
-            group,
-            reference,
-            found.value,
-            found.low,
-            found.high,
-            found.p,
-            NAN,
-            found.units,
-            flips,
-            found.detectable,
-            *means,
-            found.reason,
+    Attributes:
+        items: rows of both.
+        values: the numbers that are compared.
+    """
+
+    kind: str
+    group: str
+    reference: str
+    items: Items
+    values: Floats
+
+    @cached_property
+    def first(self) -> Mask:
+        """The rows of the group."""
+        return self.items.where(cell=self.group)
+
+    def view(self, source: str) -> View:
+        sides = {group: (group, "") for group in (self.group, self.reference)}
+        return View("groups", source, sides, self.reference, "for {group} than for {reference}")
+
+    def by_item(self, values: Floats) -> tuple[Floats, Floats]:
+        """Return the mean of every item for the group, and for the reference."""
+        codes, n = self.items.codes("item"), self.items.count("item")
+        group, reference = (
+            np.bincount(codes[side], values[side], n) / np.bincount(codes[side], minlength=n)
+            for side in (self.first, ~self.first)
         )
+        return group, reference
 
-    def errors(self, group: str, reference: str) -> Iterator[ErrorRow]:
-        if not np.isfinite(self.called).all():
-            return
-        for kind, wanted in zip(KINDS[1:], (None, False, True)):
-            if wanted is not None and self.truth is None:
-                return
-            values = 1 - self.called if wanted else self.called
-            kept = self._paired(group, reference, wanted)
-            found, _ = self._estimate(kept, group, reference, values)
-            yield ErrorRow(
-                kind,
-                group,
-                reference,
-                found.value,
-                found.low,
-                found.high,
-                found.p,
-                NAN,
-                found.units,
-                found.reason,
-            )
+    @cached_property
+    def measured(self) -> tuple[Estimate, tuple[float, float]]:
+        """The gap, and the means of both groups."""
+        count = self.items.count("item")
+        if count < 2:
+            why = f"{count} items are scored for both groups; at least two are needed"
+            return Estimate(NAN, units=count, reason=why), (NAN, NAN)
+        rows = self.items.having({"truth": [""] * self.items.size})
+        tables = gaps.panels(rows, self.values[:, None])
+        if len(tables) > 1:
+            return self._sparse()
+        gap = gaps.gap(tables, self.view(NAMES), self.group, self.reference)
+        assert gap is not None
+        return gap.estimates()[0], (float(gap.means[0][0]), float(gap.means[1][0]))
 
-    def row(self, kind: str, group: str, reference: str, label: Tested) -> Iterator[Row | Finding]:
-        """One comparison as the probe words it; what cannot be compared is said."""
-        wanted = {POSITIVE: False, NEGATIVE: True}.get(kind)
-        undecided = kind != SCORE and not np.isfinite(self.called).all()
-        if undecided or (wanted is not None and self.truth is None):
-            return
-        values = self.scores if kind == SCORE else 1 - self.called if wanted else self.called
-        kept = self._paired(group, reference, wanted)
-        found, means = self._estimate(kept, group, reference, values)
-        place = f"counterfactual/groups/{group}-{reference}/{label.name}/{kind}"
-        if found.error != found.error:
-            yield Finding(
-                place,
-                "counterfactual",
-                f"{kind.replace('-', '_')}_gap",
-                found.value,
-                sentence=f"{group} and {reference} could not be compared ({kind}).",
-                groups=(group, reference),
-                reason=found.reason,
-            )
-            return
-        sides = [{self.terms[k] for k in kept if self.groups[k] == g} for g in (group, reference)]
-        items: dict[str, set[float]] = {}
-        for k in kept:
-            items.setdefault(self.items[k], set()).add(float(values[k]))
+    def _sparse(self) -> tuple[Estimate, tuple[float, float]]:
+        """Gaps within items, where not every term is in every item; both are samples."""
+        item, term = self.items.codes("item"), self.items.codes("term")
+        count, terms = self.items.count("item"), self.items.count("term")
+        sides = self.by_item(self.values)
+        means = (float(sides[0].mean()), float(sides[1].mean()))
+        if terms > 2 and len(item) * (terms + 2 * count) <= MOST_CELLS:
+            sign = np.where(self.first, 0.5, -0.5)
+            factors = [Factor(term), Factor(item, sign)]
+            design = Design(factors, sign[:, None], [1.0], within=item)
+            return design.estimate(self.values), means
+        return Design([Factor(np.arange(count))]).estimate(sides[0] - sides[1]), means
+
+    @property
+    def flips(self) -> float:
+        """The share of items that are decided differently."""
+        one, two = self.by_item(self.items.numbers("called"))
+        return float((one * (1 - two) + two * (1 - one)).mean()) if len(one) else NAN
+
+    def halves(self) -> tuple[int, int]:
+        """Compare halves of the items, by their gaps: tests, and alarms."""
+        one, two = self.by_item(self.values)
+        order = np.argsort(np.unique(self.items.codes("item"), return_index=True)[1])
+        return halves((one - two)[order], range(len(order)), splits=STEADY)
+
+    def comparison(self, label: Label, source: str) -> Comparison:
+        """Return what the probe says of it."""
+        found, means = self.measured
+        distinct: dict[int, set[float]] = {}
+        for item, value in zip(self.items.codes("item").tolist(), self.values.tolist()):
+            distinct.setdefault(item, set()).add(value)
         gap = Gap(
             np.asarray([found.value]),
             np.asarray([found.error**2]),
             np.asarray([found.freedom]),
-            len(items),
-            min(map(len, sides)),
+            len(distinct),
+            min(self.items.count("term", at=side) for side in (self.first, ~self.first)),
             np.empty((1, 0)),
             (np.asarray([means[0]]), np.asarray([means[1]])),
         )
-        view = View(
-            "groups",
-            NAMES,
-            {g: (g, "") for g in (group, reference)},
-            reference,
-            "for {group} than for {reference}",
-        )
-        flips = self._flips(kept, group) if label.decides else NAN
-        spread = float(np.std([np.mean([*v]) for v in items.values()], ddof=1))
-        varying = sum(len(v) > 1 for v in items.values())
-        yield Row(
-            view,
-            group,
-            reference,
+        return Comparison(
+            self.view(source),
+            self.group,
+            self.reference,
             label,
-            kind,
+            self.kind,
             gap,
-            flips,
-            spread,
-            varying,
-            None if found.error else found,
+            self.flips if label.decides else NAN,
+            float(np.std([np.mean([*values]) for values in distinct.values()], ddof=1)),
+            sum(len(values) > 1 for values in distinct.values()),
+            known=None if found.error else found,
         )
 
-    def halves(self, group: str, reference: str) -> tuple[int, int]:
-        """Tests and alarms of halves of the items, by their gaps."""
-        kept = self._paired(group, reference, None)
-        sides: dict[str, list[list[float]]] = {}
-        for k in kept:
-            sides.setdefault(self.items[k], [[], []])[self.groups[k] == reference].append(
-                float(self.scores[k])
+
+def _parts(items: Items, reference: str) -> Iterator[Part]:
+    """Yield every group and kind of number that can be compared."""
+    decided = bool(np.isfinite(items.numbers("called")).all())
+    for group in dict.fromkeys(items["cell"]):
+        for kind in KINDS if group != reference else ():
+            wanted = {POSITIVE: False, NEGATIVE: True}.get(kind)
+            if (kind != SCORE and not decided) or (wanted is not None and RIGHT not in items):
+                continue
+            at = items.where(cell=group) | items.where(cell=reference)
+            rows = items.at(at if wanted is None else at & (items[RIGHT] == wanted))
+            codes, n, first = rows.codes("item"), rows.count("item"), rows.where(cell=group)
+            both = [np.bincount(codes[side], minlength=n) > 0 for side in (first, ~first)]
+            rows = rows.at((both[0] & both[1])[codes])
+            values = rows.numbers("score" if kind == SCORE else "called")
+            yield Part(kind, group, reference, rows, 1 - values if wanted else values)
+
+
+def _contract(items: Items, reference: str) -> Iterator[Test]:
+    """Declare what the contract states: gaps of scores, and apart from them all others."""
+    decided = bool(np.isfinite(items.numbers("called")).all())
+    for part in _parts(items, reference):
+        found, means = part.measured
+        gap = PairedGap(**vars(found))
+        names = {"group": part.group, "reference": reference}
+        more: dict[str, Any] = {"n": found.units}
+        if part.kind == SCORE:
+            more |= {
+                "flips": part.flips if decided else NAN,
+                "detectable": found.detectable,
+                **dict(zip(("mean_group", "mean_reference"), means)),
+            }
+        else:
+            names = {"kind": part.kind.replace("-", "_")} | names
+        yield Test(
+            part.group,
+            "",
+            names,
+            lambda gap=gap, **how: gap,
+            more | {"reason": found.reason},
+            family=SCORE if part.kind == SCORE else DECISION,
+        )
+
+
+@dataclass(frozen=True)
+class Paired:
+    """How items are compared that were scored for several groups.
+
+    Attributes:
+        label: what the scores are.
+        source: whether the terms in the items are known (names), or the items alone.
+    """
+
+    reference: str
+    label: Label
+    source: str
+
+    def tests(self, items: Items) -> Iterator[Test]:
+        """Declare every comparison; one that the scores do not allow is told without a test."""
+        for part in _parts(items, self.reference):
+            found, _ = part.measured
+            if found.error == found.error:
+                yield part.comparison(self.label, self.source).test()
+                continue
+            groups = {"group": part.group, "reference": part.reference}
+            yield Test(
+                f"groups/{part.group}-{part.reference}/{self.label.name}/{part.kind}",
+                f"{part.kind.replace('-', '_')}_gap",
+                {"kind": part.kind, **groups},
+                lambda found=found, **how: found,
+                tested=False,
             )
-        away = [float(np.mean(one) - np.mean(two)) for one, two in sides.values()]
-        return halves(away, range(len(away)), splits=STEADY)
 
-    def _paired(self, group: str, reference: str, wanted: bool | None) -> list[int]:
-        """Rows of both groups on items that have both."""
-        right = self.truth
-        at = [
-            k
-            for k, g in enumerate(self.groups)
-            if g in (group, reference) and (right is None or wanted is None or right[k] == wanted)
-        ]
-        sides = [{self.items[k] for k in at if self.groups[k] == g} for g in (group, reference)]
-        both = sides[0] & sides[1]
-        return [k for k in at if self.items[k] in both]
+    def examples(self, items: Items, comparison: Comparison) -> tuple[dict[str, Any], ...]:
+        """The texts themselves are not known."""
+        return ()
 
-    def _estimate(
-        self, kept: list[int], group: str, reference: str, values: Floats
-    ) -> tuple[Estimate, tuple[float, float]]:
-        count = len({self.items[k] for k in kept})
-        if count < 2:
-            why = f"{count} items are scored for both groups; at least two are needed"
-            return Estimate(NAN, units=count, reason=why), (NAN, NAN)
-        filled = [Filled(NAMES, self.items[k], self.groups[k], self.terms[k], "") for k in kept]
-        view = View("groups", NAMES, {g: (g, "") for g in (group, reference)}, reference, "")
-        tables = gaps.panels(filled, values[kept][:, None])
-        whole = [t for t in tables if gaps.weights(t, view, group, reference)]
-        if len(whole) == 1 and len(tables) == 1:
-            found = gaps.gap(whole, view, group, reference)
-            assert found is not None
-            return found.estimates()[0], (float(found.means[0][0]), float(found.means[1][0]))
-        return self._sparse(kept, group, reference, values)
-
-    def _sparse(
-        self, kept: list[int], group: str, reference: str, values: Floats
-    ) -> tuple[Estimate, tuple[float, float]]:
-        """Not every term in every item: gaps within items, items and terms as samples."""
-        codes = {i: n for n, i in enumerate(sorted({self.items[k] for k in kept}))}
-        item = np.asarray([codes[self.items[k]] for k in kept])
-        first = np.asarray([self.groups[k] == group for k in kept])
-        sides = [
-            np.bincount(item[first == s], values[kept][first == s], len(codes))
-            / np.bincount(item[first == s], minlength=len(codes))
-            for s in (True, False)
-        ]
-        means = (float(sides[0].mean()), float(sides[1].mean()))
-        names = {t: n for n, t in enumerate(sorted({self.terms[k] for k in kept}))}
-        if len(names) > 2 and len(kept) * (len(names) + 2 * len(codes)) <= MOST_CELLS:
-            sign = np.where(first, 0.5, -0.5)
-            design = Design(
-                [Factor(np.asarray([names[self.terms[k]] for k in kept])), Factor(item, sign)],
-                sign[:, None],
-                [1.0],
-                within=item,
-            )
-            return design.estimate(values[kept]), means
-        return Design([Factor(np.arange(len(codes)))]).estimate(sides[0] - sides[1]), means
-
-    def _flips(self, kept: list[int], group: str) -> float:
-        shares: dict[str, list[list[float]]] = {}
-        for k in kept:
-            side = 0 if self.groups[k] == group else 1
-            shares.setdefault(self.items[k], [[], []])[side].append(float(self.called[k]))
-        pairs = [(float(np.mean(one)), float(np.mean(two))) for one, two in shares.values()]
-        return float(np.mean([a * (1 - b) + b * (1 - a) for a, b in pairs]))
-
-
-def _said(found: Finding, *, named: bool) -> Finding:
-    """Where no terms are known, items alone are what was sampled."""
-    if named:
-        return found
-    return replace(
-        found,
-        attribute=str(found.details["label"]),
-        units="texts",
-        generalises_over=("texts",),
-        method="t over texts",
-    )
+    def checks(self, items: Items, seed: int) -> Iterator[Placebo]:
+        """Compare random halves of the items of every group."""
+        scores = (part for part in _parts(items, self.reference) if part.kind == SCORE)
+        yield Placebo.of("random halves of the items", (part.halves() for part in scores))
 
 
 READERS = (CounterfactualReader,)

@@ -1,10 +1,12 @@
-"""Which texts are scored: the same text with other names, other words for people, another dialect.
+"""Which texts are scored, and what a model's numbers on them mean.
 
     {name} returned the headphones.     ->   Lakisha returned ...      Emily returned ...
     A {person} asked the driver.        ->   A Muslim woman asked ...  A tall woman asked ...
 
-Texts are evenhand's own, or the user's: with a slot, or plain texts in which a known name, or a
-word for an identity before a noun for people, stands where the slot would be.
+The same text is scored with other names, other words for people, or in another dialect. Texts are
+evenhand's own, or the user's: with a slot, or plain texts in which a known name, or a word for an
+identity before a noun for people, stands where the slot would be. Of a model's labels the one that
+harms the person counts, and the texts that are called so.
 """
 
 from __future__ import annotations
@@ -13,10 +15,14 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, Literal, TypeVar
 
-from evenhand.corpora.tables import Table, read_table
-from evenhand.errors import DataError, SpecError, unknown
+import numpy as np
+
+from evenhand.compare.groups import reference_group
+from evenhand.compare.items import Floats
+from evenhand.corpora.tables import FLAGS, Table, read_table
+from evenhand.errors import DataError, ModelError, SpecError, unknown
 from evenhand.probes.matched_guise.probe import read_material
 from evenhand.probes.shared import claims
 from evenhand.words.lexicons.files import Lexicon, load
@@ -27,6 +33,11 @@ NAMES, WORDS, PAIRS, CONTROL = "names", "words", "dialect", "control"
 NAME, PERSON, WORD = "{name}", "{person}", "{word}"
 SLOTS = (NAME, PERSON)
 T = TypeVar("T")
+Harms = Literal["high", "low", "unknown"]
+ENDS = ("high", "low")
+HALF = 0.5
+PAIRED = {"entailment", "contradiction", "not_entailment", "paraphrase", "equivalent", "duplicate"}
+"""Labels of a text beside another one, in their plain form."""
 SAID_NAMES = "with names of {group} than with names of {reference}"
 
 
@@ -67,8 +78,9 @@ class View:
 
     @property
     def contrasts(self) -> list[tuple[str, str]]:
-        found = dict.fromkeys(group for group, _ in self.sides.values())
-        return [(group, self.reference) for group in found if group != self.reference]
+        """Every group with the reference."""
+        listed = dict.fromkeys(group for group, _ in self.sides.values())
+        return [(group, self.reference) for group in listed if group != self.reference]
 
 
 @dataclass(frozen=True)
@@ -133,28 +145,26 @@ class People:
     def name_views(self) -> list[View]:
         if self.given:
             sides = {name: (name, "") for name in self.names}
-            first = next((r for r in self.references if r in sides), next(iter(sides)))
+            first = reference_group(list(sides), self.references)
             return [View("groups", NAMES, sides, first, SAID_NAMES)]
-        out = []
+        views = []
         for axis, usual in self.lexicon.table("references").items():
             sides = {
                 name: (g.axis[axis], " ".join(v for k, v in g.axis.items() if k != axis))
                 for name, g in self.names.items()
             }
-            values = {group for group, _ in sides.values()}
-            first = next((r for r in self.references if r in values), str(usual))
-            out.append(View(axis, NAMES, sides, first, SAID_NAMES))
-        return out
+            known = [str(usual), *(group for group, _ in sides.values())]
+            first = reference_group(known, self.references)
+            views.append(View(axis, NAMES, sides, first, SAID_NAMES))
+        return views
 
     def word_views(self) -> list[View]:
-        out = []
+        views = []
         for axis in self.identities:
             cells = list(self.lexicon.table("identities", axis))
-            first = next((r for r in self.references if r in cells), cells[0])
-            said = "about {group} than about {reference}"
-            sides = {cell: (cell, "") for cell in cells}
-            out.append(View(axis, WORDS, sides, first, said))
-        return out
+            first, sides = reference_group(cells, self.references), {c: (c, "") for c in cells}
+            views.append(View(axis, WORDS, sides, first, "about {group} than about {reference}"))
+        return views
 
     def words(self) -> Iterator[tuple[str, str, str]]:
         """Axis, cell and word of every identity, then the controls."""
@@ -300,3 +310,142 @@ def joined(*parts: Texts) -> Texts:
         tuple(v for p in parts for v in p.views),
         tuple(n for p in parts for n in p.notes),
     )
+
+
+# Labels ------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Label:
+    """One number of the model that is compared between groups.
+
+    Attributes:
+        name: the label, or the score's name.
+        column: where it stands among the model's numbers.
+        harms: whether a high or a low value is bad for the person.
+        guessed: by the label's name, not by the user.
+        share: it is a probability.
+        cut: the value from which on a text is called this; None: when it is the likeliest label,
+            NaN: nobody said.
+    """
+
+    name: str
+    column: int
+    harms: Harms = "unknown"
+    guessed: bool = False
+    share: bool = True
+    cut: float | None = None
+
+    @property
+    def decides(self) -> bool:
+        return self.cut is None or self.cut == self.cut
+
+    def called(self, values: Floats) -> Floats:
+        """1 where a text is called this (of a score whose low end is bad: where it falls short)."""
+        scores = values[:, self.column]
+        if self.cut is None:
+            return np.asarray(values.argmax(axis=1) == self.column, np.float64)
+        if not self.decides:
+            return np.full(len(scores), np.nan)
+        below = self.harms == "low"
+        return np.asarray(scores < self.cut if below else scores >= self.cut, np.float64)
+
+    @property
+    def verdict(self) -> str:
+        """What a sentence says of a text that is called this."""
+        if self.share:
+            return f"called {self.name}"
+        return f"{'below' if self.harms == 'low' else 'at or above'} {self.cut:g}"
+
+
+def read_labels(
+    facts: Mapping[str, Any], values: Floats, bad: Sequence[str], threshold: float | None
+) -> list[Label]:
+    """Return the labels to compare, from what the model and the user say.
+
+    Args:
+        facts: `labels` and `activation` (softmax, sigmoid or none), where the model tells them.
+        values: what it gave, [texts, labels].
+        bad: labels that harm the person; of a model with one score, "high" or "low".
+        threshold: the decision threshold.
+
+    >>> toxic = read_labels({"labels": ["fine", "toxic"]}, np.array([[0.7, 0.3]]), (), None)
+    >>> [(t.name, t.harms, t.guessed) for t in toxic]
+    [('toxic', 'high', True)]
+    """
+    if not np.isfinite(values).all():
+        raise DataError(
+            f"the model gave no number for {int((~np.isfinite(values)).any(axis=1).sum())} of "
+            f"{len(values)} texts, so they cannot be compared."
+        )
+    width = values.shape[1]
+    inside = bool(((values >= 0) & (values <= 1)).all())
+    activation = facts.get("activation")
+    if width == 1:
+        name = str((list(facts.get("labels") or ()) or ["score"])[0])
+        share = activation == "sigmoid" or (activation is None and inside)
+        return [_score("score" if name == "LABEL_0" else name, bad, threshold, share)]
+    names = [str(n) for n in facts.get("labels") or [f"LABEL_{k}" for k in range(width)]]
+    sums = bool(np.allclose(values.sum(axis=1), 1.0, atol=1e-3))
+    cut = threshold
+    if threshold is None and not (activation == "softmax" or (activation is None and sums)):
+        cut = HALF if inside else float("nan")
+    known = {_plain(n): k for k, n in enumerate(names)}
+    for label in bad:
+        if _plain(label) not in known:
+            hint = "Name one of the model's labels with: --set bad=LABEL"
+            raise SpecError(unknown("label", label, names, where="bad", hint=hint))
+    harmful = [known[_plain(label)] for label in bad]
+    guess = [] if bad else [k for k, n in enumerate(names) if _plain(n) in _harmful()]
+    chosen = harmful or guess or ([1] if width == 2 else range(width))
+    harms: Harms = "high" if harmful or guess else "unknown"
+    return [Label(names[k], k, harms, bool(guess), inside, cut) for k in chosen]
+
+
+def require_texts(facts: Mapping[str, Any]) -> None:
+    """Raise ModelError if the labels of a model are about two texts."""
+    names = [str(n) for n in facts.get("labels") or ()]
+    if {_plain(n) for n in names} & PAIRED:
+        raise ModelError(
+            f"model {facts.get('name')!r}: its labels ({', '.join(names)}) are about two texts "
+            f"together, and counterfactual texts are judged one by one. Score pairs of your own, "
+            f"one row each, and read them with: evenhand measure counterfactual SCORES.csv"
+        )
+
+
+def _score(name: str, bad: Sequence[str], threshold: float | None, share: bool) -> Label:
+    if bad and (len(bad) > 1 or bad[0] not in (*ENDS, name)):
+        hint = "This model gives one score: which end is bad for the person?"
+        raise SpecError(unknown("end of the score", str(bad[0]), ENDS, where="bad", hint=hint))
+    guess = not bad and _plain(name) in _harmful()
+    harms: Harms = "low" if bad and bad[0] == "low" else "high" if bad or guess else "unknown"
+    cut = threshold if threshold is not None else HALF if share else float("nan")
+    return Label(name, 0, harms, guess, share and harms != "low", cut)
+
+
+def _plain(name: str) -> str:
+    """Return a label without what writers vary.
+
+    >>> _plain("Hate Speech"), _plain("severe-toxic")
+    ('hate_speech', 'severe_toxic')
+    """
+    return "_".join(name.strip().lower().replace("-", " ").split())
+
+
+def _harmful() -> frozenset[str]:
+    return frozenset(load("counterfactual_texts").words("harmful"))
+
+
+def right_label(truth: str, label: Label, names: Sequence[str]) -> bool | None:
+    """Return whether a text truly is what the label says; None if the right label is unknown.
+
+    >>> right_label("toxic", Label("toxic", 1), []), right_label("0", Label("toxic", 1), [])
+    (True, False)
+    """
+    plain = _plain(truth)
+    if plain in {_plain(n) for n in (*names, label.name)}:
+        return plain == _plain(label.name)
+    if plain and plain not in FLAGS:
+        accepted = ", ".join(dict.fromkeys((*names, label.name)))
+        raise DataError(f"label {truth!r}: expected a label of the model ({accepted}), or 1 or 0.")
+    return FLAGS.get(plain)

@@ -203,6 +203,7 @@ def _contrast(items: Items, pair: Pair, split: Halves | None) -> Test:
         },
         tested=format != REMOVED,
         split=split,
+        about=items,
     )
 
 

@@ -47,7 +47,6 @@ from evenhand.probes.decision.contrasts import (
     MixedRow,
     checks,
     contrasts,
-    crossed,
     differences,
     expected_rating,
     formats,
@@ -289,7 +288,7 @@ class Decision(Probe):
             otherwise=f"In the same cases{how}, no difference between decisions about {one} and "
             f"about {two} was detected.",
             groups=(one, two),
-            examples=_examples(row, items),
+            examples=_examples(row),
             details={
                 "odds_ratio": odds,
                 "good_of_100": _of_100(row["share_group"]),
@@ -438,9 +437,9 @@ def _reach(row: Row) -> dict[str, Any]:
     }
 
 
-def _examples(row: Row, items: Items) -> tuple[dict[str, Any], ...]:
+def _examples(row: Row) -> tuple[dict[str, Any], ...]:
     """Return the median case among those that go the way of the estimate."""
-    part = items if row["factor"] in items.about.factors else crossed(items)
+    part: Items = row.test.about
     names = [row[key] for key in ("format", "factor", "group", "reference")]
     gaps, first = differences(part, names)
     order = part.codes("scenario")[first]
