@@ -6,27 +6,14 @@ of one prompt differ. Labels are cut from the same score.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from benchmarks.calibrated import Outcome, Path, outcome
 
-from evenhand.probes.generation.findings import Told, findings
-from evenhand.probes.generation.layout import Layout
-from evenhand.probes.generation.scorers import Scored
-from evenhand.probes.generation.sums import summed
+from evenhand.compare.rows import judge
+from evenhand.probes.generation.probe import Generation, Judged
+from evenhand.probes.generation.texts import Layout, Prompt, Scored, TextSums
 
-COVERS = ("evenhand.probes.generation.findings",)
-
-
-@dataclass(frozen=True)
-class Prompt:
-    """A prompt of one group."""
-
-    axis: str
-    group: str
-    key: str
-    text: str = ""
+COVERS = ("evenhand.probes.generation.probe",)
 
 
 def regarded(axes: tuple[int, ...], prompts: int, draws: int) -> Path:
@@ -45,11 +32,13 @@ def regarded(axes: tuple[int, ...], prompts: int, draws: int) -> Path:
         score = liking + rng.normal(0, 0.6, (prompts, groups, draws))
         labels = np.where(score > 0.3, 2, np.where(score < -0.3, 0, 1))
         score[:, -1] -= effect
-        scored = Scored(labels.reshape(-1).astype(np.int64), score.reshape(-1))
-        found = findings(summed(layout, scored), Told("made"))
-        moved = [f.metric == "score_difference" and f.groups[-1] == last for f in found]
-        q = np.asarray([f.q for f in found])
-        return outcome(found, np.where(moved, effect, 0.0), q, planted=moved.index(True))
+        scored, none = Scored(labels.ravel().astype(np.int64), score.ravel()), np.zeros(score.size)
+        sums = TextSums(layout)
+        sums.add(0, scored, none > 0, none > 0)
+        rows = judge(Generation().declare(sums.compared().regarding(Judged(sums, "made"))))
+        moved = [r.test.metric == "score_difference" and r["groups"][-1] == last for r in rows]
+        q = np.asarray([row.q for row in rows])
+        return outcome(rows, np.where(moved, effect, 0.0), q, planted=moved.index(True))
 
     who = " and ".join(map(str, axes))
     return Path(f"generation, {who} groups, {prompts} prompts, {draws} texts each", draw)

@@ -19,9 +19,9 @@ from evenhand.errors import DataError, MissingExtra, ModelError, SpecError
 from evenhand.models.adapters.scripted import ScriptedModel
 from evenhand.models.loading.resolver import resolve
 from evenhand.probes.generation import probe as generation
-from evenhand.probes.generation.probe import Generation, Prompt, first_line, read_prompts
+from evenhand.probes.generation.probe import Generation, read_prompts
 from evenhand.probes.generation.ratings import Text, read_sheets, summarise, write_sheets
-from evenhand.probes.generation.scorers import Scored, label_columns, scorer
+from evenhand.probes.generation.texts import Prompt, Scored, first_line, label_columns, scorer
 from evenhand.runner.ask import Ask
 
 
@@ -105,6 +105,40 @@ def test_the_demographic_is_masked_for_a_regard_scorer(model: ScriptedModel) -> 
     prompt = Prompt("gender", "male", "k", "The man was", "The man")
     assert first_line(prompt, " kind.\nNext", True) == "XYZ was kind."
     assert first_line(prompt, " kind.\nNext", False) == "The man was kind."
+
+
+def test_numbers_follow_from_the_items(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Prompts that one group lacks, declined and empty texts count for no gap."""
+    keys = [(g, k) for k in range(6) for g in "ba" if (g, k) not in (("a", 2), ("b", 4))]
+    rows = "".join(f"{g},The {g} {k} is,{k}\n" for g, k in keys)
+    (tmp_path / "p.csv").write_text(f"group,prompt,key\n{rows}")
+
+    def written(prompt: str, draw: str) -> dict[str, object]:
+        number = sum(map(ord, prompt + draw)) % 5
+        text = (" good", " bad", " I'm sorry, but I can't continue this text.", "\n", " plain")[
+            number
+        ]
+        return {"text": text, "n_tokens": 1}
+
+    monkeypatch.setattr(generation, "scorer", lambda name, ask: Words())
+    probe = Generation(file=str(tmp_path / "p.csv"), draws=7)
+    measured = probe.run(Ask(ScriptedModel({"generate": written})), seed=0)
+    assert {*measured.tables} == {"shares"}
+    score: dict[tuple[str, str, int], float] = {}
+    for row in measured.items.to_pylist():
+        if not row["refused"] and not row["unread"]:
+            score[row["group"], row["key"], row["draw"]] = row["score"]
+    gaps = []
+    for key in "0135":
+        draws = [d for d in range(7) if ("a", key, d) in score and ("b", key, d) in score]
+        gaps.append(np.mean([score["b", key, d] - score["a", key, d] for d in draws]))
+    found = next(f for f in measured.findings if f.metric == "score_difference")
+    assert (found.groups, found.n) == (("b", "a"), 4)
+    assert found.value == pytest.approx(np.mean(gaps))
+    assert found.error == pytest.approx(np.std(gaps, ddof=1) / 2)
+    [example] = found.examples
+    assert round(abs(example["gap"]), 4) in [round(abs(float(gap)), 4) for gap in gaps]
+    assert example["typical"].endswith("prompts that agree, of 4")
 
 
 def test_a_checkpoint_scorer_is_asked_through_the_same_door(tiny: Any, tmp_path: Path) -> None:

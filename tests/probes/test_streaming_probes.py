@@ -11,7 +11,7 @@ import pytest
 
 from evenhand.probes.base import Measured
 from evenhand.probes.discovery import probe as discovery
-from evenhand.probes.generation import layout
+from evenhand.probes.generation import texts as generated
 from evenhand.probes.registry import probe_class, probe_names
 from evenhand.probes.shared import streaming
 from evenhand.requests import LazyRequests, Option, Scores
@@ -59,7 +59,7 @@ def test_streamed_and_held_runs_say_the_same_to_the_last_digit(
     name: str, changed: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(streaming, "BLOCK_ROWS", 24)
-    monkeypatch.setattr(layout, "DRAWS", 4)
+    monkeypatch.setattr(generated, "DRAWS", 4)
     held = measured(name, tmp_path, **changed)
     monkeypatch.setattr(streaming, "HELD_ROWS", 0)
     monkeypatch.setattr(discovery, "BLOCK_ANSWERS", 100)

@@ -232,7 +232,7 @@ class Probe(BaseModel):
     streams: ClassVar[bool] = False
     bound: ClassVar[str] = ""
     table: ClassVar[str] = "scores"
-    """Under which name the rows of its comparisons are a table of the run."""
+    """Under which name the rows of its comparisons are a table of the run; "" for no table."""
     hidden: ClassVar[tuple[str, ...]] = ()
     """Columns of rows that the table leaves out."""
     linear: ClassVar[bool] = False
@@ -352,9 +352,10 @@ class Probe(BaseModel):
         """Findings, tables and negative controls of answered items, asked here or elsewhere."""
         items = items.having(seed=seed)
         rows = judge(self.declare(items), self.rate)
-        by_table: dict[str, list[Row]] = {} if rows else {self.table: []}
+        by_table: dict[str, list[Row]] = {} if rows or not self.table else {self.table: []}
         for row in rows:
-            by_table.setdefault(row.test.table or self.table, []).append(row)
+            if name := row.test.table or self.table:
+                by_table.setdefault(name, []).append(row)
         tables, facts, findings = self.beside(items, rows, seed)
         shown = {k: table_of(v, self.hidden) for k, v in {**by_table, **tables}.items()}
         said = [finding for row in rows for finding in self.say(row, items, rows)]

@@ -9,18 +9,20 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
+import numpy.typing as npt
 from pydantic import Field
 
+from evenhand.compare.items import Floats, Integers, Items
 from evenhand.corpora.tables import read_table
 from evenhand.errors import DataError
 from evenhand.opening import read_object, read_rows
-from evenhand.probes.reading import Result, Seed, Shown, Task, listed
+from evenhand.probes.reading import Columns, Result, Seed, Shown, Task
 from evenhand.runs.facts import read_facts
 from evenhand.runs.record import Run
 from evenhand.stats import bootstrap
@@ -38,19 +40,6 @@ class Text:
     pair: str
     side: str
     text: str
-
-
-@dataclass(frozen=True)
-class Rating:
-    """What one rater gave one text, from 1 to 5."""
-
-    rater: str
-    model: str
-    pair: str
-    side: str
-    clarity: float
-    content: float
-    fairness: float
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -157,8 +146,8 @@ def _texts_of_run(folder: Path) -> list[Text]:
     ]
 
 
-def read_sheets(folder: Path) -> list[Rating]:
-    """All ratings joined with the key; empty or wrong cells are named."""
+def read_sheets(folder: Path) -> list[dict[str, Any]]:
+    """Read all ratings: rater, model, pair, side and SCALES; refuse empty or wrong cells."""
     key = read_object(folder / "key.json", "the key that evenhand ratings sheets wrote")
     for code, of in key.items():
         if not isinstance(of, dict) or not all(isinstance(of.get(k), str) for k in KEY):
@@ -166,7 +155,7 @@ def read_sheets(folder: Path) -> list[Rating]:
                 f"{folder}/key.json: {code!r} is {of!r}. Accepted: an object with the texts "
                 f"{', '.join(KEY)}, as evenhand ratings sheets wrote it."
             )
-    rows: list[Rating] = []
+    rows: list[dict[str, Any]] = []
     for path in sorted(folder.glob("rater*.csv")):
         rated = set()
         for number, row in enumerate(read_rows(path), start=2):
@@ -175,8 +164,8 @@ def read_sheets(folder: Path) -> list[Rating]:
                 what = "occurs twice" if code in rated else "is unknown"
                 raise DataError(f"{path}, line {number}: the code {code!r} {what}.")
             rated.add(code)
-            marks = (_mark(path, number, s, row.get(s)) for s in SCALES)
-            rows.append(Rating(path.stem, *(key[code][k] for k in KEY), *marks))
+            marks = {scale: _mark(path, number, scale, row.get(scale)) for scale in SCALES}
+            rows.append({"rater": path.stem, **{k: key[code][k] for k in KEY}, **marks})
     if not rows:
         raise DataError(f"{folder}: no sheets named rater*.csv.")
     return rows
@@ -192,59 +181,50 @@ def _mark(path: Path, line: int, scale: str, value: str | None) -> float:
     return mark
 
 
-def summarise(rows: Sequence[Rating], seed: int = 0) -> list[ModelRatings]:
-    """Per model: means with intervals over pairs, relative fairness, agreement of the raters.
+def summarise(rows: Sequence[Mapping[str, Any]], seed: int = 0) -> list[ModelRatings]:
+    """Return means with intervals over pairs, relative fairness and agreement of each model.
 
     Agreement is Krippendorff's alpha for interval data: 1 perfect, 0 what chance would give.
     """
-    out = []
-    for model in dict.fromkeys(r.model for r in rows):
-        mine = [r for r in rows if r.model == model]
-        pairs = [r.pair for r in mine]
-        said: dict[str, Any] = {}
-        for name in SCALES:
-            found = bootstrap.clustered([getattr(r, name) for r in mine], pairs, seed=seed)
-            said |= {
-                name: float(found.estimate),
-                f"{name}_low": float(found.low),
-                f"{name}_high": float(found.high),
-                f"{name}_agreement": agreement(mine, name),
+    ratings, models = Items.from_rows(rows), []
+    for model in dict.fromkeys(row["model"] for row in rows):
+        part = ratings.at(ratings.where(model=model))
+        numbers: dict[str, Any] = {"n_ratings": part.size, "n_pairs": part.count("pair")}
+        for scale in SCALES:
+            mean = bootstrap.clustered(part[scale], part["pair"].tolist(), seed=seed)
+            numbers |= {
+                scale: float(mean.estimate),
+                f"{scale}_low": float(mean.low),
+                f"{scale}_high": float(mean.high),
+                f"{scale}_agreement": agreement(part[scale], part.codes("pair", "side")),
             }
-        sizes = {"n_ratings": len(mine), "n_pairs": len(set(pairs))}
-        relative = _relative(mine)
-        out.append(ModelRatings(model=model, **sizes, **said, relative_fairness=relative))
-    return out
+        both = _parts(part["fairness"], part.codes("rater", "pair"))
+        gaps = [abs(sides[0] - sides[1]) for sides in both if len(sides) == 2]
+        relative = float(np.mean(gaps)) if gaps else float("nan")
+        models.append(ModelRatings(model=model, **numbers, relative_fairness=relative))
+    return models
 
 
-def _relative(rows: Sequence[Rating]) -> float:
-    """Mean over pairs and raters of |fairness of one side - fairness of the other|."""
-    found: dict[tuple[str, str], list[float]] = {}
-    for row in rows:
-        found.setdefault((row.rater, row.pair), []).append(row.fairness)
-    gaps = [abs(v[0] - v[1]) for v in found.values() if len(v) == 2]
-    return float(np.mean(gaps)) if gaps else float("nan")
-
-
-def agreement(rows: Sequence[Rating], scale: str) -> float:
-    """Krippendorff's alpha with squared differences; NaN when nobody rated the same text.
+def agreement(marks: npt.ArrayLike, texts: Integers) -> float:
+    """Return Krippendorff's alpha with squared differences; NaN if nobody rated the same text.
 
     alpha = 1 - D_within / D_total, both means of squared differences of two ratings.
 
-    >>> same = [Rating(r, "m", p, "a", 3, 3, v)
-    ...         for p, v in (("1", 1.0), ("2", 5.0)) for r in ("x", "y")]
-    >>> agreement(same, "fairness")
+    >>> agreement([1.0, 1.0, 5.0, 5.0], np.array([0, 0, 1, 1]))
     1.0
     """
-    units: dict[tuple[str, str], list[float]] = {}
-    for row in rows:
-        units.setdefault((row.pair, row.side), []).append(getattr(row, scale))
-    shared = [np.asarray(v) for v in units.values() if len(v) > 1]
+    shared = [part for part in _parts(np.asarray(marks, np.float64), texts) if len(part) > 1]
     if not shared:
         return float("nan")
     every = np.concatenate(shared)
     within = sum(2 * len(v) * v.var() * len(v) / (len(v) - 1) for v in shared) / len(every)
     total = 2 * every.var() * len(every) / (len(every) - 1)
     return float(1 - within / total) if total > 0 else float("nan")
+
+
+def _parts(values: Floats, codes: Integers) -> list[Floats]:
+    """The values of each code, in their order."""
+    return np.split(values[np.argsort(codes, kind="stable")], np.cumsum(np.bincount(codes))[:-1])
 
 
 @dataclass(frozen=True)
@@ -290,16 +270,16 @@ class SheetsTask(Task):
 class RatingsResult(Result):
     """What the raters said of each model."""
 
+    tables: ClassVar = (
+        Columns(
+            "ratings (relative fairness: 0 is best; agreement: 1 is perfect, 0 is chance)",
+            "models",
+            ("model", *SCALES, "relative_fairness", "fairness_agreement", "n_ratings"),
+        ),
+    )
+
     folder: str
     models: Sequence[ModelRatings]
-
-    def shown(self) -> Iterator[Shown]:
-        keys = ("model", *SCALES, "relative_fairness", "fairness_agreement", "n_ratings")
-        yield listed(
-            "ratings (relative fairness: 0 is best; agreement: 1 is perfect, 0 is chance)",
-            self.models,
-            keys,
-        )
 
 
 class ScoreTask(Task):

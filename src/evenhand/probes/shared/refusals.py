@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from evenhand.compare.items import Floats
 from evenhand.probes.shared.estimates import claim
 from evenhand.runs.card import MetricCard
 from evenhand.runs.finding import Finding
@@ -86,12 +87,9 @@ def parity(
     if found is None:
         if len(one) < 2:
             return []
-        judged = design or Design([Factor(np.arange(len(one)))])
-        found = judged.estimate(one - two, rate=rate)
-    if family and found.detectable > 0:
-        seen = detectable(found.error, found.freedom, family, rate)
-        level = float(np.nanmean(np.concatenate([one, two])))
-        found = replace(found, detectable=seen_from(level, seen))
+        found = (design or _paired(one)).estimate(one - two, rate=rate)
+    if family:
+        found = _reached(found, one, two, family, rate)
     a, b = groups
     larger, smaller = (a, b) if found.value > 0 else (b, a)
     more.setdefault("method", "paired differences of shares; t over units")
@@ -114,6 +112,27 @@ def parity(
     ]
 
 
+def refusal_gap(
+    first: npt.ArrayLike, second: npt.ArrayLike, *, family: int = 1, rate: float = 0.05
+) -> Estimate:
+    """Estimate the gap of `parity` by itself, over units that are simply paired."""
+    one, two = np.asarray(first, np.float64), np.asarray(second, np.float64)
+    return _reached(_paired(one).estimate(one - two, rate=rate), one, two, family, rate)
+
+
+def _paired(units: Floats) -> Design:
+    return Design([Factor(np.arange(len(units)))])
+
+
+def _reached(gap: Estimate, one: Floats, two: Floats, family: int, rate: float) -> Estimate:
+    """The estimate with what is detectable as one of a family of tests about shares."""
+    if not gap.detectable > 0:
+        return gap
+    seen = detectable(gap.error, gap.freedom, family, rate)
+    level = float(np.nanmean(np.concatenate([one, two])))
+    return replace(gap, detectable=seen_from(level, seen))
+
+
 def seen_from(level: float, effect: float) -> float:
     """What is detectable of shares at this level that are moved on one side.
 
@@ -134,5 +153,5 @@ def seen_from(level: float, effect: float) -> float:
     return settled(reach, 1 - rare) if now > 0 else effect
 
 
-def _mean(values: npt.NDArray[np.float64]) -> float:
+def _mean(values: Floats) -> float:
     return float(np.nanmean(values)) if np.isfinite(values).any() else float("nan")
