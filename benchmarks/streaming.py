@@ -54,8 +54,8 @@ def one(templates: int, pairs: int, resamples: int) -> dict[str, Any]:
     from evenhand.audit.auditing import Audit
     from evenhand.audit.suites import Entry, Suite
     from evenhand.probes.shared import streaming
+    from evenhand.probes.underspecified.numbers import CellSums
     from evenhand.probes.underspecified.probe import Underspecified
-    from evenhand.probes.underspecified.streamed import CellSums
     from evenhand.words.list_formats import Lists
 
     class Longer(Underspecified):

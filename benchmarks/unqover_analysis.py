@@ -16,14 +16,13 @@ import numpy as np
 
 def main() -> None:
     from evenhand.metrics import unqover
-    from evenhand.probes.underspecified.numbers import Sampling
+    from evenhand.probes.underspecified.numbers import Sampling, measure_cells
     from evenhand.probes.underspecified.probe import Underspecified
-    from evenhand.probes.underspecified.streamed import measure_cells
 
     probe = Underspecified()
     design = probe.design("qa", 0)
     scores = np.random.default_rng(0).uniform(size=(4 * len(design), 2))
-    cells = probe.cells(design, scores)
+    cells = design.cells(scores)
     begun, cpu = time.perf_counter(), time.process_time()
     whole = unqover.summary(
         cells.scores, cells.first, cells.second, cells.attribute,

@@ -40,12 +40,8 @@ def main() -> None:
     from evenhand.models.loading.resolver import resolve
     from evenhand.models.protocol import LoadOptions
     from evenhand.probes.underspecified.asking import asking
-    from evenhand.probes.underspecified.leans import LeanSums
-    from evenhand.probes.underspecified.numbers import Sampling
-    from evenhand.probes.underspecified.probe import Underspecified, _form
-    from evenhand.probes.underspecified.streamed import measure_cells
-    from evenhand.probes.underspecified.tables import summary
-    from evenhand.probes.underspecified.tables_summed import tables_of
+    from evenhand.probes.underspecified.numbers import CellSums, Sampling
+    from evenhand.probes.underspecified.probe import Sums, Underspecified, _form
     from evenhand.runner.ask import Ask
     from evenhand.runs.finding import plain
     from evenhand.strict import record
@@ -65,7 +61,7 @@ def main() -> None:
     answers = _answers(options, ask, way, design)
     facts["ask_s"] = time.perf_counter() - begun
     facts["inputs_per_s"] = 4 * len(design) / facts["ask_s"]
-    cells = probe.cells(design, answers.scores)
+    cells = design.cells(answers.scores)
     begun = time.perf_counter()
     whole = unqover.summary(
         cells.scores, cells.first, cells.second, cells.attribute,
@@ -77,19 +73,20 @@ def main() -> None:
     print(json.dumps(plain(facts)), flush=True)
     _write(options.json, facts)
     begun = time.perf_counter()
-    result = measure_cells(cells, Sampling(options.resamples))
+    numbers, sums = CellSums(cells, Sampling(options.resamples)), Sums(cells)
+    numbers.add(cells)
+    result = numbers.measure()
     facts["statistics_s"] = time.perf_counter() - begun
-    facts["summary"] = {**summary(result, design, answers.told), "asked_by": kind}
     facts |= plain({k: v for k, v in result.lists.items() if k != "gamma"})
-    sums = LeanSums(cells)
-    sums.add(cells)
-    told, placebos = probe._told(design, cells, result, sums.links(), rung, 0)
-    found = decided([replace(f, model="m") for f in told.findings()], "m", probe.rate)
+    sums.add(cells, cells, 0, answers.told)
+    shares = rung not in ("span", "mask")
+    made = probe.conclude(design, result, numbers.pairs(), sums, shares=shares, seed=0)
+    facts["summary"] = {**made.summary, "asked_by": kind}
+    found = decided([replace(f, model="m") for f in made.findings], "m", probe.rate)
     facts["leans"] = [record(f) for f in found if f.metric.startswith("lean")]
-    facts["placebos"] = [record(p) for p in placebos]
-    tables = tables_of(result, design, cells)
-    facts["by_template"] = tables["by_template"].to_pylist()
-    facts["variance"] = tables["variance"].to_pylist()
+    facts["placebos"] = [record(p) for p in made.placebos]
+    facts["by_template"] = made.tables["by_template"].to_pylist()
+    facts["variance"] = made.tables["variance"].to_pylist()
     _write(options.json, facts)
     print(json.dumps(plain({"summary": facts["summary"], "statistics_s": facts["statistics_s"]})))
 

@@ -31,9 +31,8 @@ def in_precision(model_name: str, dtype: str, pairs: int, resamples: int) -> dic
 def asked(model: Any, probe: Any, resamples: int) -> dict[str, Any]:
     """Scores, metrics and leans of one model, and what asking took."""
     from evenhand.probes.underspecified.asking import asking
-    from evenhand.probes.underspecified.numbers import Sampling
+    from evenhand.probes.underspecified.numbers import Sampling, measure_cells
     from evenhand.probes.underspecified.probe import _form
-    from evenhand.probes.underspecified.streamed import measure_cells
     from evenhand.runner.ask import Ask
     from evenhand.strict import plain
 
@@ -46,7 +45,7 @@ def asked(model: Any, probe: Any, resamples: int) -> dict[str, Any]:
     begun = time.perf_counter(), time.process_time()
     scores = ask(requests)
     seconds, cpu_seconds = time.perf_counter() - begun[0], time.process_time() - begun[1]
-    cells = probe.cells(design, way.answers(scores, design, 0, len(design)).scores)
+    cells = design.cells(way.answers(scores, design, 0, len(design)).scores)
     result = plain(measure_cells(cells, Sampling(resamples)))
     female = cells.groups[0]
     leans = {r["attribute"]: r for r in result["gamma_group"] if r["group"] == female}

@@ -21,7 +21,7 @@ from evenhand.mitigations.head.openings import Pairs, held_out
 from evenhand.mitigations.head.tradeoff import ALPHAS, Point, fall, pick
 from evenhand.mitigations.vectors.fit import followed
 from evenhand.probes.association.score import table_of
-from evenhand.probes.underspecified.pairing import estimates
+from evenhand.probes.underspecified.leans import estimates
 from evenhand.words.lexicons import WordSets
 
 COVERS = ("evenhand.mitigations.changes",)

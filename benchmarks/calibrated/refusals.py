@@ -10,9 +10,9 @@ import numpy as np
 from benchmarks.calibrated import Outcome, Path, outcome
 from benchmarks.calibrated.underspecified import asked, met
 
-from evenhand.probes.shared.refusals import parity
+from evenhand.probes.shared.refusals import REFUSED, parity
 from evenhand.probes.underspecified.asking import TOLD
-from evenhand.probes.underspecified.refusals import REFUSED, Refusals
+from evenhand.probes.underspecified.leans import Refusals
 
 COVERS = ()
 ATTRIBUTES, TESTS = 12, 14

@@ -13,9 +13,8 @@ import numpy.typing as npt
 from benchmarks.calibrated import Outcome, Path, outcome
 
 from evenhand.probes.underspecified import leans
-from evenhand.probes.underspecified.cells import Cells
-from evenhand.probes.underspecified.numbers import Sampling
-from evenhand.probes.underspecified.streamed import measure_cells
+from evenhand.probes.underspecified.design import Cells
+from evenhand.probes.underspecified.numbers import Sampling, measure_cells
 
 COVERS = ("evenhand.probes.underspecified.leans", "evenhand.probes.underspecified.numbers")
 ATTRIBUTES, TEMPLATES = 12, 3
@@ -106,7 +105,7 @@ def terms(count: int, shared: bool) -> Path:
 
 def judged(made: tuple[Cells, leans.Links], truth: np.ndarray, planted: int) -> Outcome:
     rows = leans.leanings(*made)
-    return outcome([r.found for r in rows], truth, np.asarray([r.q for r in rows]), planted)
+    return outcome([r.estimate for r in rows], truth, np.asarray([r.q for r in rows]), planted)
 
 
 def gamma(size: int, how: str) -> Path:

@@ -15,7 +15,7 @@ import pytest
 
 from evenhand.corpora.tables import from_columns
 from evenhand.errors import DataError
-from evenhand.probes.underspecified.cells import ALSO
+from evenhand.probes.underspecified.measure import ALSO, UnderspecifiedReader
 from evenhand.strict import plain
 from told import told
 
@@ -205,6 +205,28 @@ def test_same_seed_same_bytes(made_rows: Callable[..., Rows]) -> None:
     rows = made_rows(terms=9)
     assert plain(measured(rows, seed=4)) == plain(measured(rows, seed=4))
     assert plain(measured(rows, seed=4)) != plain(measured(rows, seed=5))
+
+
+def test_a_report_of_three_groups_is_about_terms(made_rows: Callable[..., Rows]) -> None:
+    """The probe compares two groups; gamma of more is in the tables."""
+    third = {"b1": "c"}
+    rows = [
+        row
+        | {f"group_{end}": third.get(row[end], row[f"group_{end}"]) for end in ("first", "second")}
+        for row in made_rows(terms=3)
+    ]
+    result = UnderspecifiedReader(
+        table=from_columns({name: [row[name] for row in rows] for name in rows[0]}, "made"),
+        resamples=50,
+        samples=99,
+    ).read()
+    claims = result.claims()
+    assert claims is not None
+    assert {row.group for row in result.gamma_group or ()} == {"a", "b", "c"}
+    assert {row["group"] for row in claims.tables["gamma_group"].to_pylist()} == {"a", "b", "c"}
+    leans = [f for f in claims.findings if f.metric == "lean"]
+    assert {f.groups[0] for f in leans} == {"a0", "a1", "a2", "b0", "b1", "b2"}
+    assert not [f for f in claims.findings if f.metric.startswith("gamma")]
 
 
 def test_one_group_on_both_sides_compares_nothing(made_rows: Callable[..., Rows]) -> None:

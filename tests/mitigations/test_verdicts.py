@@ -105,7 +105,8 @@ def test_names_it_was_fitted_on_are_not_judged(tmp_path: Path) -> None:
 
 def noop(rng: np.random.Generator, pairs: int = 20, attributes: int = 8) -> Judged:
     """A mitigation that moves names, answers and their mixture, but no group."""
-    from evenhand.probes.underspecified.pairing import behaviours, estimates
+    from evenhand.probes.underspecified.compare import behaviours
+    from evenhand.probes.underspecified.leans import estimates
 
     n = 2 * pairs
     grid = np.indices((pairs, attributes)).reshape(2, -1)

@@ -20,10 +20,9 @@ from evenhand.models.batching.spans import (
     published_word,
     token_span,
 )
-from evenhand.probes.underspecified.cells import Cells
-from evenhand.probes.underspecified.numbers import Sampling
-from evenhand.probes.underspecified.streamed import measure_cells
-from evenhand.probes.underspecified.tables_summed import TableSums
+from evenhand.probes.underspecified.design import Cells
+from evenhand.probes.underspecified.numbers import Sampling, measure_cells
+from evenhand.probes.underspecified.tables import TableSums
 from evenhand.stats import ranks
 from evenhand.strict import plain
 from evenhand.words.lexicons.questions import Subject

@@ -67,7 +67,7 @@ def test_a_full_design_is_put_in_balanced_order_first() -> None:
     probe = Underspecified(**ATTRIBUTES, terms=8, negated_pairs=8)
     design = probe.design("qa", 0)
     assert design.n_pairs == 64
-    first = design.first[: design.negated_cells]
+    first = design.codes(np.arange(design.negated_cells))[0]
     assert len(np.unique(first)) == 8
 
 

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from evenhand.metrics import unqover
-from evenhand.probes.underspecified.cells import Cells
-from evenhand.probes.underspecified.tables_summed import TableSums
+from evenhand.probes.underspecified.design import Cells
+from evenhand.probes.underspecified.tables import TableSums
 from evenhand.stats.ranks import descending_ranks, rank_table
 
 few = settings(max_examples=60, deadline=None)

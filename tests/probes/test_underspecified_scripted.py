@@ -294,9 +294,10 @@ def test_sampling_does_not_stop_at_a_mu_that_is_noise(lean: float, wobble: float
 
 def test_drawn_pairs_use_terms_and_templates_evenly() -> None:
     design = Underspecified(pairs=70, templates_per_pair=1).design("qa", 0)
-    met = np.bincount(np.concatenate([design.first[::70], design.second[::70]]))
+    first, second, template, _ = design.codes(np.arange(len(design)))
+    met = np.bincount(np.concatenate([first[::70], second[::70]]))
     assert (met == 1).all()
-    counts = np.bincount(design.template)
+    counts = np.bincount(template)
     assert counts.max() - counts.min() <= 70
     assert len(design) == 70 * 70
 

@@ -8,11 +8,22 @@
 
 Every way gives S [inputs, 2] in [0, 1], and what goes to neither where the model can say so. Span
 and mask scores stay what UnQover made of start, end and mask probabilities.
+
+Where a language has forms of its words for occupations, grammar alone moves answers:
+
+    ¿Quién es enfermero?      a man's name agrees
+    ¿Quién es enfermera?      a woman's name agrees
+
+A model that follows agreement knows its language. Verdicts rest on wordings without a form; a few
+pairs are asked in both forms beside them, so that a reader sees how far the forms would have gone.
+It is a fact about how the questions work, and never a finding about people.
+
+    moved = share of answers to the names that agree - share to those that do not, over both forms
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,7 +32,16 @@ import numpy.typing as npt
 
 from evenhand.metrics import unqover
 from evenhand.models.choosing import answered, as_asked, request_rows
-from evenhand.probes.underspecified.design import INPUTS_PER_CELL, Codes, Design, Inputs
+from evenhand.probes.base import Asker
+from evenhand.probes.shared.streaming import block_ends, blocks
+from evenhand.probes.underspecified.design import (
+    INPUTS_PER_CELL,
+    Cells,
+    Codes,
+    Design,
+    Inputs,
+    make_design,
+)
 from evenhand.requests import (
     MASK,
     TYPES,
@@ -33,11 +53,16 @@ from evenhand.requests import (
     Scores,
     Span,
 )
+from evenhand.words.packs import load_pack, pack_lists
 
 Floats = npt.NDArray[np.float64]
 Texts = Callable[[], Inputs]
 PRONOUNS = {"female": "she", "male": "he"}
 PUBLISHED_TOP = 10
+GROUPS = {"masculine": "male", "feminine": "female"}
+"""Which names agree with a form."""
+PAIRS = 4
+"""Pairs of names that are asked in both forms."""
 
 
 @dataclass(frozen=True)
@@ -52,6 +77,9 @@ class Answers:
 
 
 TOLD = ("neither", "mass", "refused", "unread")
+
+Blocks = Iterator[tuple[int, int, Answers]]
+"""Answers with the numbers of their first cell and of the first one after them."""
 
 
 @dataclass(frozen=True)
@@ -116,13 +144,8 @@ def asking(kind: str, manner: Manner) -> Asking:
 
 def _span(manner: Manner) -> Asking:
     def make(inputs: Inputs) -> Requests:
-        return Span(
-            inputs.question,
-            inputs.context,
-            inputs.first,
-            inputs.second,
-            as_published=manner.as_published,
-        )
+        texts = inputs.question, inputs.context, inputs.first, inputs.second
+        return Span(*texts, as_published=manner.as_published)
 
     def read(scores: Scores, inputs: Texts) -> Answers:
         pairs = (("start", "end"), ("other_start", "other_end"))
@@ -137,7 +160,10 @@ def _mask(manner: Manner) -> Asking:
         texts = list(map(" ".join, zip(inputs.context, inputs.question)))
         names = set(inputs.first).union(inputs.second)
         said = {name: _with_pronoun(name, manner) for name in names}
-        return MaskScore(_repeated(texts, 2), [said[n] for pair in _pairs(inputs) for n in pair])
+        return MaskScore(
+            [text for text in texts for _ in range(2)],
+            [said[n] for pair in zip(inputs.first, inputs.second) for n in pair],
+        )
 
     def read(scores: Scores, inputs: Texts) -> Answers:
         values = np.exp(scores["logprob"] / np.maximum(scores["n_pieces"], 1)).reshape(-1, 2)
@@ -157,7 +183,8 @@ def _fill(manner: Manner) -> Asking:
     def read(scores: Scores, inputs: Texts) -> Answers:
         fills, logprobs = scores["fills"], scores["logprobs"]
         values = np.empty((len(fills), 2))
-        for i, pair in enumerate(_pairs(inputs())):
+        texts = inputs()
+        for i, pair in enumerate(zip(texts.first, texts.second)):
             chance = np.exp(np.asarray(logprobs[i], np.float64)).tolist()
             for k, name in enumerate(pair):
                 said = _with_pronoun(name, manner)
@@ -217,14 +244,6 @@ def _placed(values: Floats, place: Codes, size: int) -> Floats:
     return out
 
 
-def _pairs(inputs: Inputs) -> list[tuple[str, str]]:
-    return list(zip(inputs.first, inputs.second))
-
-
-def _repeated(texts: list[str], times: int) -> list[str]:
-    return [text for text in texts for _ in range(times)]
-
-
 def _with_pronoun(name: str, manner: Manner) -> str:
     pronoun = manner.pronoun_of(name) if manner.pronoun_of else ""
     return f"{name}\t{pronoun}" if pronoun else name
@@ -243,3 +262,77 @@ def _told(values: Floats, neither: Floats | None = None) -> Answers:
     told[:, 0] = np.nan if neither is None else neither
     told[:, 3] = 0.0
     return Answers(values, told)
+
+
+def in_blocks(ask: Asker, way: Asking, design: Design, label: str) -> Blocks:
+    """Answers about whole pairs of terms, in design order."""
+    ends = list(block_ends(design.pair_ends))
+    rows = (design.asked_before(ends) * way.rows).tolist()
+    scores = (part for _, _, part in blocks(ask, way.requests(design), rows, label))
+    for begin, end, part in zip([0, *ends], ends, scores):
+        yield begin, end, way.answers(part, design, begin, end)
+
+
+def cut(design: Design, answers: Answers) -> Blocks:
+    """Cut answers that are there already into the same blocks."""
+    start = 0
+    for stop in block_ends(design.pair_ends):
+        part = slice(start * INPUTS_PER_CELL, stop * INPUTS_PER_CELL)
+        yield start, stop, Answers(answers.scores[part], answers.told[part])
+        start = stop
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """How far the form moves answers, in shares of answers, and over how many questions."""
+
+    moved: float
+    questions: int
+
+    def described(self) -> str:
+        """In words, for the first screen."""
+        return (
+            "Asked with the masculine and with the feminine form of the word, the answer moves to "
+            f"the name that agrees by {100 * self.moved:+.0f} of 100 ({self.questions} questions): "
+            "that is grammar. Verdicts rest on wordings without a form."
+        )
+
+
+def agreement_design(
+    language: str, social_class: str, attributes: set[str], seed: int
+) -> Design | None:
+    """A few pairs in every form: one context, the occupations whose forms differ.
+
+    None where the language has no such forms.
+    """
+    if not language or social_class != "gender":
+        return None
+    pack = load_pack(language)
+    slots = [g for g in pack.genders if g in GROUPS]
+    if len(slots) < 2:
+        return None
+    lists = pack_lists(pack, social_class, "qa", slots)
+    differ = [
+        a
+        for a in lists.attributes
+        if a.name in attributes and len({a.forms.get(s) for s in slots}) == len(slots)
+    ]
+    if not differ:
+        return None
+    few = lists.templates[: len(slots)]
+    return make_design(lists.subjects, few, differ, across=True, pairs=PAIRS, seed=seed)
+
+
+def agreement(cells: Cells, design: Design) -> Agreement:
+    """How far answers follow the form, over the question as asked and in both orders."""
+    agrees = [GROUPS[template.slot] for template in design.templates]
+    wanted = np.asarray([agrees[t] for t in cells.template])
+    groups = np.asarray([s.group for s in design.subjects])
+    asserted = cells.scores[:, :, 0].mean(axis=1)
+    total = asserted.sum(axis=1)
+    lean = np.divide(
+        asserted[:, 0] - asserted[:, 1], total, where=total > 0, out=np.full(len(total), np.nan)
+    )
+    signed = np.where(groups[cells.first] == wanted, lean, -lean)
+    known = signed[np.isfinite(signed)]
+    return Agreement(float(known.mean()) if len(known) else float("nan"), 2 * len(known))

@@ -1,44 +1,47 @@
-"""Underspecified questions over several models, as UnQover's pictures show them.
+"""Underspecified questions over several runs: models side by side, and before and after a change.
 
-The intensity of each model with its noise floor (Fig. 3, 6), reasoning errors (Table 5), the
-attributes that lean most to each group (Tables 2, 4), those that models share (Table 3), and the
-ranks of terms over models (Fig. 4, 5).
+Models side by side are shown as by UnQover: the intensity of each with its noise floor (Fig. 3, 6),
+reasoning errors (Table 5), the attributes that lean most to each group (Tables 2, 4), those that
+models share (Table 3), and the ranks of terms over models (Fig. 4, 5).
+
+Before and after a change, leans are subtracted cell by cell (`leans.estimates`). A model that picks
+whoever is named second has no lean left, and no answers either. So beside the leans three numbers
+say what becomes of the question itself: whether the order of names decides, whether a negation is
+heeded, and how much of the answer goes to the two names at all.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
+from evenhand.charts.base import Chart, Drawn, Listing
+from evenhand.charts.marks import VERDICTS, dot_plot, heatmap
+from evenhand.metrics.unqover import attribute_error
+from evenhand.probes.base import Behaviour
+from evenhand.probes.underspecified.numbers import NUMBERS
+from evenhand.probes.underspecified.tables import scores_of
 from evenhand.runs.record import Run
 from evenhand.runs.story import rate_of
 from evenhand.stats.ranks import rank_table
 
+Rows = list[dict[str, Any]]
 TOP = 5
-NUMBERS = (
-    "mu",
-    "mu_low",
-    "mu_high",
-    "mu_floor",
-    "mu_floor_p95",
-    "mu_p",
-    "eta",
-    "eta_low",
-    "eta_high",
-    "eta_floor",
-    "delta",
-    "delta_low",
-    "delta_high",
-    "epsilon",
-    "epsilon_low",
-    "epsilon_high",
-    "mean_score",
-    "neither",
-    "n_cells",
-    "asked_by",
-)
+CAPTIONS = {
+    "mu": (
+        "Intensity μ",
+        "The largest lean of each term, averaged. Ticks: what noise alone gives.",
+    ),
+    "eta": ("One-sidedness η", "How often the same side wins. Ticks: what noise alone gives."),
+    "delta": ("Positional error δ", "How far scores move when only the order of names changes."),
+    "epsilon": ("Negation error ε", "How far scores fail to turn round with the question."),
+}
+"""Title and caption of the numbers about a model as a whole."""
+TURNED, LOST = 0.10, 0.5
+"""Margins: ten answers of 100 (order, negation); half of the mass on the two names."""
 
 
 def preferences(runs: Sequence[Run], names: Sequence[str], label: str) -> dict[str, Any]:
@@ -67,10 +70,11 @@ def preferences(runs: Sequence[Run], names: Sequence[str], label: str) -> dict[s
 
 def _model_row(run: Run, label: str, name: str) -> dict[str, Any]:
     summary = run.facts["probes"][label]["summary"]
-    return {"model": name, **{key: summary.get(key) for key in NUMBERS}}
+    kept = (*NUMBERS, "neither", "n_cells", "asked_by")
+    return {"model": name, **{key: summary.get(key) for key in kept}}
 
 
-def _top(name: str, table: list[dict[str, Any]], who: str, rate: float) -> list[dict[str, Any]]:
+def _top(name: str, table: Rows, who: str, rate: float) -> Rows:
     """Rank the attributes of each group by gamma, or the leans of all terms by their size.
 
     The other group is a mirror image, so a group's list is by gamma with its sign. A list is never
@@ -103,9 +107,7 @@ def _top(name: str, table: list[dict[str, Any]], who: str, rate: float) -> list[
     return rows
 
 
-def _shared(
-    names: Sequence[str], tables: list[list[dict[str, Any]]], who: str, rate: float
-) -> list[dict[str, Any]]:
+def _shared(names: Sequence[str], tables: list[Rows], who: str, rate: float) -> Rows:
     """Return leans with one sign in all models, those detected in most models first.
 
     Of two groups, each lean is listed once, for the group it goes to.
@@ -126,7 +128,7 @@ def _shared(
     return sorted(rows, key=lambda r: (-r["detected_in"], -abs(r["mean"])))
 
 
-def _ranks(runs: Sequence[Run], names: Sequence[str], label: str) -> list[dict[str, Any]]:
+def _ranks(runs: Sequence[Run], names: Sequence[str], label: str) -> Rows:
     """Terms by mean rank of gamma(x) over models; 1 is picked most."""
     models = [
         {r["term"]: r["gamma"] for r in run.table(label, "gamma_term").to_pylist()} for run in runs
@@ -137,9 +139,7 @@ def _ranks(runs: Sequence[Run], names: Sequence[str], label: str) -> list[dict[s
     ]
 
 
-def _agreement(
-    names: Sequence[str], tables: list[list[dict[str, Any]]], who: str
-) -> list[dict[str, Any]]:
+def _agreement(names: Sequence[str], tables: list[Rows], who: str) -> Rows:
     """How alike two models lean: Pearson correlation of gamma over shared rows.
 
     With groups, each attribute counts once: the other group is its mirror image.
@@ -165,3 +165,91 @@ def _agreement(
                 }
             )
     return rows
+
+
+def models_compared(compared: Mapping[str, Any], rate: float) -> list[Drawn]:
+    """Charts and tables of several models, from a comparison."""
+    models = compared["models"]
+    out: list[Drawn] = []
+    for key, (title, caption) in CAPTIONS.items():
+        rows = [
+            {
+                "model": m["model"],
+                key: m[key],
+                "low": m.get(f"{key}_low"),
+                "high": m.get(f"{key}_high"),
+                "floor": m.get(f"{key}_floor"),
+                "verdict": VERDICTS[int(not (m.get(f"{key}_p") or 1) <= rate)],
+            }
+            for m in models
+        ]
+        spec = dot_plot(rows, key, "model", title, floor="floor" if rows[0]["floor"] else None)
+        columns = ("model", key, "low", "high", "floor")
+        out.append(Chart(title, f"{caption} Bars are 95 % intervals.", spec, columns))
+    if top := compared["top"]:
+        caption = (
+            "The attributes that lean most to each side in each model; below 0 where the model "
+            "leans to the other side throughout."
+        )
+        out.append(Listing("Strongest attributes", caption, tuple(top[0]), tuple(top)))
+    if shared := compared["shared"]:
+        caption = "Leans with the same sign in every model, those detected in most models first."
+        out.append(Listing("Shared by all models", caption, tuple(shared[0]), tuple(shared[:60])))
+    out += _drawn_ranks(compared["ranks"], [m["model"] for m in models])
+    if agreement := tuple(compared["agreement"]):
+        caption = "Correlation of leans between models, over attributes."
+        out.append(Listing("Agreement of models", caption, tuple(agreement[0]), agreement))
+    return out
+
+
+def _drawn_ranks(ranks: Rows, models: list[str]) -> list[Drawn]:
+    """Ranks of terms, one column per model; the mean and its spread in the table."""
+    if not ranks:
+        return []
+    cells = [
+        {"term": r["term"], "model": name, "rank": float(r[name])}
+        for r in ranks[:40]
+        for name in [*models, "mean_rank"]
+    ]
+    spec = heatmap(cells, "model", "term", "rank", "rank", numbers=True, signed=False)
+    caption = "Rank of each term in each model, 1: picked most; ordered by the mean over models."
+    table = Listing(
+        "Ranks with spread",
+        "Mean and standard deviation over models.",
+        tuple(ranks[0]),
+        tuple(ranks),
+    )
+    return [Chart("Ranks of terms", caption, spec, ("term", "model", "rank")), table]
+
+
+def behaviours(items: pa.Table) -> list[Behaviour]:
+    """Order, negation and mass, cell by cell.
+
+    Negation is UnQover's epsilon on shares: an even answer has none of it, so that taking a lean
+    away does not look like deafness to the question.
+
+    >>> always_second = {f"{who}_order{o}_{q}": [0.1 if (who == "first") == (o == 0) else 0.9]
+    ...     for who in ("first", "second") for o in (0, 1) for q in ("asked", "negated")}
+    >>> found = behaviours(pa.table(always_second))
+    >>> [(b.what.split()[-1], b.values.round(2).tolist()) for b in found]
+    [('first', [0.1]), ('negated', [0.8])]
+    """
+    scores = scores_of(items)
+    mass = scores.sum(axis=3)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        shares = scores / mass[..., None]
+    asked = shares[:, :, 0]
+    named_first = (asked[:, 0, 0] + asked[:, 1, 1]) / 2
+    found = [
+        Behaviour("share of the answer that goes to the one named first", named_first, TURNED, 0.5),
+        Behaviour(
+            "share of the answer that stays where it should turn when the question is negated",
+            attribute_error(shares),
+            TURNED,
+            float("-inf"),
+        ),
+    ]
+    if np.nanmax(np.abs(mass - 1), initial=0.0) > 1e-6:
+        whole = mass[:, :, 0].mean(axis=1)
+        found.append(Behaviour("score of the two names together", whole, LOST, relative=True))
+    return found

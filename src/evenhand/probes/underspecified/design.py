@@ -1,4 +1,4 @@
-"""Cells of underspecified questions, and their texts, made only when they are needed.
+"""Cells of underspecified questions: their codes, their scores, and texts made when needed.
 
 A cell is (first term, second term, template, attribute). It has four inputs: both orders, with the
 question and with its negation.
@@ -15,8 +15,7 @@ and a short list of (template, attribute) that each pair meets, until a shard as
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -25,8 +24,56 @@ import numpy.typing as npt
 from evenhand.errors import SpecError, unknown
 from evenhand.words.lexicons.questions import Attribute, Subject, Template
 
+Floats = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.integer[Any]]
 INPUTS_PER_CELL = 4
+
+
+@dataclass(frozen=True)
+class Cells:
+    """Answered cells: `scores` [cells, order, question, candidate], NaN where missing.
+
+    Without cells it holds the names that codes stand for: terms, attributes, templates, groups.
+    """
+
+    scores: Floats
+    first: Codes
+    second: Codes
+    attribute: Codes
+    template: Codes
+    terms: tuple[str, ...]
+    attributes: tuple[str, ...]
+    templates: tuple[str, ...]
+    groups: tuple[str, ...]
+    group_of_term: Codes | None
+    n_rows: int
+
+    def kept(self) -> npt.NDArray[np.bool_]:
+        """Return which cells have all eight scores."""
+        return np.asarray(~np.isnan(self.scores.sum(axis=(1, 2, 3))), np.bool_)
+
+    def at(self, rows: Any) -> Cells:
+        """Return some of the cells: a mask or a slice."""
+        columns = ("scores", "first", "second", "attribute", "template")
+        parts = {name: getattr(self, name)[rows] for name in columns}
+        return replace(self, **parts, n_rows=INPUTS_PER_CELL * len(parts["scores"]))
+
+    def without_groups(self) -> Cells:
+        """Return the same cells of terms that stand for themselves."""
+        return replace(self, groups=(), group_of_term=None)
+
+
+def asked_lean(scores: Floats) -> Floats:
+    """Lean of each cell to its first term when asked plainly, in [-1, 1]: both orders averaged.
+
+    `scores` [cells, order, question, candidate] as in `metrics.unqover`.
+
+    >>> gerald_jennifer = np.array([[[[.26, .73], [.35, .62]], [[.54, .45], [.12, .86]]]])
+    >>> asked_lean(gerald_jennifer).round(4).tolist()
+    [-0.19]
+    """
+    plain = scores[:, :, 0].mean(axis=1)
+    return np.asarray(plain[:, 0] - plain[:, 1], np.float64)
 
 
 class Inputs(NamedTuple):
@@ -58,6 +105,8 @@ class Design:
     """Number of cells up to and with each pair, in the order of drawing."""
     negated: int | None = None
     """How many pairs, the first ones, are asked the negated question too; None: all."""
+    across: bool = False
+    """Whether groups of terms meet, rather than any two terms."""
     _asked: dict[tuple[int, str], str] = field(default_factory=dict, repr=False, compare=False)
 
     def __len__(self) -> int:
@@ -111,40 +160,41 @@ class Design:
         template, attribute = np.concatenate(self.fits)[place].T
         return self.pair_first[pair], self.pair_second[pair], template, attribute
 
-    @cached_property
-    def _columns(self) -> tuple[Codes, Codes, Codes, Codes]:
-        return self.codes(np.arange(len(self)))
-
-    @property
-    def first(self) -> Codes:
-        """Code of the first term of every cell (made on demand: 8 bytes a cell)."""
-        return self._columns[0]
-
-    @property
-    def second(self) -> Codes:
-        return self._columns[1]
-
-    @property
-    def template(self) -> Codes:
-        return self._columns[2]
-
-    @property
-    def attribute(self) -> Codes:
-        return self._columns[3]
-
     def head(self, pairs: int) -> Design:
         """The same design cut after this many pairs."""
-        return Design(
-            self.subjects,
-            self.templates,
-            self.attributes,
-            self.pair_first[:pairs],
-            self.pair_second[:pairs],
-            self.fits,
-            self.population,
-            self.pair_ends[:pairs],
-            self.negated,
+        names = ("pair_first", "pair_second", "pair_ends")
+        return replace(self, **{name: getattr(self, name)[:pairs] for name in names})
+
+    def cells(self, values: Floats, which: Codes | None = None) -> Cells:
+        """The scores [inputs, 2] of all cells, or of those with the numbers `which`.
+
+        Attributes of one name are one attribute.
+        """
+        numbers = np.arange(len(self)) if which is None else which
+        first, second, template, attribute = self.codes(numbers)
+        groups = tuple(dict.fromkeys(s.group for s in self.subjects)) if self.across else ()
+        names = tuple(dict.fromkeys(a.name for a in self.attributes))
+        merged = np.asarray([names.index(a.name) for a in self.attributes])
+        return Cells(
+            scores=values.reshape(-1, 2, 2, 2),
+            first=first,
+            second=second,
+            attribute=merged[attribute],
+            template=template,
+            terms=tuple(s.term for s in self.subjects),
+            attributes=names,
+            templates=tuple(t.id for t in self.templates),
+            groups=groups,
+            group_of_term=np.asarray([groups.index(s.group) for s in self.subjects])
+            if groups
+            else None,
+            n_rows=len(values),
         )
+
+    @property
+    def names(self) -> Cells:
+        """The names of its cells, without cells."""
+        return self.cells(np.empty((0, 2)), np.empty(0, np.int64))
 
     def inputs(self, start: int, stop: int, mask: str) -> Inputs:
         """Texts of inputs [start, stop)."""
@@ -246,6 +296,7 @@ def make_design(
         population * every,
         np.cumsum(sizes),
         negated,
+        across,
     )
 
 

@@ -16,45 +16,51 @@ own. Both generalise over names: pairs that share a name are no independent draw
 UnQover's gamma subtracts the negated question instead. That cancels the shared lean only in a model
 that heeds negation, and turns the direction round in one that overdoes it, so it is no verdict here
 (Li et al. 2020 have it as theirs, and so has `as_published`).
+
+Questions may also be declined more often for some names than for others. Both groups' names stand
+in every question, so groups are compared by which of them is named first, in the same pairs of
+names and the same questions:
+
+    gap(pair) = share declined, group a's name first - share declined, group b's name first
+
+A single term is compared with what its partners get beside others:
+
+    gap(t, p) = share declined of (t, p) - mean over others u of the share declined of (u, p)
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache, cached_property, partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
+from evenhand.compare.rows import RATE, Row, Test, judge
 from evenhand.probes.base import TOO_FEW, Placebo
 from evenhand.probes.shared.alone import simultaneous
-from evenhand.probes.underspecified.cells import Cells
-from evenhand.stats.estimate import ROUNDING, Estimate
+from evenhand.probes.shared.refusals import REFUSED, parity
+from evenhand.probes.shared.streaming import DenseSums, KeyedRows
+from evenhand.probes.underspecified.asking import TOLD
+from evenhand.probes.underspecified.design import Cells, asked_lean
+from evenhand.probes.underspecified.tables import cells_of, known_mean
+from evenhand.runs.finding import Finding
+from evenhand.stats.estimate import NAN, ROUNDING, Estimate
 from evenhand.stats.mixed import Design, Factor
-from evenhand.stats.multiple import benjamini_hochberg
 
 Floats = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.integer[Any]]
+Asked = tuple[str | None, str | None]
+"""A term, None where groups lean, and an attribute, None for all of them."""
 SPLITS = 100
 APART = 1_000_003
 """Between the seeds of the two groups' halves: disjoint pairs would be split alike otherwise."""
 MANY_SPLITS = 20_000
 """Where no name is in two pairs a split costs next to nothing, and more give a steadier rate."""
-ALARM = 0.05
-
-
-def asked_lean(scores: Floats) -> Floats:
-    """Lean of each cell to its first term when asked plainly, in [-1, 1]: both orders averaged.
-
-    `scores` [cells, order, question, candidate] as in `metrics.unqover`.
-
-    >>> gerald_jennifer = np.array([[[[.26, .73], [.35, .62]], [[.54, .45], [.12, .86]]]])
-    >>> asked_lean(gerald_jennifer).round(4).tolist()
-    [-0.19]
-    """
-    plain = scores[:, :, 0].mean(axis=1)
-    return np.asarray(plain[:, 0] - plain[:, 1], np.float64)
+PLACE = f"underspecified/{REFUSED}"
 
 
 class LeanSums:
@@ -68,7 +74,7 @@ class LeanSums:
         self.names = names
         self.answered = 0
         """How many cells have a lean."""
-        self._parts: list[tuple[Codes, Floats, Floats, Codes]] = []
+        self._sums = KeyedRows(4)
 
     def add(self, cells: Cells, start: int = 0) -> None:
         """Add a block of cells; `start` is the number of its first cell."""
@@ -78,15 +84,13 @@ class LeanSums:
         size = len(self.names.terms), len(self.names.attributes)
         key = (cells.first * size[0] + cells.second) * size[1] + cells.attribute
         known, at, code = np.unique(key[kept], return_index=True, return_inverse=True)
-        number = start + np.flatnonzero(kept)[at]
-        count = np.bincount(code).astype(np.float64)
         total = np.asarray(np.bincount(code, lean[kept]), np.float64)
-        self._parts.append((known, total, count, number))
+        count = np.bincount(code).astype(np.float64)
+        self._sums.add(known, total, count, start + np.flatnonzero(kept)[at])
 
     def links(self) -> Links:
         """Mean lean of every pair about every attribute."""
-        parts = [np.concatenate(part) for part in zip(*self._parts)]
-        key, total, count, number = parts if parts else (np.empty(0, np.int64),) * 4
+        key, total, count, number = self._sums.joined()
         pair, attribute = np.divmod(key, max(1, len(self.names.attributes)))
         first, second = np.divmod(pair, max(1, len(self.names.terms)))
         return Links(total / count, first, second, attribute, number)
@@ -102,6 +106,14 @@ class Links:
     attribute: Codes
     cell: Codes
 
+    def toward(self, kept: npt.NDArray[np.bool_], turned: npt.NDArray[np.bool_]) -> Links:
+        """Return some of the links, with the ends of those that are `turned` exchanged."""
+        swap = turned[kept]
+        one, two = self.first[kept], self.second[kept]
+        lean = self.lean[kept]
+        ends = np.where(swap, two, one), np.where(swap, one, two)
+        return Links(np.where(swap, -lean, lean), *ends, self.attribute[kept], self.cell[kept])
+
 
 @dataclass(frozen=True)
 class PairTable:
@@ -116,41 +128,67 @@ class PairTable:
     two: Codes
     cells: Codes
 
-    @property
+    @cached_property
     def contrasts(self) -> Floats:
         """Each pair's leans without the lean that its attributes share."""
-        return np.asarray(self.leans - self.leans.mean(axis=1, keepdims=True), np.float64)
+        return np.asarray(self.leans - self.shared[:, None], np.float64)
 
-    @property
+    @cached_property
     def shared(self) -> Floats:
         """The lean that a pair's attributes share."""
         return np.asarray(self.leans.mean(axis=1), np.float64)
 
+    @property
+    def lacking(self) -> str:
+        """Why there are no contrasts, or an empty string."""
+        if len(self.leans) < 2:
+            return "fewer than two pairs were asked about every attribute"
+        alone = self.leans.shape[1] < 2
+        return "a single attribute has no others to be compared with" if alone else ""
+
     def design(self) -> Design:
         """Names of either side as crossed samples."""
         return Design([Factor(self.one), Factor(self.two)], held=True)
+
+    def estimate_contrasts(self, **how: Any) -> list[Estimate]:
+        """Estimate the contrast of every attribute, over names."""
+        if why := self.lacking:
+            return [Estimate(NAN, reason=why)] * self.leans.shape[1]
+        return self.design().estimates(self.contrasts, **how)
+
+    def estimate_shared(self, *, attributes: bool = False, **how: Any) -> Estimate:
+        """Estimate the lean that all attributes share, over names.
+
+        It generalises over attributes too where these are drawn.
+        """
+        if len(self.leans) < 2:
+            return Estimate(NAN, reason=self.lacking)
+        if attributes and self.leans.shape[1] > 1:
+            pair, attribute = np.indices(self.leans.shape).reshape(2, -1)
+            design = Design([Factor(self.one[pair]), Factor(attribute)])
+            return design.estimate(self.leans.ravel(), **how)
+        return self.design().estimate(self.shared, **how)
+
+    def estimate_alone(self, tests: int, rate: float) -> list[Estimate]:
+        """Estimate the lean at each question, with intervals that hold for all `tests` together."""
+        if len(self.leans) < 2:
+            return [Estimate(NAN, reason=self.lacking)] * self.leans.shape[1]
+        leans = self.design().estimates(self.leans, rate=rate)
+        return [simultaneous(lean, tests, rate) for lean in leans]
 
 
 def group_pairs(links: Links, groups: Codes, n_attributes: int) -> PairTable:
     """The links between the first two groups as a table; positive leans to group 0."""
     ends = groups[links.first], groups[links.second]
     kept = (np.minimum(*ends) == 0) & (np.maximum(*ends) == 1)
-    turned = ends[0][kept] == 1
-    one = np.where(turned, links.second[kept], links.first[kept])
-    two = np.where(turned, links.first[kept], links.second[kept])
-    signed = np.where(turned, -links.lean[kept], links.lean[kept])
-    return pair_table(
-        Links(signed, one, two, links.attribute[kept], links.cell[kept]), n_attributes
-    )
+    return pair_table(links.toward(kept, ends[0] == 1), n_attributes)
 
 
 def term_pairs(links: Links, term: int, n_attributes: int) -> PairTable:
     """The links of one term with its partners; positive leans to the term."""
     kept = (links.first == term) | (links.second == term)
-    turned = links.second[kept] == term
-    partner = np.where(turned, links.first[kept], links.second[kept])
-    signed = np.where(turned, -links.lean[kept], links.lean[kept])
-    ends = Links(signed, partner, partner, links.attribute[kept], links.cell[kept])
+    part = links.toward(kept, links.second == term)
+    ends = Links(part.lean, part.second, part.second, part.attribute, part.cell)
     return pair_table(ends, n_attributes)
 
 
@@ -167,131 +205,95 @@ def pair_table(links: Links, columns: int) -> PairTable:
 
 
 @dataclass(frozen=True)
-class Leaning:
-    """One estimated lean: whose, about what, and a typical cell behind it.
-
-    `attribute` is None for the lean that all attributes share, `term` None where groups lean.
-    `agree` of `pairs` pairs go the way of the estimate; `cell` is the median one of these.
-    `alone` is the lean at the attribute's own question.
-    """
-
-    term: str | None
-    attribute: str | None
-    found: Estimate
-    q: float
-    agree: int
-    pairs: int
-    cell: int
-    alone: Alone | None = None
-
-
-@dataclass(frozen=True)
-class Alone:
-    """The lean at one question, not compared with others, over names.
+class Behind:
+    """What is behind the number of a lean.
 
     Attributes:
-        found: the estimate; its interval holds for all questions together.
+        values: one per pair of terms.
+        cells: the number of a cell of each pair; empty where texts are not known.
+        alone: the lean at the attribute's own question, with an interval that holds for all
+            questions together; None for the lean that all attributes share.
         leads: in how many questions the first group (or the term) leads, by the mean lean alone.
-        questions: how many were asked.
     """
 
-    found: Estimate
-    leads: int
-    questions: int
+    values: Floats
+    cells: Codes
+    alone: Estimate | None = None
+    leads: int = 0
+
+    def counted(self, found: Estimate) -> dict[str, int]:
+        """Return how many pairs there are, and how many go the way of the estimate."""
+        agree = int((self.values * found.value > 0).sum())
+        return {"pairs": len(self.values), "agree": agree}
 
 
-def leanings(names: Cells, links: Links, rate: float = ALARM) -> list[Leaning]:
-    """Every lean that the links speak of: of the first group, or of each term."""
-    columns = len(names.attributes)
+def declare(names: Cells, links: Links, rate: float = RATE) -> Iterator[Test]:
+    """Declare every lean that the links speak of: of the first group, or of each term."""
     tables = _tables(names, links)
-    family = len(tables) * (columns + 1)
-    rows: list[Leaning] = []
-    for term, table in tables:
-        alone = _alone(table, len(tables) * columns, rate)
-        for k, found in enumerate(contrasts(table, family, rate)):
-            row = _typical(term, names.attributes[k], found, table.contrasts[:, k], table, k)
-            rows.append(replace(row, alone=alone[k]))
-        shared = shared_lean(table, family, rate, attributes=term is not None)
-        rows.append(_typical(term, None, shared, table.shared, table, 0))
-    q = benjamini_hochberg([row.found.p for row in rows])
-    return [replace(row, q=float(v)) for row, v in zip(rows, q)]
+    questions = len(tables) * len(names.attributes)
+    for term, table in tables.items():
+        alone = table.estimate_alone(questions, rate)
+        leads = sum(lean.value > 0 for lean in alone)
+        contrasts = cache(table.estimate_contrasts)
+        for k, attribute in enumerate(names.attributes):
+            behind = Behind(table.contrasts[:, k], table.cells[:, k], alone[k], leads)
+            yield _test((term, attribute), partial(_one_of, contrasts, k), behind)
+        shared = partial(table.estimate_shared, attributes=term is not None)
+        yield _test((term, None), shared, Behind(table.shared, table.cells[:, 0]))
 
 
-def leans_alone(
-    names: Cells, links: Links, rate: float = ALARM
-) -> dict[tuple[str | None, str | None], Alone]:
-    """Return the lean at every question by itself, by term and attribute.
+def _test(asked: Asked, estimate: Callable[..., Estimate], behind: Behind) -> Test:
+    return Test(
+        place("lean", *asked),
+        "lean" if asked[1] else "lean_shared",
+        dict(zip(("term", "attribute"), asked)),
+        estimate,
+        behind.counted,
+        about=behind,
+    )
 
-    The term is None where groups lean, the attribute None for a term's lean over all attributes.
-    """
+
+def _one_of(estimates: Callable[..., list[Estimate]], number: int, **how: Any) -> Estimate:
+    return estimates(**how)[number]
+
+
+def place(metric: str, term: str | None, attribute: str | None) -> str:
+    """The end of a finding's id."""
+    return "/".join([metric, *([term] if term else []), attribute or "all"])
+
+
+def leanings(names: Cells, links: Links, rate: float = RATE) -> list[Row]:
+    """Every lean that the links speak of, judged."""
+    return judge(declare(names, links, rate), rate)
+
+
+def estimates(items: pa.Table, groups: Mapping[str, str]) -> dict[str, Estimate]:
+    """Every lean of an items table, by the end of its finding's id; `groups` by term."""
+    cells = cells_of(items, groups)
+    sums = LeanSums(cells)
+    sums.add(cells)
+    return {row.test.place: row.estimate for row in leanings(cells, sums.links())}
+
+
+def leans_alone(names: Cells, links: Links, rate: float = RATE) -> dict[Asked, Estimate]:
+    """Estimate the lean at every question by itself, and of terms that over all attributes."""
     tables = _tables(names, links)
-    leans: dict[tuple[str | None, str | None], Alone] = {}
-    for term, table in tables:
-        alone = _alone(table, len(tables) * len(names.attributes), rate)
-        leans |= {(term, name): row for name, row in zip(names.attributes, alone)}
+    leans: dict[Asked, Estimate] = {}
+    for term, table in tables.items():
+        alone = table.estimate_alone(len(tables) * len(names.attributes), rate)
+        leans |= {(term, name): lean for name, lean in zip(names.attributes, alone)}
         if term is not None:
-            shared = shared_lean(table, 1, rate, attributes=True)
-            leans[term, None] = Alone(simultaneous(shared, len(tables), rate), 0, 0)
+            shared = table.estimate_shared(attributes=True, family=1, rate=rate)
+            leans[term, None] = simultaneous(shared, len(tables), rate)
     return leans
 
 
-def _tables(names: Cells, links: Links) -> Sequence[tuple[str | None, PairTable]]:
-    """Return the leans between the first two groups, or those of each term."""
+def _tables(names: Cells, links: Links) -> dict[str | None, PairTable]:
+    """The leans between the first two groups, or those of each term."""
     columns = len(names.attributes)
     if names.group_of_term is not None:
-        return [(None, group_pairs(links, names.group_of_term, columns))]
-    return [(t, term_pairs(links, k, columns)) for k, t in enumerate(names.terms)]
-
-
-def _alone(table: PairTable, tests: int, rate: float) -> list[Alone]:
-    """Return the lean at each question, with intervals that hold for all `tests` together."""
-    columns = table.leans.shape[1]
-    if len(table.leans) < 2:
-        return [Alone(Estimate(float("nan"), reason=_lacking(table)), 0, columns)] * columns
-    leans = table.design().estimates(table.leans, rate=rate)
-    leads = sum(lean.value > 0 for lean in leans)
-    return [Alone(simultaneous(lean, tests, rate), leads, columns) for lean in leans]
-
-
-def _typical(
-    term: str | None,
-    attribute: str | None,
-    found: Estimate,
-    values: Floats,
-    table: PairTable,
-    column: int,
-) -> Leaning:
-    """The lean with the median of the pairs that go its way."""
-    same = np.flatnonzero(values * found.value > 0)
-    place = same[np.argsort(values[same], kind="stable")[(len(same) - 1) // 2]] if len(same) else -1
-    cell = int(table.cells[place, column]) if place >= 0 else -1
-    return Leaning(term, attribute, found, float("nan"), len(same), len(values), cell)
-
-
-def contrasts(table: PairTable, family: int, rate: float = ALARM) -> list[Estimate]:
-    """One estimate per attribute: its contrast, over names."""
-    if len(table.leans) < 2 or table.leans.shape[1] < 2:
-        return [Estimate(float("nan"), reason=_lacking(table))] * table.leans.shape[1]
-    return table.design().estimates(table.contrasts, family=family, rate=rate)
-
-
-def shared_lean(
-    table: PairTable, family: int, rate: float = ALARM, *, attributes: bool = False
-) -> Estimate:
-    """The lean that all attributes share, over names; over attributes too where these are drawn."""
-    if len(table.leans) < 2:
-        return Estimate(float("nan"), reason=_lacking(table))
-    if attributes and table.leans.shape[1] > 1:
-        pair, attribute = np.indices(table.leans.shape).reshape(2, -1)
-        design = Design([Factor(table.one[pair]), Factor(attribute)])
-        return design.estimate(table.leans.ravel(), family=family, rate=rate)
-    return table.design().estimate(table.shared, family=family, rate=rate)
-
-
-def _lacking(table: PairTable) -> str:
-    if len(table.leans) < 2:
-        return "fewer than two pairs were asked about every attribute"
-    return "a single attribute has no others to be compared with"
+        return {None: group_pairs(links, names.group_of_term, columns)}
+    return {t: term_pairs(links, k, columns) for k, t in enumerate(names.terms)}
 
 
 def placebos(names: Cells, links: Links, seed: int) -> tuple[Placebo, ...]:
@@ -333,7 +335,7 @@ def halves(table: PairTable, what: str, seed: int, splits: int = SPLITS) -> Plac
         design = Design([Factor(table.one), Factor(table.two)], fixed, [1.0, -1.0])
         p = [e.p for e in design.estimates(values)]
         tests += len(p)
-        alarms += sum(value <= ALARM for value in p)
+        alarms += sum(value <= RATE for value in p)
     return Placebo(what, tests, alarms)
 
 
@@ -350,5 +352,77 @@ def _disjoint_halves(values: Floats, rng: np.random.Generator, splits: int) -> t
     gap = chosen @ values * (1 / half + 1 / (n - half))
     between = gap**2 * (half * (n - half) / n)
     within = np.maximum((values**2).sum(axis=0) - between, 0.0)
-    alarm = between * (n - 2) > within * stdtrit(n - 2, 1 - ALARM / 2) ** 2
+    alarm = between * (n - 2) > within * stdtrit(n - 2, 1 - RATE / 2) ** 2
     return gap.size, int((alarm & (between > ROUNDING)).sum())
+
+
+class Refusals:
+    """Shares declined, summed by pair of terms and order of naming as cells arrive."""
+
+    def __init__(self, names: Cells) -> None:
+        self.names = names
+        self._sums = DenseSums(3, len(names.terms), len(names.terms))  # both orders, counts
+
+    def add(self, cells: Cells, told: Floats) -> None:
+        """A block of cells; `told` [cells, inputs, TOLD]."""
+        by_order = known_mean(told[..., TOLD.index(REFUSED)].reshape(-1, 2, 2))
+        known = np.isfinite(by_order).all(axis=1)
+        shares = by_order[known].T
+        self._sums.add((cells.first[known], cells.second[known]), *shares, 1.0)
+
+    def findings(self, rate: float, others: int = 0) -> list[Finding]:
+        """One claim about the groups, or one for each term; none where nothing is declined.
+
+        `others` is how many tests are made beside these.
+        """
+        *sums, counts = self._sums.totals
+        if not np.any(sums):
+            return []
+        shares = np.asarray(sums) / np.where(counts > 0, counts, np.nan)
+        group = self.names.group_of_term
+        if group is None:
+            return self._terms(shares, rate, others)
+        return self._groups(shares, group, rate, others)
+
+    def _groups(self, shares: Floats, group: Codes, rate: float, others: int) -> list[Finding]:
+        i, j = np.nonzero(np.isfinite(shares[0]) & (group[:, None] != group[None, :]))
+        turned = group[i] > group[j]
+        first, second = shares[:, i, j]
+        one, two = np.where(turned, second, first), np.where(turned, first, second)
+        design = Design([Factor(np.where(turned, j, i)), Factor(np.where(turned, i, j))])
+        a, b = self.names.groups[:2]
+        return parity(
+            PLACE,
+            (a, b),
+            one,
+            two,
+            units="pairs of names",
+            over=("names",),
+            rate=rate,
+            family=others + 1,
+            design=design if len(i) > 1 else None,
+            about="questions that name first",
+            method="paired by question; names as crossed samples, Satterthwaite t",
+        )
+
+    def _terms(self, shares: Floats, rate: float, others: int) -> list[Finding]:
+        mean = shares.mean(axis=0)
+        both = np.where(np.isnan(mean), mean.T, mean)  # each pair met in one direction
+        out: list[Finding] = []
+        for k, term in enumerate(self.names.terms):
+            partners = np.flatnonzero(np.isfinite(both[k]))
+            rest = np.delete(both[partners], k, axis=1)
+            known = np.isfinite(rest).any(axis=1)
+            one, beside = both[k, partners][known], rest[known]
+            out += parity(
+                f"{PLACE}/{term}",
+                (term, "the others"),
+                one,
+                np.nanmean(beside, axis=1) if len(beside) else one,
+                units="partner terms",
+                over=("partner terms",),
+                rate=rate,
+                family=others + len(self.names.terms),
+                method="against the partners' other questions; t over partners",
+            )
+        return out

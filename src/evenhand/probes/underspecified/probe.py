@@ -16,62 +16,77 @@ from functools import cached_property
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 from pydantic import Field, field_validator, model_validator
 
 from evenhand.charts.base import Listing
 from evenhand.errors import ModelError, SpecError, unknown
 from evenhand.models.choosing import CHOICES, how
-from evenhand.probes.base import Asker, Behaviour, ItemShape, Measured, Placebo, Preview, Probe
+from evenhand.probes.base import Asker, Behaviour, ItemShape, Measured, Preview, Probe
 from evenhand.probes.shared.reach import too_few
+from evenhand.probes.shared.streaming import Items, large
 from evenhand.probes.underspecified.asking import (
     PRONOUNS,
+    TOLD,
+    Agreement,
     Answers,
     Asking,
     Manner,
+    agreement,
+    agreement_design,
     asking,
+    cut,
+    in_blocks,
 )
-from evenhand.probes.underspecified.cards import CARDS
-from evenhand.probes.underspecified.cells import Cells
 from evenhand.probes.underspecified.design import (
+    INPUTS_PER_CELL,
+    Cells,
     Design,
     all_pairs,
     choose_attributes,
     choose_templates,
     make_design,
 )
-from evenhand.probes.underspecified.findings import Told
-from evenhand.probes.underspecified.grammar import Agreement, agreement, agreement_design
-from evenhand.probes.underspecified.languages import (
-    lexicons_of,
-    packaged_lists,
-    prompt_in,
-    require_class,
+from evenhand.probes.underspecified.findings import CARDS, Preferences
+from evenhand.probes.underspecified.leans import (
+    LeanSums,
+    Refusals,
+    estimates,
+    leanings,
+    leans_alone,
+    placebos,
 )
-from evenhand.probes.underspecified.leans import Links, leanings, leans_alone, placebos
 from evenhand.probes.underspecified.numbers import (
+    CellSums,
     PreferencesResult,
+    Sampling,
+    SummedPairs,
+    mu_error,
 )
-from evenhand.probes.underspecified.refusals import Refusals
-from evenhand.probes.underspecified.streamed import mu_error
-from evenhand.probes.underspecified.streaming import Summed, asked, held
-from evenhand.probes.underspecified.tables import lean_table, summary
-from evenhand.probes.underspecified.tables_summed import summed_tables
-from evenhand.requests import (
-    MASK,
-    SAMPLED,
-    FillMask,
-    MaskScore,
-    Span,
+from evenhand.probes.underspecified.tables import (
+    TableSums,
+    items_table,
+    lean_table,
+    summary,
+    summed_tables,
 )
+from evenhand.requests import MASK, SAMPLED, FillMask, MaskScore, Span
 from evenhand.runs.compared import Part
 from evenhand.runs.controls import Answering
-from evenhand.runs.finding import Finding
 from evenhand.runs.record import Run
 from evenhand.runs.story import rate_of
 from evenhand.stats.estimate import Estimate
 from evenhand.words.lexicons import questions
 from evenhand.words.list_formats import Lists, read_lists
+from evenhand.words.packs import (
+    forms_asked,
+    load_pack,
+    pack_lists,
+    part_names,
+    prompt,
+    social_classes,
+)
 
 FIRST_ROUND = 24
 LEXICONS = {
@@ -83,6 +98,7 @@ LEXICONS = {
 BRIEF = ("model", "mu", "mu_low", "mu_high", "mu_floor", "eta", "delta", "epsilon")
 MASKED = (MaskScore.kind, FillMask.kind)
 Way = Literal["auto", "span", "mask-score", "choose", "continuation", "option", "generate"]
+Floats = npt.NDArray[np.float64]
 
 
 class Underspecified(Probe):
@@ -193,8 +209,15 @@ class Underspecified(Probe):
     @model_validator(mode="after")
     def _known_class(self) -> Self:
         if self.language:
-            own = self.lexicon or self.word_lists
-            require_class(self.language, self.social_class, str(own or ""))
+            if own := self.lexicon or self.word_lists:
+                raise ValueError(
+                    f"language {self.language!r} brings its own words: leave {own!r} (lexicon, "
+                    "word_lists) out"
+                )
+            pack = load_pack(self.language)
+            if self.social_class not in (known := social_classes(pack)):
+                where = f"the pack of {pack.name}"
+                raise ValueError(unknown("social_class", self.social_class, known, where=where))
         elif self.lexicon is None and self.social_class not in LEXICONS:
             raise ValueError(
                 unknown(
@@ -216,14 +239,12 @@ class Underspecified(Probe):
         return min(Counter(s.group if self.across else "" for s in subjects).values())
 
     def estimates(self, items: pa.Table) -> dict[str, Estimate]:
-        from evenhand.probes.underspecified.pairing import estimates
-
         groups = {s.term: s.group for s in self.lists("qa").subjects} if self.across else {}
         return {} if self.as_published else estimates(items, groups)
 
     @classmethod
     def behaviours(cls, items: pa.Table) -> list[Behaviour]:
-        from evenhand.probes.underspecified.pairing import behaviours
+        from evenhand.probes.underspecified.compare import behaviours
 
         return behaviours(items)
 
@@ -238,15 +259,15 @@ class Underspecified(Probe):
         if self.word_lists:
             return []
         if self.language:
-            return lexicons_of(self.language, self.across)
+            asked = ("names", "occupations") if self.across else ("people", "acts")
+            return part_names(self.language, *asked, "questions")
         if self.lexicon:
             return [self.lexicon, *LEXICONS[questions.ADJECTIVES][1:]]
         return LEXICONS[self.social_class]
 
     @classmethod
     def compare(cls, runs: Sequence[Run], names: Sequence[str], label: str) -> list[Part]:
-        from evenhand.probes.underspecified.chart import models_compared
-        from evenhand.probes.underspecified.compare import preferences
+        from evenhand.probes.underspecified.compare import models_compared, preferences
 
         found = preferences(runs, names, label)
         drawn = models_compared(found, rate_of(runs[0].facts))
@@ -259,11 +280,20 @@ class Underspecified(Probe):
         """Whether two groups of several terms meet, rather than any two terms."""
         if not self.lexicon:
             return self.social_class == "gender"
-        sizes = Counter(s.group for s in self._own("qa").subjects)
+        sizes = Counter(s.group for s in self._packaged("qa").subjects)
         return len(sizes) == 2 and min(sizes.values()) > 1
 
-    def _own(self, form: str) -> Lists:
-        return Lists(*questions.own_class(str(self.lexicon), self.social_class, form))
+    def _packaged(self, form: str) -> Lists:
+        """The lists of a lexicon, or of a pack in the forms that verdicts rest on."""
+        kind = self.social_class
+        if self.lexicon:
+            return Lists(*questions.own_class(self.lexicon, kind, form))
+        if self.language:
+            pack = load_pack(self.language)
+            return pack_lists(pack, kind, form, forms_asked(pack, kind, neutral=True))
+        return Lists(
+            questions.subjects(kind), questions.templates(kind, form), questions.attributes(kind)
+        )
 
     def lists(self, form: str) -> Lists:
         """Subjects, templates and attributes for questions (`qa`) or masked statements (`lm`)."""
@@ -282,14 +312,12 @@ class Underspecified(Probe):
                     f"underspecified: list_suffix {self.list_suffix!r} needs word_lists, the "
                     "directory that holds such lists."
                 )
-            own = (
-                packaged_lists(self.language, self.social_class, form)
-                if not self.lexicon
-                else self._own(form)
-            )
-            known = own.templates
-            filled = (replace(t, context=f"{self.filler}  {t.context}") for t in known)
-            found = replace(own, templates=tuple(filled) if self.filler else known)
+            found = self._packaged(form)
+            if self.filler:
+                filled = (
+                    replace(t, context=f"{self.filler}  {t.context}") for t in found.templates
+                )
+                found = replace(found, templates=tuple(filled))
         return Lists(
             found.subjects,
             choose_templates(found.templates, self.templates),
@@ -348,7 +376,9 @@ class Underspecified(Probe):
         pronouns = {s.term: PRONOUNS.get(s.group, "") for s in lists.subjects}
         relative = None if self.score == "auto" else self.score == "relative"
         english = not self.language  # she and he are English words
-        text = self.prompt if self.prompt != Manner.prompt else prompt_in(self.language)
+        text = self.prompt
+        if self.language and text == Manner.prompt:
+            text = prompt(self.language).replace("{passage}", "{context}")
         return Manner(
             self.as_published,
             relative,
@@ -404,26 +434,76 @@ class Underspecified(Probe):
         way = asking(kind, self.manner(lists, seed, rung))
         design, rounds = self.design(_form(kind), seed, lists), 1
         if self.standard_error is None:
-            given = asked(ask, way, design, self.name)
+            parts = in_blocks(ask, way, design, self.name)
         else:
             design, answers, rounds = self._sample(ask, way, design, seed)
-            given = held(design, answers)
-        summed = Summed(self, design, seed, given)
-        result = summed.sums.measure()
-        links = summed.leans.links()
-        told, placebo = self._told(summed, result, links, rung, seed)
-        facts = self._facts(result, design, rung, summed.told, dropped, rounds)
-        trust = told.trust()
+            parts = cut(design, answers)
+        sums = Sums(design.names, large=large(int(design.asked_before(len(design)))))
+        numbers = CellSums(sums.names, Sampling(self.resamples, seed=seed))
+        for start, stop, block in parts:
+            cells = design.cells(block.scores, np.arange(start, stop))
+            whole = cells.at(slice(max(0, design.negated_cells - start)))  # all four inputs asked
+            numbers.add(whole)
+            sums.add(cells, whole, start, block.told)
+        result = numbers.measure()
+        facts: dict[str, Any] = {
+            "rung": rung,
+            "asked_by": kind,
+            "dropped_terms": list(dropped),
+            "rounds": rounds,
+            "mu_standard_error": (result.mu_high - result.mu_low) / 3.92,
+            "lexicons": self.lexicons(),
+        }
         if grammar := self._agreement(ask, way, kind, seed):
-            facts["agreement"] = vars(grammar)
-            trust.append(grammar.told())
-        tables = summed_tables(result, design, summed.tables, summed.sums.pairs())
+            facts |= {"agreement": vars(grammar), "trust": [grammar.described()]}
+        usual = rung not in ("span", "mask", *SAMPLED) and self.score != "absolute"
+        shares = (usual or self.score == "relative") and not self.unknown
+        return self.conclude(
+            design, result, numbers.pairs(), sums, shares=shares, seed=seed, facts=facts
+        )
+
+    def conclude(
+        self,
+        design: Design,
+        result: PreferencesResult,
+        pairs: SummedPairs,
+        sums: Sums,
+        *,
+        shares: bool,
+        seed: int,
+        facts: Mapping[str, Any] | None = None,
+        texts: bool = True,
+    ) -> Measured:
+        """Findings, tables and negative controls of answers that were summed.
+
+        Args:
+            design: what was asked.
+            result, pairs: UnQover's numbers, and the links that they are from.
+            sums: all else that was summed.
+            shares: whether the two scores of a question add up to one.
+            seed: of the negative controls.
+            facts: more for the record.
+            texts: whether the wording of cells is known, and how many were asked.
+        """
+        names, links = sums.names, sums.leans.links()
+        rows = [] if self.as_published else leanings(names, links, self.rate)
+        alone = leans_alone(names, links, self.rate) if self.as_published else {}
+        answered = sums.leans.answered if texts else None
+        said = Preferences(
+            design, names, result, rows, shares, self.as_published, answered, alone, texts
+        )
+        told = {"trust": [], **(facts or {})}
+        declined = [] if self.as_published else sums.refusals.findings(self.rate, len(rows))
         return Measured(
-            findings=told.findings() + self._declined(summed.refusals, len(told.leans)),
-            items=summed.items,
-            tables={**lean_table(told), **tables},
-            summary={**facts, "asked_by": kind, "trust": trust},
-            placebos=placebo,
+            findings=said.findings() + declined,
+            items=sums.items.found(),
+            tables={**lean_table(rows, names), **summed_tables(result, design, sums.tables, pairs)},
+            summary={
+                **summary(result, design, sums.means()),
+                **told,
+                "trust": [*said.trust(), *told["trust"]],
+            },
+            placebos=() if self.as_published else placebos(names, links, seed),
         )
 
     def _agreement(self, ask: Asker, way: Asking, kind: str, seed: int) -> Agreement | None:
@@ -433,38 +513,7 @@ class Underspecified(Probe):
         if design is None or kind in MASKED:
             return None
         scores = ask(way.requests(design), f"{self.name} forms")
-        given = way.answers(scores, design, 0, len(design))
-        return agreement(self.cells(design, given.scores), design)
-
-    def _told(
-        self, summed: Summed, result: PreferencesResult, links: Links, rung: str, seed: int
-    ) -> tuple[Told, tuple[Placebo, ...]]:
-        """What there is to say, and the placebos of it."""
-        usual = rung not in ("span", "mask", *SAMPLED) and self.score != "absolute"
-        shares = (usual or self.score == "relative") and not self.unknown
-        rows = [] if self.as_published else leanings(summed.names, links, self.rate)
-        names, answered = summed.names, summed.leans.answered
-        alone = leans_alone(names, links, self.rate) if self.as_published else {}
-        told = Told(summed.design, names, result, rows, shares, self.as_published, answered, alone)
-        return told, () if self.as_published else placebos(names, links, seed)
-
-    def _declined(self, refusals: Refusals, others: int) -> list[Finding]:
-        return [] if self.as_published else refusals.findings(self.rate, others)
-
-    def _facts(
-        self,
-        result: PreferencesResult,
-        design: Design,
-        rung: str,
-        told: np.ndarray,
-        dropped: tuple[str, ...],
-        rounds: int,
-    ) -> dict[str, Any]:
-        facts = {**summary(result, design, told), "rung": rung}
-        facts |= {"dropped_terms": list(dropped), "rounds": rounds}
-        facts["mu_standard_error"] = _error(result)
-        facts["lexicons"] = self.lexicons()
-        return facts
+        return agreement(design.cells(way.answers(scores, design, 0, len(design)).scores), design)
 
     def _usable(self, ask: Asker, kind: str, lists: Lists) -> tuple[Lists, tuple[str, ...]]:
         """Without the terms that a masked model cannot write as one piece, and which those are."""
@@ -499,41 +548,46 @@ class Underspecified(Probe):
             parts.append(way.answers(scores, design, start, stop))
             drawn, start = design.head(pairs), stop
             values = np.concatenate([p.scores for p in parts])
-            if rounds < len(bounds) and mu_error(self.cells(drawn, values), seed=seed) <= (
+            if rounds < len(bounds) and mu_error(drawn.cells(values), seed=seed) <= (
                 self.standard_error or 0.0
             ):
                 break
         return drawn, Answers(values, np.concatenate([p.told for p in parts])), rounds
 
-    def cells(self, design: Design, values: np.ndarray, which: np.ndarray | None = None) -> Cells:
-        """The scores [inputs, 2] of all cells, or of those with the numbers `which`.
 
-        Attributes of one name are one attribute.
+class Sums:
+    """What is summed beside UnQover's numbers: for verdicts, for charts, and the items.
+
+    Args:
+        names: the names that codes stand for.
+        large: whether the items wait on disk.
+    """
+
+    def __init__(self, names: Cells, *, large: bool = False) -> None:
+        self.names = names
+        self.tables, self.leans, self.refusals = TableSums(names), LeanSums(names), Refusals(names)
+        self.items = Items(large=large)
+        self._told = np.zeros((2, len(TOLD)))  # sums and counts
+
+    def add(self, cells: Cells, whole: Cells, start: int, told: Floats) -> None:
+        """Add a block of cells, and those of them that were asked whole.
+
+        `start` is the number of the first cell; `told` has what else is known [inputs, TOLD].
         """
-        numbers = np.arange(len(design)) if which is None else which
-        first, second, template, attribute = design.codes(numbers)
-        groups = tuple(dict.fromkeys(s.group for s in design.subjects)) if self.across else ()
-        codes = np.asarray([groups.index(s.group) for s in design.subjects]) if groups else None
-        names = tuple(dict.fromkeys(a.name for a in design.attributes))
-        merged = np.asarray([names.index(a.name) for a in design.attributes])
-        return Cells(
-            scores=values.reshape(-1, 2, 2, 2),
-            first=first,
-            second=second,
-            attribute=merged[attribute],
-            template=template,
-            terms=tuple(s.term for s in design.subjects),
-            attributes=names,
-            templates=tuple(t.id for t in design.templates),
-            groups=groups,
-            group_of_term=codes,
-            n_rows=len(values),
-        )
+        by_cell = told.reshape(-1, INPUTS_PER_CELL, len(TOLD))
+        self.tables.add(whole)
+        self.leans.add(cells, start)
+        self.refusals.add(cells, by_cell)
+        self.items.add(items_table(cells, by_cell))
+        flat = told.reshape(-1, len(TOLD))
+        self._told += np.nansum(flat, axis=0), (~np.isnan(flat)).sum(axis=0)
+
+    def means(self) -> Floats:
+        """The mean of everything in TOLD over inputs; NaN where nothing is known."""
+        total, count = self._told
+        unknown = np.full(len(TOLD), np.nan)
+        return np.asarray(np.divide(total, count, out=unknown, where=count > 0), np.float64)
 
 
 def _form(kind: str) -> str:
     return "lm" if kind in MASKED else "qa"
-
-
-def _error(result: PreferencesResult) -> float:
-    return (result.mu_high - result.mu_low) / 3.92
