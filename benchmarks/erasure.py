@@ -17,9 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from evenhand.mitigations.erasing.erasure import Features, erase, fresh_accuracy, majority
-from evenhand.mitigations.erasing.leace import leace
-from evenhand.mitigations.erasing.nullspace import RIDGE, inlp
+from evenhand.mitigations.erase_features import Features, erase, fresh_accuracy, majority
+from evenhand.mitigations.erasing import RIDGE, inlp, leace
 
 
 def data(n: int = 6_000, d: int = 768) -> Features:
@@ -63,7 +62,7 @@ def main() -> None:
         (clock(lambda: inlp(X, y, rounds=80)) for _ in range(3)), key=lambda made: made[0]
     )
     slow, P = clock(lambda: refitted(X, y, args.refit_rounds))
-    basis = null.after(args.refit_rounds)
+    basis = null.after(args.refit_rounds).left
     apart = float(np.abs(np.eye(len(P)) - basis @ basis.T - P).max())
     svc, _ = clock(lambda: inlp(X, y, rounds=args.svc_rounds, classifier="svc"))
     closed = min(clock(lambda: leace(X, y))[0] for _ in range(3))

@@ -86,7 +86,7 @@ BUILT_IN: dict[str, dict[str, str]] = {
         "log": "evenhand.integrations.reading:LogReader",
     },
     TASKS: {
-        "erase": "evenhand.mitigations.erasing.task:Erase",
+        "erase": "evenhand.mitigations.erase_features:Erase",
         "tokens": "evenhand.mitigations.head.looking:Tokens",
         "context-accuracy": "evenhand.mitigations.head.looking:ContextAccuracy",
     },

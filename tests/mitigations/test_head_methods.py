@@ -14,9 +14,8 @@ import pytest
 
 import evenhand as eh
 from evenhand.errors import SpecError
-from evenhand.mitigations.erasing.erasure import Features, fresh_accuracy
-from evenhand.mitigations.erasing.nullspace import inlp
-from evenhand.mitigations.erasing.pairs import erase_pairs
+from evenhand.mitigations.erase_features import Features, fresh_accuracy
+from evenhand.mitigations.erasing import erase_pairs, inlp
 from evenhand.mitigations.head import fit as job
 from evenhand.mitigations.head.mitigation import HeadMitigation
 from evenhand.mitigations.head.openings import Openings
@@ -91,7 +90,7 @@ def test_inlp_is_the_orthogonal_projection_on_the_nullspaces_of_trained_classifi
     B = edit.left.astype(np.float64)
     np.testing.assert_array_equal(edit.left, edit.right)
     np.testing.assert_allclose(B.T @ B, np.eye(wanted.rank), atol=1e-6)
-    np.testing.assert_allclose(B @ B.T, wanted.basis @ wanted.basis.T, atol=1e-6)
+    np.testing.assert_allclose(B @ B.T, wanted.left @ wanted.left.T, atol=1e-6)
     np.testing.assert_allclose(edit.offset, B @ (B.T @ mean), atol=1e-5)
     P = np.eye(WIDTH) - B @ B.T
     np.testing.assert_allclose(P @ P, P, atol=1e-6)
@@ -125,7 +124,7 @@ def test_without_an_offset_the_edit_is_the_projection_alone(
         (edit,) = edits(model, material, method="inlp", rounds=2, **settings)
         assert edit.offset is None
     states, groups = flat(material)
-    released = inlp(states, groups, rounds=2, classifier="svc").basis
+    released = inlp(states, groups, rounds=2, classifier="svc").left
     np.testing.assert_allclose(edit.left @ edit.left.T, released @ released.T, atol=1e-6)
 
 

@@ -12,9 +12,7 @@ import numpy as np
 import pytest
 
 from evenhand.errors import DataError, ModelError, SpecError
-from evenhand.mitigations.erasing.leace import leace
-from evenhand.mitigations.erasing.nullspace import inlp
-from evenhand.mitigations.erasing.sentence import pair_components
+from evenhand.mitigations.erasing import inlp, leace, pair_components
 from evenhand.mitigations.hidden import axes
 from evenhand.mitigations.hidden import fit as hidden
 from evenhand.mitigations.hidden.edit import (
@@ -255,10 +253,8 @@ def test_an_unknown_layer_lists_those_there_are(masked: Any, data: axes.AxisData
 
 
 def test_another_width_is_refused(masked: Any) -> None:
-    part = LayerMap(
-        layer_names(masked.model)["last"], *(np.zeros((5, 1), np.float32),) * 2,
-        np.zeros(5, np.float32),
-    )  # fmt: skip
+    left, right, offset = np.zeros((5, 1)), np.zeros((5, 1)), np.zeros(5)
+    part = LayerMap(left, right, offset, layer=layer_names(masked.model)["last"])
     with pytest.raises(ModelError, match="width 5, model 'masked' has 32"):
         EditedModel(masked, HiddenEdit((part,)))
 

@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from evenhand.corpora.tables import read_table
 from evenhand.errors import DataError
-from evenhand.mitigations.erasing.erasure import reader
+from evenhand.mitigations.erase_features import standardised_logistic
 from evenhand.probes.base import Behaviour
 from evenhand.requests import Classify, Embed, Option
 from evenhand.runner.ask import Ask
@@ -117,7 +117,7 @@ def _read_task(X: Floats, labels: npt.NDArray[Any], seed: int) -> Behaviour:
     train, test = order[:cut], np.sort(order[cut:])
     if len(np.unique(labels[train])) < 2 or not len(test):
         raise DataError("--task: fewer than two labels, or too few texts. Accepted: 20 or more.")
-    hits = reader(X[train], labels[train]).predict(X[test]) == labels[test]
+    hits = standardised_logistic(X[train], labels[train]).predict(X[test]) == labels[test]
     return Behaviour("linear classifier accuracy", hits.astype(float), POINTS)
 
 

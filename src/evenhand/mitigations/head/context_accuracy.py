@@ -25,7 +25,7 @@ import numpy.typing as npt
 
 from evenhand.corpora.text import read_texts
 from evenhand.errors import DataError, SpecError
-from evenhand.mitigations.erasing.nullspace import quietly
+from evenhand.mitigations.erasing import quietly
 from evenhand.mitigations.head.openings import LEXICON, Openings, openings
 from evenhand.opening import lines
 from evenhand.stats import bootstrap

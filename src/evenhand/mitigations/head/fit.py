@@ -1,7 +1,7 @@
 """Mitigating a causal language model at its output head: pairs, INLP, A-INLP, A-SUBSPACE, LEACE.
 
     pairs       the directions that move most when only the group changes, removed obliquely (see
-                `erasing.pairs`)
+                `erasing.erase_pairs`)
     inlp        E P h, P the orthogonal projection on the nullspaces of classifiers that are trained
                 round by round (Ravfogel et al. 2020; Liang et al. 2021, Eq. 6)
     leace       the same with LEACE
@@ -27,9 +27,7 @@ import numpy.typing as npt
 
 from evenhand.errors import SpecError
 from evenhand.mitigations.base import Note, quiet
-from evenhand.mitigations.erasing.leace import leace
-from evenhand.mitigations.erasing.nullspace import inlp
-from evenhand.mitigations.erasing.pairs import erase_pairs
+from evenhand.mitigations.erasing import Removal, erase_pairs, inlp, leace
 from evenhand.mitigations.head.openings import Openings, held_out, mined, openings, own_texts
 from evenhand.mitigations.head.subspace import model_subspace, tokens_of
 from evenhand.mitigations.head.tradeoff import (
@@ -241,26 +239,22 @@ def _with_offsets(model: Any, material: Material, settings: HeadMitigation) -> l
     method = settings.method
     if method == "a-subspace":
         space = model_subspace(model, settings.axis, settings.components)
-        return [Candidate(method, 0, _edit(base, space.basis, space.basis, None))]
+        return [Candidate(method, 0, _edit(base, Removal.of_basis(space.basis)))]
     flat = material.sets.reshape(-1, material.sets.shape[-1]).astype(np.float64)
     labels = np.tile(np.arange(material.sets.shape[1]), len(material.sets))
     if method == "leace":
-        found = leace(flat, labels)
-        return [Candidate(method, 1, _edit(base, found.left, found.right, found.offset))]
+        return [Candidate(method, 1, _edit(base, leace(flat, labels)))]
     if method in ("pairs", "a-pairs"):
         wanted = (settings.rounds,) if settings.rounds else ROUNDS["pairs"]
         everything = np.concatenate([material.ordinary, flat]).astype(np.float64)
         pairs = erase_pairs(_differences(material), everything, max(wanted))
-        return [Candidate(method, r, _edit(base, *pairs.after(r))) for r in wanted]
+        mean = everything.mean(axis=0)
+        return [Candidate(method, r, _edit(base, pairs.after(r).around(mean))) for r in wanted]
     classifier = settings.trained_classifier
     wanted = (settings.rounds,) if settings.rounds else ROUNDS[classifier]
     centre = np.zeros(flat.shape[1]) if settings.as_published else flat.mean(axis=0)
     null = inlp(flat - centre, labels, rounds=max(wanted), classifier=classifier)
-    return [
-        Candidate(method, r, _edit(base, B, B, B @ (B.T @ centre) if centre.any() else None))
-        for r in wanted
-        for B in [null.after(r)]
-    ]
+    return [Candidate(method, r, _edit(base, null.after(r).around(centre))) for r in wanted]
 
 
 def _differences(material: Material) -> Floats:
@@ -271,13 +265,11 @@ def _differences(material: Material) -> Floats:
     return np.concatenate([states[:, a] - states[:, b] for a, b in pairs])
 
 
-def _edit(base: HeadEdit, left: Floats, right: Floats, offset: Floats | None) -> HeadEdit:
-    return replace(
-        base,
-        left=np.asarray(left, np.float32),
-        right=np.asarray(right, np.float32),
-        offset=None if offset is None else np.asarray(offset, np.float32),
+def _edit(base: HeadEdit, removal: Removal) -> HeadEdit:
+    left, right, offset = (
+        np.asarray(a, np.float32) for a in (removal.left, removal.right, removal.offset)
     )
+    return replace(base, left=left, right=right, offset=offset if removal.offset.any() else None)
 
 
 def _alpha_rule(model: Any, settings: HeadMitigation) -> HeadEdit:

@@ -11,7 +11,7 @@ from pydantic import Field, field_validator, model_validator
 from evenhand.corpora.text import read_texts
 from evenhand.errors import SpecError, unknown
 from evenhand.mitigations.base import Fitted, Judgement, Note, option_words
-from evenhand.mitigations.erasing.nullspace import CLASSIFIERS
+from evenhand.mitigations.erasing import CLASSIFIERS
 from evenhand.mitigations.grounds import Grounds
 from evenhand.mitigations.head.openings import LEXICON, axes
 from evenhand.mitigations.proof import PROOF_CARDS, ProvedMitigation

@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from evenhand.errors import ModelError
-from evenhand.mitigations.erasing.sentence import pair_components
+from evenhand.mitigations.erasing import pair_components
 from evenhand.models.vectors.files import VectorTable
 from evenhand.words.lexicons.people import definitional_sets
 

@@ -18,28 +18,19 @@ import numpy as np
 import numpy.typing as npt
 
 from evenhand.errors import DataError, ModelError, SpecError
-from evenhand.mitigations.erasing.nullspace import LowRank
+from evenhand.mitigations.erasing import Removal
 from evenhand.models.protocol import Model
 from evenhand.requests import Column, Requests
 
-Floats32 = npt.NDArray[np.float32]
 KINDS = ("masked", "encoder", "classifier", "span", "choice")
 POOLS = ("first", "mean")
 
 
 @dataclass(frozen=True)
-class LayerMap(LowRank):
-    """The map of the module at the path `layer` in the Hugging Face model.
+class LayerMap(Removal):
+    """The map of the module at the path `layer` in the Hugging Face model, in float32."""
 
-    >>> e = np.eye(2, 1, dtype=np.float32)
-    >>> LayerMap("last", e, e, np.zeros(2, np.float32)).projection.tolist()
-    [[0.0, 0.0], [0.0, 1.0]]
-    """
-
-    layer: str
-    left: Floats32
-    right: Floats32
-    offset: Floats32
+    layer: str = ""
 
     def __post_init__(self) -> None:
         d = len(self.offset)

@@ -19,20 +19,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
 from evenhand.errors import DataError
 from evenhand.mitigations import saved
 from evenhand.mitigations.base import Judgement, Note, quiet
-from evenhand.mitigations.erasing.erasure import (
+from evenhand.mitigations.erase_features import (
     Features,
     StopAtMajority,
     fresh_accuracy,
     majority,
-    reader,
+    standardised_logistic,
 )
-from evenhand.mitigations.erasing.leace import leace
-from evenhand.mitigations.erasing.nullspace import Floats, inlp
-from evenhand.mitigations.erasing.sentence import pair_components
+from evenhand.mitigations.erasing import Floats, Removal, inlp, leace, pair_components
 from evenhand.mitigations.grounds import Grounds
 from evenhand.mitigations.hidden.axes import DEV, NEW, TEST, TRAIN, AxisData
 from evenhand.mitigations.hidden.edit import (
@@ -51,11 +50,12 @@ from evenhand.runs.finding import Finding
 if TYPE_CHECKING:
     from evenhand.mitigations.hidden.mitigation import HiddenMitigation
 
+Array = npt.NDArray[Any]
 ARRAYS = ("left", "right", "offset")
 ROUNDS = 80
 PATIENCE = 5
 RIDGE = 0.05  # of the mean variance, for fewer examples than dimensions
-STRONG = 1.0  # of the mean variance, for INLP: see `nullspace.inlp`
+STRONG = 1.0  # of the mean variance, for INLP: see `erasing.inlp`
 
 
 @dataclass(frozen=True)
@@ -132,7 +132,7 @@ def load(folder: Path, base: Any) -> EditedModel:
     try:
         wanted = facts["edit"]
         maps = (
-            LayerMap(layer, *(arrays[f"{i}.{n}"] for n in ARRAYS))
+            _layer_map(layer, *(arrays[f"{i}.{n}"] for n in ARRAYS))
             for i, layer in enumerate(wanted["layers"])
         )
         edit = HiddenEdit(tuple(maps))
@@ -204,36 +204,39 @@ def fit_layer(
         )
     mean = np.zeros(X.shape[1]) if settings.as_published else X.mean(axis=0)
     if settings.method == "leace":
-        found = leace(X, y, ridge=RIDGE if few else 0.0)
-        left, right, offset = found.left, found.right, found.offset
+        removal = leace(X, y, ridge=RIDGE if few else 0.0)
     else:
         if settings.method == "inlp":
-            basis, said = _nullspace(states - mean, data, settings)
+            removal, said = _nullspace(states - mean, data, settings)
         else:
-            basis, said = _subspace(X, data, settings)
+            removal, said = _subspace(X, data, settings)
+        removal = removal.around(mean)
         notes += said
-        left, right, offset = basis, basis, basis @ (basis.T @ mean)
-    arrays = (np.ascontiguousarray(a, np.float32) for a in (left, right, offset))
-    return LayerMap(layer, *arrays), notes
+    arrays = [np.ascontiguousarray(getattr(removal, name), np.float32) for name in ARRAYS]
+    return _layer_map(layer, *arrays), notes
+
+
+def _layer_map(layer: str, left: Array, right: Array, offset: Array) -> LayerMap:
+    return LayerMap(left, right, offset, layer=layer)
 
 
 def _nullspace(
     centred: Floats, data: AxisData, settings: HiddenMitigation
-) -> tuple[Floats, list[str]]:
+) -> tuple[Removal, list[str]]:
     at = data.part == TRAIN
     fixed = settings.as_published or settings.rounds is not None
     rounds = settings.rounds or ROUNDS
     rows = Features(centred, data.labels, data.part)
-    stop = None if fixed else StopAtMajority(rows, DEV, reader, PATIENCE)
+    stop = None if fixed else StopAtMajority(rows, DEV, standardised_logistic, PATIENCE)
     kind = "svc" if settings.as_published else settings.classifier
     found = inlp(
         centred[at], data.labels[at], rounds=rounds, classifier=kind, ridge=STRONG, stop=stop
     )
     unmet = "" if fixed else "classifiers on other frames were not at chance for 5 rounds on end"
-    return found.basis, [f"INLP: {len(found.rounds)} rounds. {found.reason or unmet}".strip()]
+    return found, [f"INLP: {len(found.rounds)} rounds. {found.reason or unmet}".strip()]
 
 
-def _subspace(X: Floats, data: AxisData, settings: HiddenMitigation) -> tuple[Floats, list[str]]:
+def _subspace(X: Floats, data: AxisData, settings: HiddenMitigation) -> tuple[Removal, list[str]]:
     at = data.part == TRAIN
     sets = data.sets[at]
     if (sets < 0).all():
@@ -243,7 +246,7 @@ def _subspace(X: Floats, data: AxisData, settings: HiddenMitigation) -> tuple[Fl
         )
     wanted = settings.components or len(data.groups) - 1
     basis, share = pair_components(X, sets, wanted)
-    return basis, [
+    return Removal.of_basis(basis), [
         f"sentence: {wanted} component(s) explain {100 * share.sum():.0f} % of the differences "
         f"within {len(np.unique(sets[sets >= 0]))} matched sets."
     ]
@@ -265,7 +268,7 @@ def read(states: Floats, made: LayerMap, data: AxisData, seed: int) -> dict[str,
     ]
     for name, part in (("test", TEST), ("new", NEW)):
         rows = row[f"{name}_n"] = int((data.part == part).sum())
-        row |= {f"{name}_{k}": fresh_accuracy(of, part, reader) for k, of in stages}
+        row |= {f"{name}_{k}": fresh_accuracy(of, part, standardised_logistic) for k, of in stages}
         chance = row[f"{name}_chance"] = majority(stages[0][1], part) if rows else float("nan")
         row[f"{name}_chance_low"], row[f"{name}_chance_high"] = chance_interval(chance, rows)
     row |= {f"relearned_{k}": relearned(of.X, data, seed) for k, of in stages}

@@ -10,7 +10,7 @@ from pydantic import Field, field_validator
 
 from evenhand.errors import SpecError, unknown
 from evenhand.mitigations.base import Fitted, Judgement, Note
-from evenhand.mitigations.erasing.nullspace import CLASSIFIERS
+from evenhand.mitigations.erasing import CLASSIFIERS
 from evenhand.mitigations.grounds import Grounds
 from evenhand.mitigations.hidden.edit import KINDS, POOLS
 from evenhand.mitigations.proof import PROOF_CARDS, ProvedMitigation
