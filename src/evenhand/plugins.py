@@ -35,7 +35,7 @@ BUILT_IN: dict[str, dict[str, str]] = {
         "divergence": "evenhand.probes.divergence.probe:Divergence",
         "association": "evenhand.probes.association.probe:Association",
         "discovery": "evenhand.probes.discovery.probe:Discovery",
-        "name-study": "evenhand.probes.name_study.probe:NameStudy",
+        "name-study": "evenhand.probes.name_study:NameStudy",
         "generation": "evenhand.probes.generation.probe:Generation",
         "stereoset": "evenhand.probes.stereoset:StereoSet",
         "crows-pairs": "evenhand.probes.crows_pairs:CrowsPairs",
