@@ -20,7 +20,8 @@ from benchmarks.calibrated import Outcome, Path, outcome, smooth
 
 from evenhand.metrics.association import associations, unit_rows
 from evenhand.probes.association.probe import Association
-from evenhand.probes.association.score import SETS, Options, associate, table_of
+from evenhand.probes.association.score import associate, table_of
+from evenhand.probes.shared.word_tests import SETS
 from evenhand.words.lexicons import WordSets
 
 COVERS = ("evenhand.probes.association.score", "evenhand.probes.association.probe")
@@ -85,8 +86,8 @@ def path(sizes: Sizes) -> Path:
             names += [w for k in SETS for w in lists[k]]
             rows += [made[k] for k in SETS]
         vectors = table_of(names, np.concatenate(rows))
-        found = associate(vectors, tests, Options(samples=99, placebos=0))
-        claims = [Association().finding(row, test) for row, test in zip(found, tests)]
+        found = associate(vectors, tests, samples=99, placebos=0)
+        claims = [Association().finding(row) for row in found]
         return outcome(claims, unless(effect, TESTS), np.asarray([row.q for row in found]))
 
     return Path(f"association, {sizes[0]} v {sizes[1]} by {sizes[2]} v {sizes[3]} words", draw)

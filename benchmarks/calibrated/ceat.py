@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 from benchmarks.calibrated import Outcome, Path, outcome, smooth
 from benchmarks.calibrated.association import DIMENSIONS, SETS, STEPS, Floats, unless, words
 
-from evenhand.probes.ceat.measure import score_test
-from evenhand.probes.ceat.probe import Ceat
-from evenhand.stats.multiple import benjamini_hochberg
+from evenhand.compare.rows import judge
+from evenhand.probes.ceat import METRIC, Ceat, score_test
+from evenhand.probes.shared.word_tests import word_test
 from evenhand.words.lexicons import WordSets
 
-COVERS = ("evenhand.probes.ceat.probe",)
+COVERS = ("evenhand.probes.ceat",)
 SIZES, CONTEXTS, TESTS = (8, 8, 8, 8), 6, 4
 
 
@@ -50,9 +52,10 @@ def draw(rng: np.random.Generator, effect: float) -> Outcome:
         push = float(np.interp(effect, KNOWN[0], STEPS))
     sets = [words(rng, SIZES, push), *(words(rng, SIZES) for _ in range(TESTS - 1))]
     made = [vectors_of(rng, number, one) for number, one in enumerate(sets)]
-    rows = [score_test(test, vectors, draws=40, family=TESTS) for test, vectors in made]
-    found = [Ceat().finding(row, test) for row, (test, _) in zip(rows, made, strict=True)]
-    return outcome(found, unless(effect, TESTS), benjamini_hochberg([row.p for row in rows]))
+    scores = [partial(score_test, test, vectors, draws=40) for test, vectors in made]
+    rows = judge(word_test(test, METRIC, score) for (test, _), score in zip(made, scores))
+    found = [Ceat().finding(row) for row in rows]
+    return outcome(found, unless(effect, TESTS), np.asarray([row.q for row in rows]))
 
 
 PATHS = [Path(f"ceat, 8 v 8 by 8 v 8 words in {CONTEXTS} contexts", draw)]

@@ -11,11 +11,11 @@ from functools import cache
 import numpy as np
 from benchmarks.calibrated import Floats, Outcome, Path, outcome, smooth
 
-from evenhand.probes.name_study.probe import NameStudy
-from evenhand.stats.multiple import benjamini_hochberg
+from evenhand.compare.rows import judge
+from evenhand.probes.name_study import NameStudy, name_items
 from evenhand.words.lexicons.people import Group
 
-COVERS = ("evenhand.probes.name_study.probe",)
+COVERS = ("evenhand.probes.name_study",)
 NAMES, DIMENSIONS = 20, 8
 APART = np.linspace(0.0, 4.0, 6)
 PEOPLE = [
@@ -49,10 +49,11 @@ def accuracies() -> Floats:
 
 def draw(rng: np.random.Generator, effect: float) -> Outcome:
     apart = float(np.interp(0.5 + effect, accuracies(), APART)) if effect else 0.0
-    rows = PROBE.judged(vectors(rng, apart), PEOPLE, int(rng.integers(1 << 30)))
-    found = [PROBE.claimed(row) for row in rows]
+    items = name_items(PEOPLE).regarding(vectors(rng, apart))
+    rows = judge(PROBE.declare(items.having(seed=int(rng.integers(1 << 30)))))
+    found = [finding for row in rows for finding in PROBE.say(row, items, rows)]
     truth = [np.nan if effect else 0.5]
-    return outcome(found, truth, benjamini_hochberg([f.p for f in found]))
+    return outcome(found, truth, np.asarray([row.q for row in rows]))
 
 
 PATHS = [Path(f"name-study, {NAMES} v {NAMES} names", draw)]

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 from benchmarks.calibrated import Outcome, Path, outcome
 from benchmarks.calibrated.association import DIMENSIONS, SETS, TESTS, Floats, needed, unless, words
 
-from evenhand.probes.seat.measure import SeatTest, score_test
-from evenhand.probes.seat.probe import Seat
-from evenhand.stats.multiple import benjamini_hochberg
+from evenhand.compare.rows import judge
+from evenhand.probes.seat import Seat, SeatTest, score_test
+from evenhand.probes.shared.word_tests import word_test
 
-COVERS = ("evenhand.probes.seat.probe",)
+COVERS = ("evenhand.probes.seat",)
 SIZES, SENTENCES = (8, 8, 8, 8), 4
 
 
@@ -26,18 +28,19 @@ def test_of(
         units[key] = tuple(n for n in names for _ in range(SENTENCES))
         rows = made[key][:, None] + templates + rng.normal(0, 0.3, (len(names), *templates.shape))
         vectors |= dict(zip(texts[key], rows.reshape(-1, DIMENSIONS), strict=True))
-    return SeatTest(f"t{number}", texts, units, {k: k for k in SETS}, True), vectors
+    return SeatTest(f"t{number}", **texts, units=units), vectors
 
 
 def draw(rng: np.random.Generator, effect: float) -> Outcome:
     sets = [words(rng, SIZES, needed(SIZES, effect))]
     sets += [words(rng, SIZES) for _ in range(TESTS - 1)]
-    rows = [
-        score_test(*test_of(rng, number, made), samples=99, family=TESTS)
-        for number, made in enumerate(sets)
-    ]
+    tests = [test_of(rng, number, made) for number, made in enumerate(sets)]
+    rows = judge(
+        word_test(test, "effect_size", partial(score_test, test, vectors, samples=99))
+        for test, vectors in tests
+    )
     found = [Seat().finding(row) for row in rows]
-    return outcome(found, unless(effect, TESTS), benjamini_hochberg([row.p for row in rows]))
+    return outcome(found, unless(effect, TESTS), np.asarray([row.q for row in rows]))
 
 
 PATHS = [Path(f"seat, 8 v 8 by 8 v 8 words of {SENTENCES} sentences", draw)]

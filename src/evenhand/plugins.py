@@ -35,7 +35,7 @@ BUILT_IN: dict[str, dict[str, str]] = {
         "divergence": "evenhand.probes.divergence.probe:Divergence",
         "association": "evenhand.probes.association.probe:Association",
         "discovery": "evenhand.probes.discovery.probe:Discovery",
-        "name-study": "evenhand.probes.name_study.probe:NameStudy",
+        "name-study": "evenhand.probes.name_study:NameStudy",
         "generation": "evenhand.probes.generation.probe:Generation",
         "stereoset": "evenhand.probes.stereoset:StereoSet",
         "crows-pairs": "evenhand.probes.crows_pairs:CrowsPairs",
@@ -47,8 +47,8 @@ BUILT_IN: dict[str, dict[str, str]] = {
         "matched-guise": "evenhand.probes.matched_guise.probe:MatchedGuise",
         "decision": "evenhand.probes.decision.probe:Decision",
         "implicit": "evenhand.probes.implicit.probe:Implicit",
-        "seat": "evenhand.probes.seat.probe:Seat",
-        "ceat": "evenhand.probes.ceat.probe:Ceat",
+        "seat": "evenhand.probes.seat:Seat",
+        "ceat": "evenhand.probes.ceat:Ceat",
         "ranking": "evenhand.probes.ranking.probe:Ranking",
         "counterfactual": "evenhand.probes.counterfactual.probe:Counterfactual",
         "labour": "evenhand.probes.labour.probe:Labour",
@@ -107,7 +107,7 @@ def places(group: str) -> dict[str, str]:
     """Where every object of a group is found, evenhand's own first, then other packages'.
 
     >>> places(PROBES)["seat"]
-    'evenhand.probes.seat.probe:Seat'
+    'evenhand.probes.seat:Seat'
     """
     found = dict(BUILT_IN[group])
     for point in sorted(metadata.entry_points(group=group), key=lambda p: p.name):

@@ -14,7 +14,7 @@ from evenhand.errors import DataError, ModelError, SpecError
 from evenhand.metrics import association as metrics
 from evenhand.metrics import embedding
 from evenhand.models.vectors.files import VectorTable, open_vectors, resolve_vectors
-from evenhand.probes.association.score import Options, associate, choose_tests
+from evenhand.probes.association.score import associate, choose_tests
 from evenhand.strict import plain
 from evenhand.words.lexicons import WordSets
 from told import told
@@ -36,7 +36,7 @@ def made_test(**changed: tuple[str, ...]) -> WordSets:
 
 
 def one(vectors: VectorTable, test: WordSets, **options: object) -> dict[str, object]:
-    (row,) = associate(vectors, [test], Options(**options))  # type: ignore[arg-type]
+    (row,) = associate(vectors, [test], **options)
     return dict(plain(row))
 
 
@@ -242,8 +242,8 @@ def test_files_of_sentence_tests_can_be_read(shared: Path) -> None:
     assert len(read) == 50
     # Word tests of these files agree with the published effect size on the Google News vectors.
     path = shared / "data" / "embeddings" / "googlenews_w2v_300d_subset.bin.gz"
-    row = associate(open_vectors(path), [found], Options(placebos=0))[0]
-    assert row.effect_size_ddof1 == pytest.approx(0.9664, abs=1e-4)
+    row = associate(open_vectors(path), [found], placebos=0)[0]
+    assert row["effect_size_ddof1"] == pytest.approx(0.9664, abs=1e-4)
 
 
 @pytest.mark.shared

@@ -156,18 +156,19 @@ def test_the_name_itself_is_embedded_in_the_same_contexts_for_every_name():
 
     from evenhand.models.adapters.scripted import ScriptedModel
     from evenhand.runner.ask import Ask
-    from evenhand.words.names import name_vectors
+    from evenhand.words.names import name_requests, name_vectors
 
     ask = Ask(ScriptedModel({"embed": embedding}))
-    made = name_vectors(ask, ["Bo", "Tia"], ["{name} sang. How is {name}?", "Yes, {name}."])
+    contexts = ["{name} sang. How is {name}?", "Yes, {name}."]
+    made = name_vectors(ask(name_requests(["Bo", "Tia"], contexts), "names"), 2)
     assert np.allclose(made, [[2.0, 1.5], [3.0, 1.5]])
     with pytest.raises(EvenhandError, match="needs {name}"):
-        name_vectors(ask, ["Bo"], ["no place"])
+        name_requests(["Bo"], ["no place"])
 
 
 def test_the_study_reports_each_axis_and_a_map():
     from evenhand.models.adapters.scripted import ScriptedModel
-    from evenhand.probes.name_study.probe import NameStudy
+    from evenhand.probes.name_study import NameStudy
     from evenhand.runner.ask import Ask
     from evenhand.words.lexicons import groups as find
 

@@ -12,7 +12,7 @@ import pytest
 from evenhand.errors import SpecError
 from evenhand.metrics import association as metrics
 from evenhand.probes.association.probe import BLEACHED, Association
-from evenhand.probes.association.score import Options, associate, pool, table_of
+from evenhand.probes.association.score import associate, pool, table_of
 from evenhand.requests import Embed, Scores
 from evenhand.words.lexicons import WordSets, weat
 
@@ -31,6 +31,9 @@ class Made:
     def __call__(self, requests: Any, label: str = "") -> Scores:
         self.asked = list(requests.text)
         return Scores({"vector": np.stack([self.vector(text) for text in self.asked])})
+
+    def describe(self) -> dict[str, Any]:
+        return {}
 
     def helper(self, name: str) -> Any:
         raise NotImplementedError
@@ -185,8 +188,8 @@ def test_random_attribute_words_that_lean_by_chance_are_no_finding() -> None:
     for _ in range(100):
         rows = rng.normal(size=(32, 20))
         rows[:16, :4] += np.repeat([2.0, -2.0], 8)[:, None]
-        (row,) = associate(table_of(words, rows), [test], Options(placebos=0))
-        fooled += row.p_two_sided <= 0.05
+        (row,) = associate(table_of(words, rows), [test], placebos=0)
+        fooled += row["p_two_sided"] <= 0.05
         alarms += row.p <= 0.05
     assert fooled > 25
     assert alarms <= 9

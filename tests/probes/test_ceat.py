@@ -12,8 +12,8 @@ import pytest
 from evenhand.errors import DataError
 from evenhand.metrics.meta import effect_variance, random_effects
 from evenhand.models.adapters.scripted import ScriptedModel
-from evenhand.probes.ceat import measure as ceat
-from evenhand.probes.ceat.probe import Ceat
+from evenhand.probes import ceat
+from evenhand.probes.ceat import Ceat
 from evenhand.runner.ask import Ask
 
 
@@ -60,6 +60,6 @@ def test_ceat_combines_contexts_and_names_words_without_any(tmp_path: Path) -> N
     assert "set x: 2 of 2 words occur in no context" in second.reason
     assert found.summary["words_without_context"] == ["Amy", "Zoe"]
     many = [ceat.score_test(probe.word_sets()[0], {w: [np.asarray(vector(t)) for t in row]
-            for w, row in probe.found(probe.word_sets()).items()}, draws=d, as_published=True)
+            for w, row in probe.contexts_of(probe.word_sets()).items()}, draws=d, as_published=True)
             for d in (20, 400)]  # fmt: skip
     assert many[1].high - many[1].low < many[0].high - many[0].low

@@ -17,7 +17,7 @@ from evenhand.exports import FORMATS, export
 from evenhand.models.adapters.scripted import ScriptedModel
 from evenhand.probes.gest import Gest
 from evenhand.probes.registry import make_probe
-from evenhand.probes.shared.word_effects import said
+from evenhand.probes.shared.word_tests import word_sentences
 from evenhand.probes.underspecified.probe import Underspecified
 from evenhand.runs.absolute import absolute_of
 from evenhand.runs.finding import Finding
@@ -216,11 +216,13 @@ def test_a_speaker_is_taken_for_the_other_gender_only_where_that_is_shown() -> N
     ],
 )  # fmt: skip
 def test_an_association_harms_a_group_only_by_what_is_bad(labels: Any, harm: str) -> None:
-    words = said(Estimate(1.2, p=0.01), "mine", "words for", labels)
+    words = word_sentences(Estimate(1.2, p=0.01), "mine", "words for", labels)
     assert words["harm"] == harm
     x, y, a, b = labels
     assert words["difference"] == f"words for {x} lie nearer to {a}, and words for {y} to {b}"
-    insects = said(Estimate(1.2, p=0.01), "mine", "words for", labels, people_are_targets=False)
+    insects = word_sentences(
+        Estimate(1.2, p=0.01), "mine", "words for", labels, people_are_targets=False
+    )
     assert insects["harm"] == ""
 
 

@@ -8,13 +8,15 @@ import numpy as np
 import pyarrow as pa
 
 from evenhand.charts.base import About, Chart
+from evenhand.compare.items import Items
+from evenhand.compare.rows import Reported, Row, Test
 from evenhand.models.adapters.scripted import ScriptedModel
 from evenhand.probes.discovery.chart import words
 from evenhand.probes.discovery.counts import WordCounts
 from evenhand.probes.discovery.findings import Kept, measured
 from evenhand.probes.discovery.inference import Settings
 from evenhand.probes.divergence.probe import Divergence
-from evenhand.probes.name_study.probe import NameStudy
+from evenhand.probes.name_study import NameStudy
 from evenhand.runner.ask import Ask
 
 TOLD: dict[str, Any] = {
@@ -35,7 +37,10 @@ def test_the_rate_is_no_setting() -> None:
 
 
 def test_a_claim_has_a_sentence_for_either_verdict() -> None:
-    found = NameStudy().claimed(TOLD)
+    numbers = {name: TOLD[name] for name in ("error", "freedom", "low", "high", "p", "detectable")}
+    told = Reported(TOLD["accuracy"], **numbers, units=16, ideal=0.5, columns=TOLD)
+    row = Row(Test("gender", "accuracy", {"axis": "gender"}, lambda **how: told), told, TOLD["q"])
+    (found,) = NameStudy().say(row, Items({}), [row])
     assert "can be told" in found.sentence
     assert "was not detected" in found.otherwise
 

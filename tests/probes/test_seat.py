@@ -10,8 +10,9 @@ import pytest
 
 from evenhand.errors import SpecError
 from evenhand.models.adapters.scripted import ScriptedModel
-from evenhand.probes.seat import measure as seat
-from evenhand.probes.seat.probe import Seat
+from evenhand.probes import seat
+from evenhand.probes.seat import Seat
+from evenhand.probes.shared.word_tests import SETS, words_of
 from evenhand.runner.ask import Ask
 
 
@@ -64,7 +65,7 @@ def test_a_list_of_words_is_its_own_word_list(tmp_path: Path) -> None:
     seat_folder(tmp_path)
     (test,) = seat.read_tests(tmp_path, ("t",))
     assert test.by_word
-    assert test.units == test.texts
+    assert test.units == {key: getattr(test, key) for key in SETS}
 
 
 @pytest.mark.shared
@@ -89,8 +90,7 @@ def test_weat_words_as_seat_tests_give_the_published_effect_sizes(shared: Path) 
     folder = shared / "data" / "word_sets" / "seat"
     for name, size in (("weat1", 1.5393), ("weat6", 1.8899), ("weat7", 0.9664), ("weat8", 1.2439)):
         test = seat.read_tests(folder, (name,))[0]
-        words = [w for texts in test.texts.values() for w in texts]
-        found = table.find(words, multiword=False)
+        found = table.find(words_of([test]), multiword=False)
         vectors = dict(zip(found.words, np.asarray(found.rows, np.float64)))
         row = seat.score_test(test, vectors, as_published=True, samples=99)
         assert row.value == pytest.approx(size, abs=5e-5)

@@ -7,9 +7,9 @@ import typer
 from evenhand.cli.results import commands
 
 TASKS = {
-    "select": "evenhand.probes.name_study.tasks:SelectTask",
-    "lint": "evenhand.probes.name_study.tasks:LintTask",
-    "study": "evenhand.probes.name_study.tasks:StudyTask",
+    "select": "evenhand.probes.name_study:SelectTask",
+    "lint": "evenhand.probes.name_study:LintTask",
+    "study": "evenhand.probes.name_study:StudyTask",
 }
 
 app = typer.Typer(

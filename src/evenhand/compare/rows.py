@@ -34,6 +34,16 @@ NUMBERS = ("value", "low", "high", "p", "q", "detectable", "error", "freedom")
 """What a finding holds itself, so that its details need not."""
 
 
+@dataclass(frozen=True, eq=False)
+class Reported(Estimate):
+    """An estimate whose row has these columns instead of the fields of an estimate."""
+
+    columns: Mapping[str, Any] = field(default_factory=dict)
+
+    def recorded(self) -> dict[str, Any]:
+        return dict(self.columns)
+
+
 @dataclass(frozen=True)
 class Halves:
     """Values whose sampled units are split at random: halves of one sample must not differ.

@@ -20,7 +20,7 @@ import shlex
 import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from itertools import chain, repeat
 from operator import itemgetter
@@ -32,7 +32,7 @@ from pydantic import Field
 
 from evenhand.charts.builders import Ranked
 from evenhand.compare.items import Floats, Integers, Items
-from evenhand.compare.rows import Row, Test, claim
+from evenhand.compare.rows import Reported, Row, Test, claim
 from evenhand.corpora.tables import find_data
 from evenhand.errors import DataError, SpecError
 from evenhand.metrics.stereoset import (
@@ -476,17 +476,7 @@ def _outcomes(items: Items) -> tuple[Outcomes, Integers, int]:
     return Outcomes.of(*values[known].T), targets, int((~known).sum())
 
 
-@dataclass(frozen=True, eq=False)
-class Preference(Estimate):
-    """SS with the numbers that StereoSet prints beside it."""
-
-    columns: Mapping[str, Any] = field(default_factory=dict)
-
-    def recorded(self) -> dict[str, Any]:
-        return dict(self.columns)
-
-
-def _preference(items: Items, draw: Draw, **how: Any) -> Preference:
+def _preference(items: Items, draw: Draw, **how: Any) -> Reported:
     outcomes, targets, missing = _outcomes(items)
     of_ss, of_lms = per_target(outcomes, targets)
     printed = scores(outcomes, targets)
@@ -496,7 +486,7 @@ def _preference(items: Items, draw: Draw, **how: Any) -> Preference:
     if not len(targets):
         why = "no example has all three scores"
         columns |= dict.fromkeys(numbers, np.nan) | {"reason": why}
-        return Preference(printed["ss"], reason=why, ideal=50.0, columns=columns)
+        return Reported(printed["ss"], reason=why, ideal=50.0, columns=columns)
     terms, bounds = np.arange(len(of_ss)), (0.0, 100.0)
     inside = from_examples(of_ss, targets)
     ss = clustered_mean(of_ss, terms, ideal=50.0, inside=inside, bounds=bounds, **how)
@@ -505,7 +495,7 @@ def _preference(items: Items, draw: Draw, **how: Any) -> Preference:
     columns |= {"reason": ss.reason or None, "lms_low": lms.low, "lms_high": lms.high}
     columns |= {"ss_low": ss.low, "ss_high": ss.high}
     columns |= intervals(outcomes, targets, names=("icat",), draw=draw)
-    return Preference(
+    return Reported(
         printed["ss"],
         ss.error,
         ss.freedom,

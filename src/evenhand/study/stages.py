@@ -26,7 +26,7 @@ from evenhand.corpora import (
 )
 from evenhand.mitigations.vectors.attract_repel import AttractRepel, attract_repel, pairs_for
 from evenhand.models.vectors.files import VectorTable, open_vectors, write_words
-from evenhand.probes.association.score import Options, associate, choose_tests
+from evenhand.probes.association.score import associate, choose_tests
 from evenhand.study.folder import VECTORS, StudyFolder
 from evenhand.study.grid import ATTRACT_REPEL, BALANCING, Cell
 from evenhand.study.recipe import Recipe, place
@@ -152,13 +152,14 @@ def _pulled(bench: Bench, out: Path) -> dict[str, Any]:
 
 def measure_vectors(bench: Bench) -> dict[str, Any]:
     """WEAT effect size and RNSB of every test."""
-    options = Options(max_missing=MOST_MISSING, samples=99, placebos=0)
-    rows = associate(bench.vectors, choose_tests(bench.recipe.tests), options)
+    tests = choose_tests(bench.recipe.tests)
+    options = {"max_missing": MOST_MISSING, "samples": 99, "placebos": 0}
+    rows = associate(bench.vectors, tests, **options)
     metrics: dict[str, float | None] = {}
     for row in rows:
-        metrics |= {f"weat {row.test}": row.effect_size, f"rnsb {row.test}": row.rnsb}
+        metrics[f"weat {row['test']}"], metrics[f"rnsb {row['test']}"] = row.value, row["rnsb"]
     keep = ("test", "statistic", "effect_size", "rnsb", "coverage", "reason")
-    return {"metrics": metrics, "tests": [{k: getattr(row, k) for k in keep} for row in rows]}
+    return {"metrics": metrics, "tests": [{k: row[k] for k in keep} for row in rows]}
 
 
 def hate_speech(bench: Bench) -> dict[str, Any]:

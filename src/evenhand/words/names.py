@@ -29,7 +29,7 @@ import pyarrow as pa
 
 from evenhand.errors import DataError, SpecError, unknown
 from evenhand.opening import read_rows
-from evenhand.requests import MARKS, Embed, LazyRequests, Requests, Scores
+from evenhand.requests import MARKS, Embed, Scores
 from evenhand.stats.estimate import Estimate, estimate
 from evenhand.stats.multiple import benjamini_hochberg
 from evenhand.stats.permutation import two_sample
@@ -372,7 +372,6 @@ def _overlaps(groups: Mapping[str, Sequence[str]]) -> list[dict[str, Any]]:
     ]
 
 
-Ask = Callable[[Requests | LazyRequests, str], Scores]
 SLOT = "{name}"
 TIE = 1e-12
 
@@ -389,14 +388,17 @@ def name_requests(names: Sequence[str], contexts: Sequence[str]) -> Embed:
     return Embed([c.replace(SLOT, n) for n in marked for c in contexts], marked=True)
 
 
-def name_vectors(ask: Ask, names: Sequence[str], contexts: Sequence[str]) -> np.ndarray:
+def name_vectors(scores: Scores, names: int) -> np.ndarray:
     """Return one vector per name: the mean over contexts of the mean over the name's pieces.
 
-    Contexts hold `{name}` and are the same for all names. In a causal model a piece sees what
-    stands before it only.
+    In a causal model a piece sees what stands before it only.
+
+    Args:
+        scores: of `name_requests`.
+        names: how many names there are.
     """
-    vectors = ask(name_requests(names, contexts), "embed names").matrix("vector")
-    return np.asarray(vectors.reshape(len(names), len(contexts), -1).mean(axis=1))
+    vectors = scores.matrix("vector")
+    return np.asarray(vectors.reshape(names, -1, vectors.shape[1]).mean(axis=1))
 
 
 def predict_groups(

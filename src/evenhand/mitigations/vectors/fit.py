@@ -22,7 +22,7 @@ from evenhand.mitigations.changes import Followed
 from evenhand.mitigations.vectors import attract_repel as trainer
 from evenhand.mitigations.vectors.projection import mean_axis, project
 from evenhand.models.vectors.files import VectorTable
-from evenhand.probes.association.score import Options, associate
+from evenhand.probes.association.score import associate
 from evenhand.stats.crossed import crossed_contrasts
 from evenhand.stats.estimate import Estimate
 from evenhand.strict import plain
@@ -179,8 +179,8 @@ def balanced_amount(before: VectorTable, after: VectorTable, sets: WordSets) -> 
 
 
 def _measured(vectors: VectorTable, asked: VectorMitigation) -> list[dict[str, Any]]:
-    rows = associate(vectors, asked.tests, Options(seed=asked.seed, placebos=0))
-    return [{"test": row.test, **{name: getattr(row, name) for name in NUMBERS}} for row in rows]
+    rows = associate(vectors, asked.tests, seed=asked.seed, placebos=0)
+    return [{name: row[name] for name in ("test", *NUMBERS)} for row in rows]
 
 
 def followed(
