@@ -18,7 +18,8 @@ the others; a name that stands in both is one draw, not two (`together`).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -137,37 +138,28 @@ def weights(panel: Panel, view: View, group: str, reference: str) -> dict[str, f
     }
 
 
-@dataclass(frozen=True)
-class _Moves:
-    """What terms of one block do to the gap: their own deviations as they enter it.
+def _moves(
+    panel: Panel, weighed: Mapping[str, float]
+) -> Iterator[tuple[str, str, dict[str, Floats], Floats]]:
+    """Yield what terms of each block do to the gap; nothing if nobody knows how terms spread.
 
-    `source` is the cell that shows how terms spread (the block's own, or the control words).
+    Yields:
+        The block's cell; the cell that shows how terms spread (the control words, if there are any,
+        else the block's own); how far each term moves every column, so that the sum of squares is
+        w^2 s^2 / n; and w^2 MS_e / (n T) of every column.
     """
-
-    cell: str
-    source: str
-    terms: tuple[str, ...]
-    moves: Floats
-    """[columns, terms]; the sum of squares is w^2 s^2 / n."""
-    rest: Floats
-    """w^2 MS_e / (n T) [columns]."""
-
-
-def _moves(panel: Panel, weighed: Mapping[str, float]) -> list[_Moves]:
-    """How terms spread; nothing where a block's one term has no control words beside it."""
     controls = len(panel.rows(CONTROL)) > 1
-    source = {cell: panel.rows(CONTROL if controls else cell) for cell in weighed}
-    if min(map(len, source.values())) < 2:
-        return []
-    shown = {CONTROL: _spread(panel, source[next(iter(source))])} if controls else {}
-    out = []
+    source = {cell: CONTROL if controls else cell for cell in weighed}
+    rows = {name: panel.rows(name) for name in source.values()}
+    if min(map(len, rows.values())) < 2:
+        return
+    spread = {name: _spread(panel, of) for name, of in rows.items()}
     for cell, weight in weighed.items():
-        name = CONTROL if controls else cell
-        away, square = shown[name] if controls else _spread(panel, source[cell])
+        away, square = spread[source[cell]]
         share = weight**2 / len(panel.rows(cell))
-        moves, left = np.sqrt(share) * np.sign(weight) * away, share * square / len(panel.items)
-        out.append(_Moves(cell, name, tuple(map(panel.term, source[cell])), moves, left))
-    return out
+        moves = np.sqrt(share) * np.sign(weight) * away
+        terms = map(panel.term, rows[source[cell]])
+        yield cell, source[cell], dict(zip(terms, moves.T)), share * square / len(panel.items)
 
 
 def _spread(panel: Panel, rows: Sequence[int]) -> tuple[Floats, Floats]:
@@ -183,19 +175,6 @@ def _spread(panel: Panel, rows: Sequence[int]) -> tuple[Floats, Floats]:
     return away, (alone**2).sum(axis=(1, 2)) / ((k - 1) * (texts - 1))
 
 
-def _added(
-    old: tuple[tuple[str, ...], Floats] | None, new: tuple[tuple[str, ...], Floats]
-) -> tuple[tuple[str, ...], Floats]:
-    """Moves [columns, terms] of two tables, term by term."""
-    if old is None:
-        return new
-    every = tuple(dict.fromkeys(old[0] + new[0]))
-    both = np.zeros((len(new[1]), len(every)))
-    for terms, moves in (old, new):
-        both[:, [every.index(t) for t in terms]] += moves
-    return every, both
-
-
 def together(parts: Sequence[tuple[Panel, Mapping[str, float]]]) -> Gap:
     """Tables of different texts as one: each counts by its number of texts.
 
@@ -205,7 +184,7 @@ def together(parts: Sequence[tuple[Panel, Mapping[str, float]]]) -> Gap:
     texts = sum(len(panel.items) for panel, _ in parts)
     width = len(parts[0][0].values)
     within, within_noise, rest, rest_noise = (np.zeros(width) for _ in range(4))
-    moved: dict[str, dict[str, tuple[tuple[str, ...], Floats]]] = {}
+    moved: dict[str, dict[tuple[str, str], Floats]] = {}
     by_texts, value = [], np.zeros(width)
     sampled: tuple[set[tuple[str, str]], ...] = set(), set()
     means = [np.zeros(width), np.zeros(width)]
@@ -222,11 +201,12 @@ def together(parts: Sequence[tuple[Panel, Mapping[str, float]]]) -> Gap:
         within += spread
         within_noise += spread**2 / max(1, size - 1)
         left: dict[str, tuple[Floats, int]] = {}
-        for m in _moves(panel, weighed):
-            block = moved.setdefault(m.source, {})
-            block[m.cell] = _added(block.get(m.cell), (m.terms, share * m.moves))
-            free = max(1, (len(m.terms) - 1) * (size - 1))
-            left[m.source] = left.get(m.source, (np.zeros(width), free))[0] + m.rest, free
+        for cell, source, moves, noise in _moves(panel, weighed):
+            block = moved.setdefault(source, {})
+            for term, move in moves.items():
+                block[cell, term] = block.get((cell, term), 0.0) + share * move
+            free = max(1, (len(moves) - 1) * (size - 1))
+            left[source] = left.get(source, (np.zeros(width), free))[0] + noise, free
         for square, free in left.values():
             rest += share**2 * square
             rest_noise += share**4 * square**2 / free
@@ -236,10 +216,10 @@ def together(parts: Sequence[tuple[Panel, Mapping[str, float]]]) -> Gap:
         for cell, weight in weighed.items():
             sampled[weight < 0].update((cell, panel.term(k)) for k in panel.rows(cell))
     names, names_noise = np.zeros(width), np.zeros(width)
-    for cells in moved.values():  # blocks that take their spread from the same terms are one source
-        part = np.asarray(sum((u**2).sum(axis=1) for _, u in cells.values()))
+    for block in moved.values():  # blocks that take their spread from the same terms are one source
+        part = np.sum(np.square([*block.values()]), axis=0)
         names += part
-        names_noise += part**2 / (max(len(of) for of, _ in cells.values()) - 1)
+        names_noise += part**2 / (max(Counter(cell for cell, _ in block).values()) - 1)
     # A component cannot be negative: one that seems to be is none, and adds no uncertainty.
     vary, differ = names > rest, within > rest
     variance = np.maximum(names, rest) + np.maximum(within, rest) - rest

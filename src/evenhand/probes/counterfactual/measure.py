@@ -29,7 +29,7 @@ from evenhand.probes.counterfactual.probe import (
     Counterfactual,
 )
 from evenhand.probes.counterfactual.texts import NAMES, Label, View
-from evenhand.probes.reading import Claims, Input, Reader, Result, Shown, listed
+from evenhand.probes.reading import Claims, Columns, Input, Reader, Result, Shown, listed
 from evenhand.stats.clustered_means import STEADY, halves
 from evenhand.stats.estimate import NAN, Estimate
 from evenhand.stats.mixed import Design, Factor
@@ -48,6 +48,14 @@ class CounterfactualResult(Result):
     """
 
     measure: ClassVar[str] = "counterfactual"
+    tables: ClassVar = (
+        Columns(
+            "same items, other group: score minus that of {reference!r} ({n_items} items, "
+            "{n_unpaired} scored for one group only)",
+            "gaps",
+            ("group", "value", "low", "high", "p", "q", "n", "flips", "reason"),
+        ),
+    )
 
     gaps: Sequence[Row]
     errors: Sequence[Row]
@@ -57,12 +65,7 @@ class CounterfactualResult(Result):
     settings: Mapping[str, Any]
 
     def shown(self) -> Iterator[Shown]:
-        title = (
-            f"same items, other group: score minus that of {self.reference!r} ({self.n_items} "
-            f"items, {self.n_unpaired} scored for one group only)"
-        )
-        keys = ("group", "value", "low", "high", "p", "q", "n", "flips", "reason")
-        yield listed(title, self.gaps, keys)
+        yield from super().shown()
         if self.errors:
             keys = ("kind", "group", "value", "low", "high", "p", "q", "n", "reason")
             yield listed("decisions at the threshold (shares)", self.errors, keys)
@@ -339,10 +342,6 @@ class Paired:
                 lambda found=found, **how: found,
                 tested=False,
             )
-
-    def examples(self, items: Items, comparison: Comparison) -> tuple[dict[str, Any], ...]:
-        """The texts themselves are not known."""
-        return ()
 
     def checks(self, items: Items, seed: int) -> Iterator[Placebo]:
         """Compare random halves of the items of every group."""

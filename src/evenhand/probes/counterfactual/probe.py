@@ -6,7 +6,7 @@ are compared: scores, decisions at its threshold, and errors where the right lab
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -58,24 +58,21 @@ SMALL = 0.2
 MARGIN = 0.05
 ITEMS = "items"
 """The source of texts that were scored elsewhere, of which no terms are known."""
-OVER = {
-    NAMES: ("texts", "names"),
-    WORDS: ("texts", "words"),
-    PAIRS: ("pairs of texts",),
-    ITEMS: ("texts",),
+SAMPLES = {
+    NAMES: (
+        ("texts", "names"),
+        ", by the name",
+        "texts and names as crossed samples, Satterthwaite t",
+    ),
+    WORDS: (
+        ("texts", "words"),
+        ", by the word for a person",
+        "texts as samples, words with the spread of control words, Satterthwaite t",
+    ),
+    PAIRS: (("pairs of texts",), ", by the dialect", "t over pairs of texts"),
+    ITEMS: (("texts",), "", "t over texts"),
 }
-BY = {
-    NAMES: ", by the name",
-    WORDS: ", by the word for a person",
-    PAIRS: ", by the dialect",
-    ITEMS: "",
-}
-METHOD = {
-    NAMES: "texts and names as crossed samples, Satterthwaite t",
-    WORDS: "texts as samples, words with the spread of control words, Satterthwaite t",
-    PAIRS: "t over pairs of texts",
-    ITEMS: "t over texts",
-}
+"""By source: what was sampled, the end of what is compared, and the method."""
 TABLE = (
     *("axis", "output", "kind", "flips", "group", "reference"),
     *("value", "low", "high", "p", "q", "n"),
@@ -278,18 +275,17 @@ class Counterfactual(Probe):
         }
         return scored(items, labels, np.asarray(values), names).having(facts=facts)
 
-    def declare(self, items: Items) -> Iterable[Test]:
-        tests: Iterable[Test] = items.about.tests(items)
-        return tests
+    def declare(self, items: Items) -> Iterator[Test]:
+        yield from items.about.tests(items)
 
     def say(self, row: Row, items: Items, rows: Sequence[Row]) -> Iterator[Finding]:
         if row.test.about is None:
             yield _not_compared(row)
             return
         c: Comparison = row.test.about
-        over = OVER[c.view.source]
+        over, by, method = SAMPLES[c.view.source]
         by_terms = len(over) > 1 and 1 < c.gap.terms < c.gap.texts
-        sentence, otherwise = c.sentences() if c.testable else (c.untestable(), "")
+        sentence, otherwise = c.sentences() if c.testable else (c.untested(row.reason), "")
         yield claim(
             row,
             self.name,
@@ -299,10 +295,10 @@ class Counterfactual(Probe):
             units=f"{over[1]} of a group" if by_terms else over[0],
             groups=(c.group, c.reference),
             margin=c.margin,
-            attribute=f"{c.label.name}{BY[c.view.source]}",
-            method=METHOD[c.view.source],
+            attribute=f"{c.label.name}{by}",
+            method=method,
             coverage=1.0,
-            examples=items.about.examples(items, c),
+            examples=_examples(items, c) if c.testable and c.complete else (),
             details={
                 "axis": c.view.axis,
                 "label": c.label.name,
@@ -316,9 +312,8 @@ class Counterfactual(Probe):
             },
         )
 
-    def checks(self, items: Items, rows: Sequence[Row], seed: int) -> Iterable[Placebo]:
-        controls: Iterable[Placebo] = items.about.checks(items, seed)
-        return controls
+    def checks(self, items: Items, rows: Sequence[Row], seed: int) -> Iterator[Placebo]:
+        yield from items.about.checks(items, seed)
 
     def beside(self, items: Items, rows: Sequence[Row], seed: int) -> Any:
         """The table of gaps, without comparisons that could not be made."""
@@ -335,8 +330,12 @@ class Counterfactual(Probe):
             what = "pairs of texts" if source == PAIRS else f"texts ({source})"
             notes.append(too_few(part.count("item"), what, tests, self.rate))
             if source == NAMES:
-                sides = [view.sides for view in views if view.source == NAMES]
-                least = min(filter(None, _names_a_side(part, sides)), default=0)
+                cells: dict[tuple[str, str], list[str]] = {}
+                for view in (view for view in views if view.source == NAMES):
+                    for cell, (group, _) in view.sides.items():
+                        cells.setdefault((view.axis, group), []).append(cell)
+                sides = (part.count("term", at=np.isin(part["cell"], of)) for of in cells.values())
+                least = min(filter(None, sides), default=0)
                 notes.append(too_few(least, "names of a group", tests, self.rate))
         return tuple(filter(None, notes))
 
@@ -356,15 +355,14 @@ class Counterfactual(Probe):
     def restored(self, items: pa.Table) -> Items:
         """The items of a run, or their difference to those of another, with views and labels."""
         rows = Items.from_table(items)
-        labels = []
-        for name in dict.fromkeys(rows["label"]):
-            part = rows.at(rows.where(label=name))
-            cut = NAN if np.isnan(part.numbers("called")).any() else 0.5
-            labels.append(Label(name, 0, part["harms"][0], cut=cut))
-        names = [label.name for label in labels]
+        undecided = {*rows["label"][np.isnan(rows.numbers("called"))]}
+        labels = [
+            Label(name, 0, harms, cut=NAN if name in undecided else 0.5)
+            for name, harms in dict(zip(rows["label"], rows["harms"])).items()
+        ]
         truths = [t for t in rows.levels("truth") if t and t.lower() not in FLAGS]
-        names += [truth for truth in truths if truth not in names]
-        return rows.regarding(Scored(self.chosen().views, labels, names))
+        names = dict.fromkeys([*(label.name for label in labels), *truths])
+        return rows.regarding(Scored(self.chosen().views, labels, list(names)))
 
     def estimates(self, items: pa.Table) -> dict[str, Estimate]:
         """All comparisons, also of decisions that hardly vary: differences of runs may do so."""
@@ -378,14 +376,6 @@ class Counterfactual(Probe):
         if np.isnan(right).all():
             return []
         return [Behaviour("share of texts that are decided rightly", right, 0.02)]
-
-
-def _names_a_side(items: Items, views: Sequence[Mapping[str, tuple[str, str]]]) -> Iterator[int]:
-    """Yield how many names stand on each side of each comparison."""
-    for sides in views:
-        for group in {group for group, _ in sides.values()}:
-            cells = [cell for cell, (side, _) in sides.items() if side == group]
-            yield items.count("term", at=np.isin(items["cell"], cells))
 
 
 def _trust(labels: Sequence[Label], scorer: bool) -> list[str]:
@@ -470,14 +460,11 @@ class Comparison:
     def verdict(self, **how: Any) -> Estimate:
         """Return the estimate; the bare number if it cannot be told from chance."""
         e = self.estimate(**how)
-        return e if self.testable else Estimate(e.value, units=e.units, reason=self._too_alike)
-
-    @property
-    def _too_alike(self) -> str:
-        return (
+        why = (
             f"decisions vary in {self.varying} of {self.gap.texts} texts, and fewer than "
             f"{ENOUGH} cannot be told from chance"
         )
+        return e if self.testable else Estimate(e.value, units=e.units, reason=why)
 
     def test(self) -> Test:
         """Declare it."""
@@ -494,11 +481,11 @@ class Comparison:
             about=self,
         )
 
-    def untestable(self) -> str:
+    def untested(self, why: str) -> str:
         """Return the sentence of decisions that hardly ever differ."""
         axis = self.view.axis.replace("_", " ")
         both = f"{people(self.group)} and {people(self.reference)} ({axis})"
-        return f"Between {both}, {self._too_alike} ({self.label.verdict}); see the scores."
+        return f"Between {both}, {why} ({self.label.verdict}); see the scores."
 
     def sentences(self) -> tuple[str, str]:
         """Return what is said when a difference is detected, and when not."""
@@ -583,9 +570,8 @@ class Scored:
 
     def tests(self, items: Items) -> Iterator[Test]:
         """Declare every comparison in which anything differs."""
-        for comparison in self.comparisons(items):
-            if comparison.testable or comparison.varying:
-                yield comparison.test()
+        every = self.comparisons(items)
+        yield from (c.test() for c in every if c.testable or c.varying)
 
     def comparisons(self, items: Items) -> Iterator[Comparison]:
         """Yield every comparison that the texts allow."""
@@ -624,12 +610,10 @@ class Scored:
     def _kinds(self, tables: list[Panel], label: Label) -> Iterator[tuple[str, list[Panel]]]:
         """Yield the tables of each kind of number; errors of texts whose right label is known."""
         yield SCORE, tables
-        if not label.decides:
-            return
-        yield DECISION, tables
-        if not any(any(t.truths) for t in tables):
-            return
-        for kind, wanted in ((POSITIVE, False), (NEGATIVE, True)):
+        if label.decides:
+            yield DECISION, tables
+        known = label.decides and any(any(t.truths) for t in tables)
+        for kind, wanted in ((POSITIVE, False), (NEGATIVE, True)) if known else ():
             part = []
             for table in tables:
                 right = [right_label(t, label, self.names) for t in table.truths]
@@ -638,27 +622,6 @@ class Scored:
                 values = 1 - of.values if wanted else of.values
                 part += [replace(of, values=values)] if of.items else []
             yield kind, part
-
-    def examples(self, items: Items, c: Comparison) -> tuple[dict[str, Any], ...]:
-        """Return the median text that goes the way of the claim, with a typical pair of terms."""
-        value, by_text = float(c.gap.value[0]), c.gap.by_text[0]
-        if not (c.testable and c.complete and value):
-            return ()
-        example = median_example(by_text, value)
-        if example is None:
-            return ()
-        item = c.gap.items[example.place]
-        rows = items.at(items.where(source=c.view.source, item=item, label=c.label.name))
-        sides = [_typical(rows, c.view, side) for side in (c.group, c.reference)]
-        return (
-            {
-                "first": sides[0][0],
-                "second": sides[1][0],
-                "score_first": sides[0][1],
-                "score_second": sides[1][1],
-                "typical": example.described("texts"),
-            },
-        )
 
     def checks(self, items: Items, seed: int) -> Iterator[Placebo]:
         """Compare what cannot differ, with the same scores."""
@@ -701,6 +664,19 @@ def scored(
     }
     rows = items.at(np.tile(np.arange(items.size), len(labels))).having(columns)
     return rows.regarding(replace(items.about, labels=labels, names=names))
+
+
+def _examples(items: Items, c: Comparison) -> tuple[dict[str, Any], ...]:
+    """Return the median text that goes the way of the claim, with a typical pair of terms."""
+    value = float(c.gap.value[0])
+    example = median_example(c.gap.by_text[0], value)
+    if example is None or not value:
+        return ()
+    item = c.gap.items[example.place]
+    rows = items.at(items.where(source=c.view.source, item=item, label=c.label.name))
+    (first, high), (second, low) = (_typical(rows, c.view, g) for g in (c.group, c.reference))
+    texts, scores = {"first": first, "second": second}, {"score_first": high, "score_second": low}
+    return ({**texts, **scores, "typical": example.described("texts")},)
 
 
 def _typical(rows: Items, view: View, group: str) -> tuple[str, float]:

@@ -203,7 +203,8 @@ class People:
             (name,) = found
             genders = {g.axis.get("gender", "") for g in self.names.values() if name in g.terms}
             if len(genders) == 1:
-                return Slotted(_whole_word(name).sub(NAME, text), gender=genders.pop())
+                whole = re.compile(rf"\b{re.escape(name)}\b")
+                return Slotted(whole.sub(NAME, text), gender=genders.pop())
         spots = list(self._known_words().finditer(text))
         if len(spots) == 1 and not found:
             spot = spots[0]
@@ -218,10 +219,6 @@ class People:
         words = "|".join(re.escape(word) for _, cell, word in self.words() if cell != CONTROL)
         nouns = "|".join(self.lexicon.words("before"))
         return re.compile(rf"\b(?:{words})(?= (?:{nouns})\b)", re.IGNORECASE)
-
-
-def _whole_word(name: str) -> re.Pattern[str]:
-    return re.compile(rf"\b{re.escape(name)}\b")
 
 
 def packaged(people: People, swaps: Sequence[str], most: int | None) -> Texts:
