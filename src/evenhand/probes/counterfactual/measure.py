@@ -163,10 +163,10 @@ class CounterfactualReader(Reader):
 
 @dataclass(frozen=True, eq=False)
 class PairedGap(Estimate):
-    """An estimate with the numbers that the contract states."""
+    """An estimate with the numbers that the contract states, and the place of q among them."""
 
     def recorded(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in ("value", "low", "high", "p")}
+        return {name: getattr(self, name) for name in ("value", "low", "high", "p")} | {"q": NAN}
 
 
 @dataclass(frozen=True)
