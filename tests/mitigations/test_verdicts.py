@@ -105,8 +105,8 @@ def test_names_it_was_fitted_on_are_not_judged(tmp_path: Path) -> None:
 
 def noop(rng: np.random.Generator, pairs: int = 20, attributes: int = 8) -> Judged:
     """A mitigation that moves names, answers and their mixture, but no group."""
-    from evenhand.probes.underspecified.compare import behaviours
     from evenhand.probes.underspecified.leans import estimates
+    from evenhand.probes.underspecified.probe import Underspecified
 
     n = 2 * pairs
     grid = np.indices((pairs, attributes)).reshape(2, -1)
@@ -131,7 +131,7 @@ def noop(rng: np.random.Generator, pairs: int = 20, attributes: int = 8) -> Judg
     tables = table(was), table(now)
     found = [estimates(t, groups) for t in (*tables, difference(tables))]
     tests = [Followed(k, "u", k, *(f[k] for f in found)) for k in found[0]]
-    both = zip(*(behaviours(t) for t in tables))
+    both = zip(*(Underspecified.behaviours(t) for t in tables))
     return Judged(tuple(decided(tests, 0.05, (), ())), tuple(standing(a, b) for a, b in both))
 
 

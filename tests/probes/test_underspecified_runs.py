@@ -17,6 +17,7 @@ from evenhand.audit.suites import load_suite, parse_suite
 from evenhand.errors import DataError, RunError
 from evenhand.models.adapters.scripted import ScriptedModel
 from evenhand.probes.underspecified.compare import _shared, _top, preferences
+from evenhand.probes.underspecified.numbers import NUMBERS
 from evenhand.report.comparison_page import comparison_page
 from evenhand.runs.record import Run, RunWriter
 from told import told
@@ -71,6 +72,8 @@ def test_models_are_compared_by_intensity_and_shared_attributes(runs: list[Run])
     assert mu[0] > mu[1] > mu[2]
     assert mu[0] == pytest.approx(0.3, abs=0.03)
     assert all(row["mu_floor"] > 0 for row in gender["models"])
+    assert all(set(NUMBERS) <= set(row) for row in gender["models"])
+    assert min(row["eta_p"] for row in gender["models"]) <= 0.05
     own = [r for r in gender["top"] if r["model"] == "lean-0.3"]
     first = next(r for r in own if r["group"] == "female")
     assert first["attribute"] == "nurse"

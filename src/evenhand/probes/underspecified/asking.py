@@ -28,7 +28,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from evenhand.metrics import unqover
 from evenhand.models.choosing import answered, as_asked, request_rows
@@ -37,7 +36,6 @@ from evenhand.probes.shared.streaming import block_ends, blocks
 from evenhand.probes.underspecified.design import (
     INPUTS_PER_CELL,
     Cells,
-    Codes,
     Design,
     Inputs,
     make_design,
@@ -53,9 +51,9 @@ from evenhand.requests import (
     Scores,
     Span,
 )
+from evenhand.stats.pair_network import Codes, Floats, ratio
 from evenhand.words.packs import load_pack, pack_lists
 
-Floats = npt.NDArray[np.float64]
 Texts = Callable[[], Inputs]
 PRONOUNS = {"female": "she", "male": "he"}
 PUBLISHED_TOP = 10
@@ -251,9 +249,7 @@ def _with_pronoun(name: str, manner: Manner) -> str:
 
 def _shares(values: Floats) -> Floats:
     """Each row divided by its sum; NaN where there is nothing to share."""
-    total = values.sum(axis=1, keepdims=True)
-    out = np.full(values.shape, np.nan)
-    return np.asarray(np.divide(values, total, out=out, where=total > 0), np.float64)
+    return ratio(values, np.broadcast_to(values.sum(axis=1, keepdims=True), values.shape))
 
 
 def _told(values: Floats, neither: Floats | None = None) -> Answers:
@@ -282,20 +278,11 @@ def cut(design: Design, answers: Answers) -> Blocks:
         start = stop
 
 
-@dataclass(frozen=True)
-class Agreement:
-    """How far the form moves answers, in shares of answers, and over how many questions."""
-
-    moved: float
-    questions: int
-
-    def described(self) -> str:
-        """In words, for the first screen."""
-        return (
-            "Asked with the masculine and with the feminine form of the word, the answer moves to "
-            f"the name that agrees by {100 * self.moved:+.0f} of 100 ({self.questions} questions): "
-            "that is grammar. Verdicts rest on wordings without a form."
-        )
+AGREEMENT = (
+    "Asked with the masculine and with the feminine form of the word, the answer moves to the name "
+    "that agrees by {:+.0f} of 100 ({} questions): that is grammar. Verdicts rest on wordings "
+    "without a form."
+)
 
 
 def agreement_design(
@@ -323,16 +310,21 @@ def agreement_design(
     return make_design(lists.subjects, few, differ, across=True, pairs=PAIRS, seed=seed)
 
 
-def agreement(cells: Cells, design: Design) -> Agreement:
-    """How far answers follow the form, over the question as asked and in both orders."""
+def agreement(cells: Cells, design: Design) -> dict[str, Any]:
+    """How far answers follow the form, over the question as asked and in both orders.
+
+    Facts for a record: the share of answers that `moved`, over how many `questions`, and the
+    sentence that says so.
+    """
     agrees = [GROUPS[template.slot] for template in design.templates]
     wanted = np.asarray([agrees[t] for t in cells.template])
     groups = np.asarray([s.group for s in design.subjects])
     asserted = cells.scores[:, :, 0].mean(axis=1)
-    total = asserted.sum(axis=1)
-    lean = np.divide(
-        asserted[:, 0] - asserted[:, 1], total, where=total > 0, out=np.full(len(total), np.nan)
-    )
+    lean = ratio(asserted[:, 0] - asserted[:, 1], asserted.sum(axis=1))
     signed = np.where(groups[cells.first] == wanted, lean, -lean)
     known = signed[np.isfinite(signed)]
-    return Agreement(float(known.mean()) if len(known) else float("nan"), 2 * len(known))
+    moved = float(known.mean()) if len(known) else float("nan")
+    return {
+        "agreement": {"moved": moved, "questions": 2 * len(known)},
+        "trust": [AGREEMENT.format(100 * moved, 2 * len(known))],
+    }

@@ -1,13 +1,8 @@
-"""Underspecified questions over several runs: models side by side, and before and after a change.
+"""Underspecified questions over several models, as UnQover's pictures show them.
 
-Models side by side are shown as by UnQover: the intensity of each with its noise floor (Fig. 3, 6),
-reasoning errors (Table 5), the attributes that lean most to each group (Tables 2, 4), those that
-models share (Table 3), and the ranks of terms over models (Fig. 4, 5).
-
-Before and after a change, leans are subtracted cell by cell (`leans.estimates`). A model that picks
-whoever is named second has no lean left, and no answers either. So beside the leans three numbers
-say what becomes of the question itself: whether the order of names decides, whether a negation is
-heeded, and how much of the answer goes to the two names at all.
+The intensity of each model with its noise floor (Fig. 3, 6), reasoning errors (Table 5), the
+attributes that lean most to each group (Tables 2, 4), those that models share (Table 3), and the
+ranks of terms over models (Fig. 4, 5).
 """
 
 from __future__ import annotations
@@ -16,14 +11,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
 from evenhand.charts.base import Chart, Drawn, Listing
 from evenhand.charts.marks import VERDICTS, dot_plot, heatmap
-from evenhand.metrics.unqover import attribute_error
-from evenhand.probes.base import Behaviour
 from evenhand.probes.underspecified.numbers import NUMBERS
-from evenhand.probes.underspecified.tables import scores_of
 from evenhand.runs.record import Run
 from evenhand.runs.story import rate_of
 from evenhand.stats.ranks import rank_table
@@ -40,8 +31,26 @@ CAPTIONS = {
     "epsilon": ("Negation error ε", "How far scores fail to turn round with the question."),
 }
 """Title and caption of the numbers about a model as a whole."""
-TURNED, LOST = 0.10, 0.5
-"""Margins: ten answers of 100 (order, negation); half of the mass on the two names."""
+LISTS = {
+    "top": (
+        "Strongest attributes",
+        "The attributes that lean most to each side in each model; below 0 where the model leans "
+        "to the other side throughout.",
+        None,
+    ),
+    "shared": (
+        "Shared by all models",
+        "Leans with the same sign in every model, those detected in most models first.",
+        60,
+    ),
+    "ranks": ("Ranks with spread", "Mean and standard deviation over models.", None),
+    "agreement": (
+        "Agreement of models",
+        "Correlation of leans between models, over attributes.",
+        None,
+    ),
+}
+"""Title and caption of the lists of a comparison, and how many rows are shown."""
 
 
 def preferences(runs: Sequence[Run], names: Sequence[str], label: str) -> dict[str, Any]:
@@ -80,31 +89,21 @@ def _top(name: str, table: Rows, who: str, rate: float) -> Rows:
     The other group is a mirror image, so a group's list is by gamma with its sign. A list is never
     cut at 0: in a model that leans to one group throughout, the other group's values are negative.
     """
+    grouped = who == "group"
     known = [r for r in table if r["gamma"] is not None]
-    sides = list(dict.fromkeys(str(r[who]) for r in known)) if who == "group" else [None]
-    rows = []
-    for side in sides:
-        if side is None:
-            best = sorted(known, key=lambda r: -abs(r["gamma"]))[:TOP]
-        else:
-            own = [r for r in known if r[who] == side]
-            best = sorted(own, key=lambda r: -r["gamma"])[:TOP]
-        rows += [
-            {
-                "model": name,
-                who: r[who],
-                "place": k,
-                "attribute": r["attribute"],
-                "gamma": r["gamma"],
-                "low": r["low"],
-                "high": r["high"],
-                "q": r["q"],
-                "eta": r["eta"],
-                "detected": r["q"] is not None and r["q"] <= rate,
-            }
-            for k, r in enumerate(best, start=1)
-        ]
-    return rows
+    known.sort(key=lambda r: -(r["gamma"] if grouped else abs(r["gamma"])))
+    sides = dict.fromkeys(r[who] for r in table if r["gamma"] is not None) if grouped else [None]
+    return [
+        {
+            "model": name,
+            who: r[who],
+            "place": k,
+            **{key: r[key] for key in ("attribute", "gamma", "low", "high", "q", "eta")},
+            "detected": r["q"] is not None and r["q"] <= rate,
+        }
+        for side in sides
+        for k, r in enumerate([r for r in known if side in (None, r[who])][:TOP], start=1)
+    ]
 
 
 def _shared(names: Sequence[str], tables: list[Rows], who: str, rate: float) -> Rows:
@@ -186,70 +185,20 @@ def models_compared(compared: Mapping[str, Any], rate: float) -> list[Drawn]:
         spec = dot_plot(rows, key, "model", title, floor="floor" if rows[0]["floor"] else None)
         columns = ("model", key, "low", "high", "floor")
         out.append(Chart(title, f"{caption} Bars are 95 % intervals.", spec, columns))
-    if top := compared["top"]:
-        caption = (
-            "The attributes that lean most to each side in each model; below 0 where the model "
-            "leans to the other side throughout."
-        )
-        out.append(Listing("Strongest attributes", caption, tuple(top[0]), tuple(top)))
-    if shared := compared["shared"]:
-        caption = "Leans with the same sign in every model, those detected in most models first."
-        out.append(Listing("Shared by all models", caption, tuple(shared[0]), tuple(shared[:60])))
-    out += _drawn_ranks(compared["ranks"], [m["model"] for m in models])
-    if agreement := tuple(compared["agreement"]):
-        caption = "Correlation of leans between models, over attributes."
-        out.append(Listing("Agreement of models", caption, tuple(agreement[0]), agreement))
-    return out
+    strongest, shared, ranks, agreement = (
+        [Listing(title, caption, tuple(rows[0]), tuple(rows[:most]))] if rows else []
+        for (title, caption, most), rows in ((LISTS[key], compared[key]) for key in LISTS)
+    )
+    return [*out, *strongest, *shared, *_rank_map(compared["ranks"], models), *ranks, *agreement]
 
 
-def _drawn_ranks(ranks: Rows, models: list[str]) -> list[Drawn]:
-    """Ranks of terms, one column per model; the mean and its spread in the table."""
-    if not ranks:
-        return []
+def _rank_map(ranks: Rows, models: Rows) -> list[Drawn]:
+    """Ranks of terms, one column per model."""
     cells = [
         {"term": r["term"], "model": name, "rank": float(r[name])}
         for r in ranks[:40]
-        for name in [*models, "mean_rank"]
+        for name in [*(m["model"] for m in models), "mean_rank"]
     ]
     spec = heatmap(cells, "model", "term", "rank", "rank", numbers=True, signed=False)
     caption = "Rank of each term in each model, 1: picked most; ordered by the mean over models."
-    table = Listing(
-        "Ranks with spread",
-        "Mean and standard deviation over models.",
-        tuple(ranks[0]),
-        tuple(ranks),
-    )
-    return [Chart("Ranks of terms", caption, spec, ("term", "model", "rank")), table]
-
-
-def behaviours(items: pa.Table) -> list[Behaviour]:
-    """Order, negation and mass, cell by cell.
-
-    Negation is UnQover's epsilon on shares: an even answer has none of it, so that taking a lean
-    away does not look like deafness to the question.
-
-    >>> always_second = {f"{who}_order{o}_{q}": [0.1 if (who == "first") == (o == 0) else 0.9]
-    ...     for who in ("first", "second") for o in (0, 1) for q in ("asked", "negated")}
-    >>> found = behaviours(pa.table(always_second))
-    >>> [(b.what.split()[-1], b.values.round(2).tolist()) for b in found]
-    [('first', [0.1]), ('negated', [0.8])]
-    """
-    scores = scores_of(items)
-    mass = scores.sum(axis=3)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        shares = scores / mass[..., None]
-    asked = shares[:, :, 0]
-    named_first = (asked[:, 0, 0] + asked[:, 1, 1]) / 2
-    found = [
-        Behaviour("share of the answer that goes to the one named first", named_first, TURNED, 0.5),
-        Behaviour(
-            "share of the answer that stays where it should turn when the question is negated",
-            attribute_error(shares),
-            TURNED,
-            float("-inf"),
-        ),
-    ]
-    if np.nanmax(np.abs(mass - 1), initial=0.0) > 1e-6:
-        whole = mass[:, :, 0].mean(axis=1)
-        found.append(Behaviour("score of the two names together", whole, LOST, relative=True))
-    return found
+    return [Chart("Ranks of terms", caption, spec, ("term", "model", "rank"))] if ranks else []

@@ -14,7 +14,7 @@ and a short list of (template, attribute) that each pair meets, until a shard as
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, TypeVar
 
@@ -22,10 +22,9 @@ import numpy as np
 import numpy.typing as npt
 
 from evenhand.errors import SpecError, unknown
+from evenhand.stats.pair_network import Codes, Floats
 from evenhand.words.lexicons.questions import Attribute, Subject, Template
 
-Floats = npt.NDArray[np.float64]
-Codes = npt.NDArray[np.integer[Any]]
 INPUTS_PER_CELL = 4
 
 
@@ -383,33 +382,18 @@ def balanced_order(first: Codes, second: Codes, pairs: int, seed: int) -> Codes:
     return np.asarray(order, np.int64)
 
 
-def choose_attributes(
-    known: Sequence[Attribute], wanted: Sequence[str] | None
-) -> tuple[Attribute, ...]:
-    """The attributes asked for by name, in that order; all when none are named."""
-    if wanted is None:
-        return tuple(known)
-    by_name: dict[str, list[Attribute]] = {}
-    for attribute in known:
-        by_name.setdefault(attribute.name, []).append(attribute)
-    return tuple(a for name in wanted for a in _named("attribute", by_name, name))
-
-
-def choose_templates(
-    known: Sequence[Template], wanted: int | Sequence[str] | None
-) -> tuple[Template, ...]:
-    """The first templates (so many), or those asked for by name; all when nothing is said."""
-    if wanted is None or isinstance(wanted, int):
-        return tuple(known[:wanted])
-    by_name = {t.id: t for t in known}
-    return tuple(_named("template", by_name, name) for name in wanted)
-
-
 T = TypeVar("T")
 
 
-def _named(kind: str, known: dict[str, T], name: str) -> T:
-    if name not in known:
-        hint = "List the packaged ones with: evenhand ls attributes" if kind == "attribute" else ""
-        raise SpecError(unknown(kind, name, known, where="underspecified", hint=hint))
-    return known[name]
+def choose(
+    kind: str, known: Sequence[T], name: Callable[[T], str], wanted: int | Sequence[str] | None
+) -> tuple[T, ...]:
+    """The first so many, or those asked for by name, in that order; all when nothing is said."""
+    if wanted is None or isinstance(wanted, int):
+        return tuple(known[:wanted])
+    by_name = {label: [one for one in known if name(one) == label] for label in map(name, known)}
+    hint = "List the packaged ones with: evenhand ls attributes" if kind == "attribute" else ""
+    for label in wanted:
+        if label not in by_name:
+            raise SpecError(unknown(kind, label, by_name, where="underspecified", hint=hint))
+    return tuple(one for label in wanted for one in by_name[label])

@@ -149,9 +149,8 @@ class Preferences:
     @property
     def lean_coverage(self) -> float:
         """The same of leans, which do without the negation."""
-        if self.answered is None:
-            return self.coverage
-        return self.answered / max(1, len(self.design))
+        asked = max(1, len(self.design))
+        return self.coverage if self.answered is None else self.answered / asked
 
     def findings(self) -> list[Finding]:
         """The claims, then the numbers about the model as a whole."""
@@ -172,7 +171,7 @@ class Preferences:
             return []
         order = flips.order / flips.order_compared
         kept = flips.negation / flips.negation_compared
-        heeds = "hardly heeds a negation" if kept > IGNORED else "heeds a negation"
+        heeds = "heeds a negation" if self.heeds_negation else "hardly heeds a negation"
         part, all_ = self.design.negated_pairs, self.design.n_pairs
         among = f"; asked of {part} of {all_} pairs" if part < all_ else ""
         return [
@@ -270,21 +269,17 @@ class Preferences:
         return repr(ahead) if ahead == term else f"the term beside {term!r}"
 
     def _claimed(self, row: Row, toward: str) -> str:
-        who = self._called(row["term"], toward)
-        size = abs(row.value)
+        who, size = self._called(row["term"], toward), abs(row.value)
+        many = f"of 100 such questions, {_count(50 * size)} more"
         if row["attribute"] is None:
-            much = (
-                f"of 100 such questions, {_count(50 * size)} more than half go to it"
-                if self.shares
-                else f"its score is {size:.2g} above the other's"
+            much = f"{many} than half go to it"
+            score = f"its score is {size:.2g} above the other's"
+            return (
+                f"Whatever is asked, the model picks {who} more: {much if self.shares else score}."
             )
-            return f"Whatever is asked, the model picks {who} more: {much}."
         asked, _ = self._wordings(row["attribute"])
-        much = (
-            f"of 100 such questions, {_count(50 * size)} more go to it than there"
-            if self.shares
-            else f"its lead in score is {size:.2g} larger"
-        )
+        score = f"its lead in score is {size:.2g} larger"
+        much = f"{many} go to it than there" if self.shares else score
         return (
             f"Asked who {asked} when the text does not say, the model picks {who} more than for "
             f"the average of the {len(self.names.attributes)} questions: {much}."
@@ -297,15 +292,12 @@ class Preferences:
         if lean is None or lean.value != lean.value:
             return ""
         group, other = self._sides(row["term"])
-        who = self._called(row["term"], group if lean.value > 0 else other)
-        size = abs(lean.value)
+        who, size = self._called(row["term"], group if lean.value > 0 else other), abs(lean.value)
         much = (
-            f"by {_count(50 * size)} of 100 beyond half"
-            if self.shares
-            else f"by a score of {size:.2g}"
+            f"{_count(50 * size)} of 100 beyond half" if self.shares else f"a score of {size:.2g}"
         )
         shown = "" if lean.low > 0 or lean.high < 0 else ", which may be chance"
-        return f" At the question itself, {who} leads {much}{shown}."
+        return f" At the question itself, {who} leads by {much}{shown}."
 
     def _quiet(self, term: str | None, attribute: str | None) -> str:
         whose = f"either group's {self.noun}s" if term is None else f"{term!r} or away from it"
@@ -322,8 +314,9 @@ class Preferences:
         behind = row.test.about
         if not row["agree"] or not self.texts:
             return ()
-        away, last = row.value < 0, len(behind.values)
-        ties = range(last, 0, -1) if away else None
+        # Of an even number the one with the lower value is taken, whichever way the claim goes.
+        away = row.value < 0
+        ties = range(len(behind.values), 0, -1) if away else None
         example = median_example(behind.values, row.value, ties=ties, upper=away)
         assert example is not None
         at = int(behind.cells[example.place]) * INPUTS_PER_CELL

@@ -30,7 +30,7 @@ A single term is compared with what its partners get beside others:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property, partial
 from typing import Any
@@ -50,9 +50,8 @@ from evenhand.probes.underspecified.tables import cells_of, known_mean
 from evenhand.runs.finding import Finding
 from evenhand.stats.estimate import NAN, ROUNDING, Estimate
 from evenhand.stats.mixed import Design, Factor
+from evenhand.stats.pair_network import Codes, Floats
 
-Floats = npt.NDArray[np.float64]
-Codes = npt.NDArray[np.integer[Any]]
 Asked = tuple[str | None, str | None]
 """A term, None where groups lean, and an attribute, None for all of them."""
 SPLITS = 100
@@ -210,7 +209,7 @@ class Behind:
 
     Attributes:
         values: one per pair of terms.
-        cells: the number of a cell of each pair; empty where texts are not known.
+        cells: the number of a cell of each pair.
         alone: the lean at the attribute's own question, with an interval that holds for all
             questions together; None for the lean that all attributes share.
         leads: in how many questions the first group (or the term) leads, by the mean lean alone.
@@ -235,26 +234,21 @@ def declare(names: Cells, links: Links, rate: float = RATE) -> Iterator[Test]:
         alone = table.estimate_alone(questions, rate)
         leads = sum(lean.value > 0 for lean in alone)
         contrasts = cache(table.estimate_contrasts)
-        for k, attribute in enumerate(names.attributes):
-            behind = Behind(table.contrasts[:, k], table.cells[:, k], alone[k], leads)
-            yield _test((term, attribute), partial(_one_of, contrasts, k), behind)
-        shared = partial(table.estimate_shared, attributes=term is not None)
-        yield _test((term, None), shared, Behind(table.shared, table.cells[:, 0]))
-
-
-def _test(asked: Asked, estimate: Callable[..., Estimate], behind: Behind) -> Test:
-    return Test(
-        place("lean", *asked),
-        "lean" if asked[1] else "lean_shared",
-        dict(zip(("term", "attribute"), asked)),
-        estimate,
-        behind.counted,
-        about=behind,
-    )
-
-
-def _one_of(estimates: Callable[..., list[Estimate]], number: int, **how: Any) -> Estimate:
-    return estimates(**how)[number]
+        for k, attribute in enumerate((*names.attributes, None)):
+            if attribute is None:
+                behind = Behind(table.shared, table.cells[:, 0])
+                estimate = partial(table.estimate_shared, attributes=term is not None)
+            else:
+                behind = Behind(table.contrasts[:, k], table.cells[:, k], alone[k], leads)
+                estimate = partial(lambda every, k, **how: every(**how)[k], contrasts, k)
+            yield Test(
+                place("lean", term, attribute),
+                "lean" if attribute else "lean_shared",
+                {"term": term, "attribute": attribute},
+                estimate,
+                behind.counted,
+                about=behind,
+            )
 
 
 def place(metric: str, term: str | None, attribute: str | None) -> str:
@@ -275,17 +269,14 @@ def estimates(items: pa.Table, groups: Mapping[str, str]) -> dict[str, Estimate]
     return {row.test.place: row.estimate for row in leanings(cells, sums.links())}
 
 
-def leans_alone(names: Cells, links: Links, rate: float = RATE) -> dict[Asked, Estimate]:
-    """Estimate the lean at every question by itself, and of terms that over all attributes."""
-    tables = _tables(names, links)
-    leans: dict[Asked, Estimate] = {}
-    for term, table in tables.items():
-        alone = table.estimate_alone(len(tables) * len(names.attributes), rate)
-        leans |= {(term, name): lean for name, lean in zip(names.attributes, alone)}
-        if term is not None:
-            shared = table.estimate_shared(attributes=True, family=1, rate=rate)
-            leans[term, None] = simultaneous(shared, len(tables), rate)
-    return leans
+def leans_alone(rows: Sequence[Row], rate: float) -> dict[Asked, Estimate]:
+    """The lean at every question by itself, and of terms that over all attributes."""
+    terms = len({row["term"] for row in rows})
+    return {
+        (row["term"], row["attribute"]): row.test.about.alone
+        or simultaneous(row.estimate, terms, rate)
+        for row in rows
+    }
 
 
 def _tables(names: Cells, links: Links) -> dict[str | None, PairTable]:

@@ -29,9 +29,10 @@ from evenhand.errors import DataError
 from evenhand.opening import opened, read_json
 from evenhand.probes.reading import Claims, Input, Reader, Resamples, Seed
 from evenhand.probes.underspecified.asking import TOLD
-from evenhand.probes.underspecified.design import Cells, Codes, Design
+from evenhand.probes.underspecified.design import Cells, Design
 from evenhand.probes.underspecified.numbers import CellSums, PreferencesResult, Sampling
 from evenhand.probes.underspecified.probe import Sums, Underspecified
+from evenhand.stats.pair_network import Codes
 from evenhand.words.lexicons.questions import Attribute, Subject, occupations
 
 TEXT = ("template", "attribute", "first", "second")

@@ -36,10 +36,9 @@ from evenhand.stats.mixed import Design, Factor
 from evenhand.stats.multiple import benjamini_hochberg
 from evenhand.stats.name_floors import Floors, name_floors
 from evenhand.stats.noise import NoiseFloor
+from evenhand.stats.pair_network import Codes, Floats
 from evenhand.strict import INLINE, OPTIONAL
 
-Floats = npt.NDArray[np.float64]
-Codes = npt.NDArray[np.integer[Any]]
 FLOORED = {"mu": unqover.intensity, "eta": unqover.consistency}
 """Numbers that noise alone makes larger than 0, from a table of gamma and one of eta."""
 WHOLE = ("delta", "epsilon", "mean_score", *FLOORED)
@@ -80,32 +79,17 @@ class Lean:
 
 
 @dataclass(frozen=True)
-class MissingInput:
-    """A row that a cell lacks."""
-
-    first: str
-    second: str
-    negated: bool
-
-
-@dataclass(frozen=True)
-class Incomplete:
-    """A cell that lacks rows."""
-
-    template: str
-    attribute: str
-    missing: Sequence[MissingInput]
-
-
-@dataclass(frozen=True)
 class Coverage:
-    """How many cells are complete, and what the first of the others lack."""
+    """How many cells are complete, and what the first of the others lack.
+
+    A cell of `which` has template, attribute and its missing rows (first, second, negated).
+    """
 
     n_rows: int
     n_cells_found: int
     n_complete: int
     n_missing: int
-    which: Sequence[Incomplete]
+    which: Sequence[Mapping[str, Any]]
     which_listed: int
     n_terms: int
     n_attributes: int
@@ -147,8 +131,7 @@ class PreferencesResult(Result):
     @property
     def lists(self) -> dict[str, Sequence[Lean]]:
         """The lists of leans by name."""
-        rows = (self.gamma, self.gamma_term, self.gamma_group or ())
-        return dict(zip(("gamma", "gamma_term", "gamma_group"), rows))
+        return {n: getattr(self, n) or () for n in ("gamma", "gamma_term", "gamma_group")}
 
     def shown(self) -> Iterator[Shown]:
         numbers = [
@@ -206,11 +189,6 @@ class SummedPairs:
     n_attributes: int
     met: Codes
     """Different (pair, template) combinations of each term."""
-
-    @classmethod
-    def of(cls, pairs: inference.Pairs) -> SummedPairs:
-        """What is left of pairs that are held."""
-        return cls(pairs.links, pairs.n_terms, pairs.n_attributes, pairs.contexts()[1])
 
     def contexts(self) -> tuple[int, Codes]:
         return int(self.met.sum()) // 2, self.met
@@ -285,7 +263,7 @@ class CellSums:
         self._flips = np.zeros(4, np.int64)
         self._links = KeyedRows(4)
         self._counts = np.zeros(3, np.int64)  # rows, cells, complete cells
-        self._missing: list[Incomplete] = []
+        self._missing: list[dict[str, Any]] = []
 
     def add(self, block: Cells) -> None:
         """Add cells; all cells of a pair of terms must come in the same block."""
@@ -367,18 +345,20 @@ class CellSums:
         seen = pairs.preferences(by_attribute=True)
         means = (self._means / coverage.n_complete).tolist()
         extremes = unqover.intensity(seen.gamma), unqover.consistency(seen.eta)
-        values = dict(zip(WHOLE, [*means, *extremes], strict=True))
+        values = np.asarray([*means, *extremes])
         draws = self.draws(seen)
+        contexts, _ = pairs.contexts()
+        spread = np.stack([*draws.errors, draws.mu, draws.eta])
+        ends = np.clip(inference.interval(values, spread, contexts, how.level), 0, 1)
         by_term = _term_rows(names, pairs, draws.gamma, how)
         met = np.unique(np.stack([pairs.links.first, pairs.links.second]), axis=1)
         least = max(2.0 ** (1 - int(np.bincount(met.ravel()).max())), 1 / (how.samples + 1))
         reach = out_of_reach(least, len(by_term)) if groups is None else ""
         floors, floor_reason = _floors(pairs, groups, how)
-        few = pairs.contexts()[0] < 2
         return PreferencesResult(
             n_cells=coverage.n_complete,
-            values={**values, **_intervals(values, pairs, draws, how.level)},
-            reason="one pair of terms and one template: no interval" if few else None,
+            values=dict(zip(VALUES, [*values.tolist(), *ends.T.ravel().tolist()], strict=True)),
+            reason="one pair of terms and one template: no interval" if contexts < 2 else None,
             floors=floors,
             floor_reason=floor_reason or None,
             gamma=by_term,
@@ -461,21 +441,6 @@ class _Onto:
         target[self.rows, part] += self.matrix @ values
 
 
-def _intervals(
-    values: Mapping[str, float], design: inference.Network, draws: inference.Draws, level: float
-) -> dict[str, float]:
-    """`<name>_low` and `<name>_high` of the numbers about the model as a whole."""
-    spread = dict(zip(WHOLE, [*draws.errors, draws.mu, draws.eta], strict=True))
-    contexts, _ = design.contexts()
-    bounds: dict[str, float] = {}
-    for name in WHOLE:
-        ends = inference.interval(values[name], spread[name], contexts, level)
-        bounds |= {
-            f"{name}_{end}": float(np.clip(v, 0, 1)) for end, v in zip(("low", "high"), ends)
-        }
-    return bounds
-
-
 def _floors(
     design: inference.Network, groups: Codes | None, how: Sampling
 ) -> tuple[dict[str, float], str]:
@@ -528,13 +493,13 @@ def _term_rows(cells: Cells, design: inference.Network, draws: Floats, how: Samp
     ends = np.stack([links.first, links.second])
     test = {"samples": how.samples, "seed": how.seed}
     p = inference.flip_p(links, ends, ends[::-1], design.n_terms, by_attribute=by_attribute, **test)
-    names = [(term,) for term in cells.terms]
+    names = [{"term": term} for term in cells.terms]
     if by_attribute:
-        names = [(term, a) for term in cells.terms for a in cells.attributes]  # type: ignore[misc]
+        names = [{**name, "attribute": a} for name in names for a in cells.attributes]
     contexts = table.n if by_attribute else design.contexts()[1]
     drawn = draws.reshape(table.gamma.size, -1)
     spans = inference.interval(table.gamma.ravel(), drawn, contexts.ravel(), how.level)
-    return _rows(("term", "attribute"), names, table, spans, p)
+    return _rows(names, table, spans, p)
 
 
 def _group_rows(cells: Cells, design: inference.Network, groups: Codes, level: float) -> list[Lean]:
@@ -554,8 +519,8 @@ def _group_rows(cells: Cells, design: inference.Network, groups: Codes, level: f
     for k in range(shape[0]):
         for a, found in _over_names(links, groups, k, table.gamma[k], level):
             ends[:, k, a], p[k, a] = (found.low, found.high), found.p
-    names = [(group, a) for group in cells.groups for a in cells.attributes]
-    return _rows(("group", "attribute"), names, table, ends.reshape(2, -1), p.ravel())
+    names = [{"group": group, "attribute": a} for group in cells.groups for a in cells.attributes]
+    return _rows(names, table, ends.reshape(2, -1), p.ravel())
 
 
 def _over_names(
@@ -563,15 +528,11 @@ def _over_names(
 ) -> Iterator[tuple[int, Estimate]]:
     """Each attribute's gamma of one group, over its names and those they met."""
     mean = links.sums[0] / links.sums[2]
-    sides = [(links.first, links.second, 1.0), (links.second, links.first, -1.0)]
-    parts = []
-    for own, other, sign in sides:
-        kept = (groups[own] == group) & (groups[other] != group)
-        parts.append((own[kept], other[kept], links.attribute[kept], sign * mean[kept]))
-    own, other, attribute, value = (np.concatenate(part) for part in zip(*parts))
-    met, pair = np.unique(np.stack([own, other]), axis=1, return_inverse=True)
+    ends = np.concatenate([[links.first, links.second], [links.second, links.first]], axis=1)
+    kept = (groups[ends[0]] == group) & (groups[ends[1]] != group)
+    met, pair = np.unique(ends[:, kept], axis=1, return_inverse=True)
     values = np.full((met.shape[1], len(gamma)), np.nan)
-    values[pair.ravel(), attribute] = value
+    values[pair.ravel(), np.tile(links.attribute, 2)[kept]] = np.concatenate([mean, -mean])[kept]
     known = ~np.isnan(values)
     # Attributes that the same pairs were asked about share their design.
     for rows in np.unique(known.T, axis=0):
@@ -585,8 +546,7 @@ def _over_names(
 
 
 def _rows(
-    keys: tuple[str, ...],
-    names: list[Any],
+    names: Sequence[Mapping[str, str]],
     table: unqover.Preferences,
     ends: Floats | tuple[Floats, Floats],
     p: Floats,
@@ -596,7 +556,7 @@ def _rows(
     q = benjamini_hochberg(p)
     return [
         Lean(
-            **dict(zip(keys, names[k], strict=False)),
+            **names[k],
             gamma=float(gamma[k]),
             eta=float(eta[k]),
             n=int(n[k]),
@@ -610,16 +570,17 @@ def _rows(
     ]
 
 
-def incomplete(cells: Cells, kept: npt.NDArray[np.bool_], most: int) -> list[Incomplete]:
+def incomplete(cells: Cells, kept: npt.NDArray[np.bool_], most: int) -> list[dict[str, Any]]:
     """The first cells that lack rows, and what they lack."""
     which = []
     for k in np.flatnonzero(~kept)[:most]:
         gone = np.isnan(cells.scores[k]).any(axis=-1)
         pair = cells.terms[cells.first[k]], cells.terms[cells.second[k]]
-        inputs = [
-            MissingInput(pair[order], pair[1 - order], bool(question))
+        missing = [
+            {"first": pair[order], "second": pair[1 - order], "negated": bool(question)}
             for order, question in np.argwhere(gone)
         ]
         template = cells.templates[cells.template[k]]
-        which.append(Incomplete(template, cells.attributes[cells.attribute[k]], inputs))
+        attribute = cells.attributes[cells.attribute[k]]
+        which.append({"template": template, "attribute": attribute, "missing": missing})
     return which

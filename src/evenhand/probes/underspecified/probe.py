@@ -16,12 +16,12 @@ from functools import cached_property
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 from pydantic import Field, field_validator, model_validator
 
 from evenhand.charts.base import Listing
 from evenhand.errors import ModelError, SpecError, unknown
+from evenhand.metrics.unqover import attribute_error
 from evenhand.models.choosing import CHOICES, how
 from evenhand.probes.base import Asker, Behaviour, ItemShape, Measured, Preview, Probe
 from evenhand.probes.shared.reach import too_few
@@ -29,7 +29,6 @@ from evenhand.probes.shared.streaming import Items, large
 from evenhand.probes.underspecified.asking import (
     PRONOUNS,
     TOLD,
-    Agreement,
     Answers,
     Asking,
     Manner,
@@ -44,8 +43,7 @@ from evenhand.probes.underspecified.design import (
     Cells,
     Design,
     all_pairs,
-    choose_attributes,
-    choose_templates,
+    choose,
     make_design,
 )
 from evenhand.probes.underspecified.findings import CARDS, Preferences
@@ -68,6 +66,7 @@ from evenhand.probes.underspecified.tables import (
     TableSums,
     items_table,
     lean_table,
+    scores_of,
     summary,
     summed_tables,
 )
@@ -77,6 +76,7 @@ from evenhand.runs.controls import Answering
 from evenhand.runs.record import Run
 from evenhand.runs.story import rate_of
 from evenhand.stats.estimate import Estimate
+from evenhand.stats.pair_network import Floats, ratio
 from evenhand.words.lexicons import questions
 from evenhand.words.list_formats import Lists, read_lists
 from evenhand.words.packs import (
@@ -98,7 +98,8 @@ LEXICONS = {
 BRIEF = ("model", "mu", "mu_low", "mu_high", "mu_floor", "eta", "delta", "epsilon")
 MASKED = (MaskScore.kind, FillMask.kind)
 Way = Literal["auto", "span", "mask-score", "choose", "continuation", "option", "generate"]
-Floats = npt.NDArray[np.float64]
+TURNED, LOST = 0.10, 0.5
+"""Margins: ten answers of 100 (order, negation); half of the mass on the two names."""
 
 
 class Underspecified(Probe):
@@ -244,9 +245,38 @@ class Underspecified(Probe):
 
     @classmethod
     def behaviours(cls, items: pa.Table) -> list[Behaviour]:
-        from evenhand.probes.underspecified.compare import behaviours
+        """Order, negation and mass, cell by cell.
 
-        return behaviours(items)
+        Negation is UnQover's epsilon on shares: an even answer has none of it, so that taking a
+        lean away does not look like deafness to the question.
+
+        >>> always_second = {f"{who}_order{o}_{q}": [0.1 if (who == "first") == (o == 0) else 0.9]
+        ...     for who in ("first", "second") for o in (0, 1) for q in ("asked", "negated")}
+        >>> found = Underspecified.behaviours(pa.table(always_second))
+        >>> [(b.what.split()[-1], b.values.round(2).tolist()) for b in found]
+        [('first', [0.1]), ('negated', [0.8])]
+        """
+        scores = scores_of(items)
+        mass = scores.sum(axis=3)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            shares = scores / mass[..., None]
+        asked = shares[:, :, 0]
+        named_first = (asked[:, 0, 0] + asked[:, 1, 1]) / 2
+        found = [
+            Behaviour(
+                "share of the answer that goes to the one named first", named_first, TURNED, 0.5
+            ),
+            Behaviour(
+                "share of the answer that stays where it should turn when the question is negated",
+                attribute_error(shares),
+                TURNED,
+                float("-inf"),
+            ),
+        ]
+        if np.nanmax(np.abs(mass - 1), initial=0.0) > 1e-6:
+            whole = mass[:, :, 0].mean(axis=1)
+            found.append(Behaviour("score of the two names together", whole, LOST, relative=True))
+        return found
 
     @classmethod
     def answering(cls, summary: Mapping[str, Any]) -> Answering:
@@ -320,8 +350,8 @@ class Underspecified(Probe):
                 found = replace(found, templates=tuple(filled))
         return Lists(
             found.subjects,
-            choose_templates(found.templates, self.templates),
-            choose_attributes(found.attributes, self.attributes),
+            choose("template", found.templates, lambda t: t.id, self.templates),
+            choose("attribute", found.attributes, lambda a: a.name, self.attributes),
         )
 
     def design(self, form: str, seed: int, lists: Lists | None = None) -> Design:
@@ -454,8 +484,7 @@ class Underspecified(Probe):
             "mu_standard_error": (result.mu_high - result.mu_low) / 3.92,
             "lexicons": self.lexicons(),
         }
-        if grammar := self._agreement(ask, way, kind, seed):
-            facts |= {"agreement": vars(grammar), "trust": [grammar.described()]}
+        facts |= self._agreement(ask, way, kind, seed)
         usual = rung not in ("span", "mask", *SAMPLED) and self.score != "absolute"
         shares = (usual or self.score == "relative") and not self.unknown
         return self.conclude(
@@ -486,32 +515,38 @@ class Underspecified(Probe):
             texts: whether the wording of cells is known, and how many were asked.
         """
         names, links = sums.names, sums.leans.links()
-        rows = [] if self.as_published else leanings(names, links, self.rate)
-        alone = leans_alone(names, links, self.rate) if self.as_published else {}
-        answered = sums.leans.answered if texts else None
+        published, rows = self.as_published, leanings(names, links, self.rate)
         said = Preferences(
-            design, names, result, rows, shares, self.as_published, answered, alone, texts
+            design=design,
+            names=names,
+            result=result,
+            leans=() if published else rows,
+            alone=leans_alone(rows, self.rate) if published else {},
+            shares=shares,
+            as_published=published,
+            answered=sums.leans.answered if texts else None,
+            texts=texts,
         )
-        told = {"trust": [], **(facts or {})}
-        declined = [] if self.as_published else sums.refusals.findings(self.rate, len(rows))
+        declined = [] if published else sums.refusals.findings(self.rate, len(rows))
+        beside = {"trust": [], **(facts or {})}
+        trust = {"trust": [*said.trust(), *beside["trust"]]}
         return Measured(
             findings=said.findings() + declined,
             items=sums.items.found(),
-            tables={**lean_table(rows, names), **summed_tables(result, design, sums.tables, pairs)},
-            summary={
-                **summary(result, design, sums.means()),
-                **told,
-                "trust": [*said.trust(), *told["trust"]],
+            tables={
+                **lean_table(said.leans, names),
+                **summed_tables(result, design, sums.tables, pairs),
             },
-            placebos=() if self.as_published else placebos(names, links, seed),
+            summary={**summary(result, design, sums.means()), **beside, **trust},
+            placebos=() if published else placebos(names, links, seed),
         )
 
-    def _agreement(self, ask: Asker, way: Asking, kind: str, seed: int) -> Agreement | None:
+    def _agreement(self, ask: Asker, way: Asking, kind: str, seed: int) -> dict[str, Any]:
         """What the form of an occupation's word moves by itself, where a language has forms."""
         names = {a.name for a in self.lists(_form(kind)).attributes} if self.language else set()
         design = agreement_design(self.language, self.social_class, names, seed)
         if design is None or kind in MASKED:
-            return None
+            return {}
         scores = ask(way.requests(design), f"{self.name} forms")
         return agreement(design.cells(way.answers(scores, design, 0, len(design)).scores), design)
 
@@ -584,9 +619,7 @@ class Sums:
 
     def means(self) -> Floats:
         """The mean of everything in TOLD over inputs; NaN where nothing is known."""
-        total, count = self._told
-        unknown = np.full(len(TOLD), np.nan)
-        return np.asarray(np.divide(total, count, out=unknown, where=count > 0), np.float64)
+        return ratio(*self._told)
 
 
 def _form(kind: str) -> str:

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from evenhand.compare.rows import Row
@@ -15,18 +14,12 @@ from evenhand.models.choosing import mean_if_any
 from evenhand.probes.shared.streaming import DenseSums, coded
 from evenhand.probes.underspecified.asking import TOLD
 from evenhand.probes.underspecified.design import Cells, Design, asked_lean
-from evenhand.probes.underspecified.numbers import (
-    NUMBERS,
-    PreferencesResult,
-    SummedPairs,
-    pairs_of,
-)
+from evenhand.probes.underspecified.numbers import NUMBERS, PreferencesResult, SummedPairs
 from evenhand.stats import ranks
+from evenhand.stats.pair_network import Codes, Floats, ratio
 from evenhand.stats.variance import variance_shares
 from evenhand.strict import plain
 
-Floats = npt.NDArray[np.float64]
-Codes = npt.NDArray[np.integer[Any]]
 Rows = list[dict[str, Any]]
 BIPARTITE = 3
 SCORES = {
@@ -111,10 +104,7 @@ def known_mean(values: Floats) -> Floats:
     [1.0, nan]
     """
     known = ~np.isnan(values)
-    count = known.sum(axis=-1)
-    total = np.where(known, values, 0.0).sum(axis=-1)
-    out = np.full(count.shape, np.nan)
-    return np.asarray(np.divide(total, count, out=out, where=count > 0), np.float64)
+    return ratio(np.where(known, values, 0.0).sum(axis=-1), known.sum(axis=-1))
 
 
 def lean_table(rows: Sequence[Row], names: Cells) -> dict[str, pa.Table]:
@@ -173,7 +163,7 @@ class TableSums:
         are won by nobody. Without a preference it is near 1/2.
         """
         _, _, n, won = self._preferred.totals.sum(axis=3)
-        return np.asarray(np.divide(won, n, out=np.full(n.shape, np.nan), where=n > 0), np.float64)
+        return ratio(won, n)
 
     def rows(self) -> dict[str, Rows]:
         """Rows of the tables that follow from these sums."""
@@ -196,16 +186,15 @@ class TableSums:
             np.add.at(joined[0], groups, c)
             np.add.at(joined[1], groups, n)
             c, n = joined
-        shape = c.shape[:2]
-        whole = np.divide(c.sum(axis=2), n.sum(axis=2), out=np.zeros(shape), where=n.any(axis=2))
+        whole = ratio(c.sum(axis=2), n.sum(axis=2))
         rows = []
         for t, name in enumerate(self.names.templates):
             met = n[:, :, t] > 0
             if not met.any():
                 continue
-            here, theirs = c[:, :, t][met] / n[:, :, t][met], whole[met]
+            means = ratio(c[:, :, t], n[:, :, t])
+            here, theirs = means[met], whole[met]
             varies = len(here) > 1 and np.ptp(here) > 0 and np.ptp(theirs) > 0
-            means = np.divide(c[:, :, t], n[:, :, t], out=np.full(shape, np.nan), where=met)
             delta, epsilon, cells = self._errors.totals[:, t].tolist()
             rows.append(
                 {
@@ -223,8 +212,7 @@ class TableSums:
 
     def _variance(self) -> Rows:
         """Share of the variance of leans by term, attribute, template and order of naming."""
-        total, n = self._leans.totals
-        lean = np.divide(total, n, out=np.full(n.shape, np.nan), where=n > 0)
+        lean = ratio(*self._leans.totals)
         factors = zip(("term", "attribute", "template", "order"), lean.shape)
         several = {name: size for name, size in factors if size > 1}
         if len(several) < 2:
@@ -234,14 +222,6 @@ class TableSums:
         if shares.reason:
             return []
         return [{"factor": name, "share": share} for name, share in shares.as_dict().items()]
-
-
-def tables_of(result: PreferencesResult, design: Design, cells: Cells) -> dict[str, pa.Table]:
-    """The tables of cells in memory."""
-    sums = TableSums(cells)
-    sums.add(cells)
-    pairs = SummedPairs.of(pairs_of(cells, cells.kept()))
-    return summed_tables(result, design, sums, pairs)
 
 
 def summed_tables(
