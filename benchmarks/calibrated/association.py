@@ -24,7 +24,7 @@ from evenhand.probes.association.score import associate, table_of
 from evenhand.probes.shared.word_tests import SETS
 from evenhand.words.lexicons import WordSets
 
-COVERS = ("evenhand.probes.association.score", "evenhand.probes.association.probe")
+COVERS = ("evenhand.probes.shared.word_tests",)
 Floats = npt.NDArray[np.float64]
 Sizes = tuple[int, int, int, int]
 DIMENSIONS, TESTS = 30, 6

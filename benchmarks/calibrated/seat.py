@@ -12,7 +12,7 @@ from evenhand.compare.rows import judge
 from evenhand.probes.seat import Seat, SeatTest, score_test
 from evenhand.probes.shared.word_tests import word_test
 
-COVERS = ("evenhand.probes.seat",)
+COVERS = ("evenhand.probes.shared.word_tests",)
 SIZES, SENTENCES = (8, 8, 8, 8), 4
 
 
