@@ -16,7 +16,11 @@ from evenhand.probes.underspecified import leans
 from evenhand.probes.underspecified.design import Cells
 from evenhand.probes.underspecified.numbers import Sampling, measure_cells
 
-COVERS = ("evenhand.probes.underspecified.leans", "evenhand.probes.underspecified.numbers")
+COVERS = (
+    "evenhand.probes.underspecified.findings",
+    "evenhand.probes.underspecified.leans",
+    "evenhand.probes.underspecified.numbers",
+)
 ATTRIBUTES, TEMPLATES = 12, 3
 NAME, ABOUT, IN_TEMPLATE, REST = 0.1, 0.03, 0.05, 0.05
 """Standard deviations of a name's effects: everywhere, about an attribute, in a template."""
