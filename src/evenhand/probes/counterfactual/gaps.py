@@ -21,6 +21,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import compress
 
 import numpy as np
 
@@ -58,13 +59,10 @@ class Panel:
     def term(self, row: int) -> str:
         return self.terms[row] if self.terms else str(row)
 
-    def of_items(self, kept: Mask) -> Panel:
-        def some(of: tuple[str, ...]) -> tuple[str, ...]:
-            return tuple(v for v, k in zip(of, kept) if k)
-
-        return replace(
-            self, items=some(self.items), truths=some(self.truths), values=self.values[..., kept]
-        )
+    def of_items(self, at: Mask) -> Panel:
+        """Return the same table of some texts."""
+        items, truths = (tuple(compress(of, at)) for of in (self.items, self.truths))
+        return replace(self, items=items, truths=truths, values=self.values[..., at])
 
 
 def panels(items: Items, values: Floats) -> list[Panel]:
@@ -123,17 +121,17 @@ class Gap:
 
 
 def weights(panel: Panel, view: View, group: str, reference: str) -> dict[str, float]:
-    """How much each cell counts: +1 and -1 shared out over the strata that have both groups."""
+    """Return how much each cell counts: +1 and -1 shared over the strata that have both groups."""
     present = set(panel.cells)
     sides: dict[str, dict[str, list[str]]] = {}
-    for cell, (side, stratum) in view.sides.items():
+    for cell, (side, name) in view.sides.items():
         if cell in present and side in (group, reference):
-            sides.setdefault(stratum, {}).setdefault(side, []).append(cell)
-    both = [found for found in sides.values() if len(found) == 2]
+            sides.setdefault(name, {}).setdefault(side, []).append(cell)
+    both = [stratum for stratum in sides.values() if len(stratum) == 2]
     return {
         cell: (1.0 if side == group else -1.0) / len(cells) / len(both)
-        for found in both
-        for side, cells in found.items()
+        for stratum in both
+        for side, cells in stratum.items()
         for cell in cells
     }
 

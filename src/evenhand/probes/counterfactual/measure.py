@@ -244,14 +244,14 @@ class Part:
 
     def comparison(self, label: Label, source: str) -> Comparison:
         """Return what the probe says of it."""
-        found, means = self.measured
+        estimate, means = self.measured
         distinct: dict[int, set[float]] = {}
         for item, value in zip(self.items.codes("item").tolist(), self.values.tolist()):
             distinct.setdefault(item, set()).add(value)
         gap = Gap(
-            np.asarray([found.value]),
-            np.asarray([found.error**2]),
-            np.asarray([found.freedom]),
+            np.asarray([estimate.value]),
+            np.asarray([estimate.error**2]),
+            np.asarray([estimate.freedom]),
             len(distinct),
             min(self.items.count("term", at=side) for side in (self.first, ~self.first)),
             np.empty((1, 0)),
@@ -267,7 +267,7 @@ class Part:
             self.flips if label.decides else NAN,
             float(np.std([np.mean([*values]) for values in distinct.values()], ddof=1)),
             sum(len(values) > 1 for values in distinct.values()),
-            known=None if found.error else found,
+            known=None if estimate.error else estimate,
         )
 
 
@@ -292,14 +292,14 @@ def _contract(items: Items, reference: str) -> Iterator[Test]:
     """Declare what the contract states: gaps of scores, and apart from them all others."""
     decided = bool(np.isfinite(items.numbers("called")).all())
     for part in _parts(items, reference):
-        found, means = part.measured
-        gap = PairedGap(**vars(found))
+        estimate, means = part.measured
+        gap = PairedGap(**vars(estimate))
         names = {"group": part.group, "reference": reference}
-        more: dict[str, Any] = {"n": found.units}
+        more: dict[str, Any] = {"n": estimate.units}
         if part.kind == SCORE:
             more |= {
                 "flips": part.flips if decided else NAN,
-                "detectable": found.detectable,
+                "detectable": estimate.detectable,
                 **dict(zip(("mean_group", "mean_reference"), means)),
             }
         else:
@@ -309,7 +309,7 @@ def _contract(items: Items, reference: str) -> Iterator[Test]:
             "",
             names,
             lambda gap=gap, **how: gap,
-            more | {"reason": found.reason},
+            more | {"reason": estimate.reason},
             family=SCORE if part.kind == SCORE else DECISION,
         )
 
@@ -328,10 +328,10 @@ class Paired:
     source: str
 
     def tests(self, items: Items) -> Iterator[Test]:
-        """Declare every comparison; one that the scores do not allow is told without a test."""
+        """Declare every comparison; those that the scores do not allow are untested."""
         for part in _parts(items, self.reference):
-            found, _ = part.measured
-            if found.error == found.error:
+            estimate, _ = part.measured
+            if estimate.error == estimate.error:
                 yield part.comparison(self.label, self.source).test()
                 continue
             groups = {"group": part.group, "reference": part.reference}
@@ -339,7 +339,7 @@ class Paired:
                 f"groups/{part.group}-{part.reference}/{self.label.name}/{part.kind}",
                 f"{part.kind.replace('-', '_')}_gap",
                 {"kind": part.kind, **groups},
-                lambda found=found, **how: found,
+                lambda e=estimate, **how: e,
                 tested=False,
             )
 
