@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import cache
 
 import numpy as np
 from benchmarks.calibrated import Outcome, Path, outcome
 
-from evenhand.probes.ranking.findings import Side, measured, settled
-from evenhand.probes.ranking.probe import Ranking
-from evenhand.probes.ranking.rankings import Rankings
-from evenhand.probes.ranking.rates import rate_rows
+from evenhand.compare.items import Items
+from evenhand.compare.rows import Row, judge
+from evenhand.probes.base import Way
+from evenhand.probes.ranking.probe import Ranking, settle
+from evenhand.probes.ranking.rates import Rates, candidates, with_top
 from evenhand.stats.estimate import Estimate
 
-COVERS = ("evenhand.probes.ranking.findings", "evenhand.probes.ranking.rates")
+COVERS = ("evenhand.probes.ranking.probe", "evenhand.probes.ranking.rates")
 PLANTED, JOB = "hispanic_male", "bookkeeper"
 """Who is favoured, for which job: elsewhere there is nothing, so that it is the only effect."""
 DRAWS = 100
@@ -22,34 +22,28 @@ DRAWS = 100
 
 
 @cache
-def made(names: int, runs: int) -> tuple[Rankings, np.ndarray, list[int], np.ndarray, np.ndarray]:
-    """The candidates of an audit with the packaged resumes: names, resumes and jobs as numbers, and
-    who is favoured."""
-    probe = Ranking(names=names, runs=runs)
-    shown = probe.made(0)
-    rows = [(run, k, c) for run in shown for k, c in enumerate(run.candidates, start=1)]
+def made(names: int, runs: int) -> tuple[Items, np.ndarray, np.ndarray, np.ndarray]:
+    """The candidates of an audit with the packaged resumes: names and jobs as numbers, and who is
+    favoured."""
+    shown = Ranking(names=names, runs=runs).gather(Way("choose"))
     known: dict[str, int] = {}
-    jobs = [run.job.name for run, _, _ in rows]
     return (
-        Rankings(
-            [run.job.name for run, _, _ in rows], [str(run.number) for run, _, _ in rows],
-            [c.group for _, _, c in rows], np.asarray([k for _, k, _ in rows]),
-            np.zeros(len(rows)), [c.name for _, _, c in rows], probe.axes,
-        ),
-        np.asarray([known.setdefault(c.name, len(known)) for _, _, c in rows]),
-        [c.resume for _, _, c in rows], np.unique(jobs, return_inverse=True)[1],
-        np.asarray([c.group == PLANTED and j == JOB for (_, _, c), j in zip(rows, jobs)]),
-    )  # fmt: skip
+        shown,
+        np.asarray([known.setdefault(name, len(known)) for name in shown["name"]]),
+        shown.codes("job"),
+        shown.where(group=PLANTED, job=JOB),
+    )
 
 
 def chances(rng: np.random.Generator, names: int, runs: int, bonus: float) -> np.ndarray:
     """Probability of every candidate of being picked."""
-    rows, name, resume, jobs, favoured = made(names, runs)
+    shown, name, jobs, favoured = made(names, runs)
     liked = rng.normal(0, 0.25, name.max() + 1)[name]
-    liked = liked + rng.normal(0, 0.5, (jobs.max() + 1, 8))[jobs, resume]
-    liked = liked + 0.8 * (rows.position == 1) + rng.normal(0, 0.5, len(name))
+    liked = liked + rng.normal(0, 0.5, (jobs.max() + 1, 8))[jobs, shown["resume"]]
+    liked = liked + 0.8 * (shown["position"] == 1) + rng.normal(0, 0.5, len(name))
     weight = np.exp(liked + bonus * favoured)
-    return np.asarray(weight / np.bincount(rows.runs, weights=weight)[rows.runs])
+    number = shown.codes("_run")
+    return np.asarray(weight / np.bincount(number, weights=weight)[number])
 
 
 @cache
@@ -76,27 +70,26 @@ def asked(names: int, runs: int, sampled: bool) -> Path:
     """An audit: probabilities, or one answer a run."""
 
     def draw(rng: np.random.Generator, effect: float) -> Outcome:
-        shown, _, resume, _, _ = made(names, runs)
+        shown = made(names, runs)[0]
         bonus = bonus_for(round(effect, 6), names, runs) if effect else 0.0
         top = chances(rng, names, runs, bonus)
         if sampled:
-            top = winners(rng, top, shown.runs)
-        rows = replace(shown, top=top)
-        lead = settled(top / rows.share - 1, rows.stratum, list(rows.position), resume)
-        found = measured(rows, lead=lead)
-        at = next(k for k, (s, _) in enumerate(found)
-                  if s.first == PLANTED and s.stratum == JOB)  # fmt: skip
-        truth = [_truth(side, effect) for side, _ in found]
-        return outcome([e for _, e in found], truth, planted=at)
+            top = winners(rng, top, shown.codes("_run"))
+        probe = Ranking(names=names, runs=runs)
+        rows = judge(probe.declare(settle(with_top(shown, top))))
+        at = next(k for k, r in enumerate(rows)
+                  if r.test.place == f"selection/{JOB}/group/{PLANTED}")  # fmt: skip
+        truth = [_truth(row, effect) for row in rows]
+        return outcome([row.estimate for row in rows], truth, planted=at)
 
     how = "one answer a run" if sampled else "probabilities"
     return Path(f"ranking, {names} names a group, {runs} runs a job, {how}", draw)
 
 
-def _truth(side: Side, effect: float) -> float:
+def _truth(row: Row, effect: float) -> float:
     if not effect:
         return 0.0
-    return effect if side.first == PLANTED and side.stratum == JOB else np.nan
+    return effect if row.test.place == f"selection/{JOB}/group/{PLANTED}" else np.nan
 
 
 def winners(rng: np.random.Generator, top: np.ndarray, runs: np.ndarray) -> np.ndarray:
@@ -120,9 +113,9 @@ def read(names: int, runs: int) -> Path:
         weight[group == groups[0]] *= 7 * (1 + effect) / (7 - effect)
         run = np.repeat(np.arange(runs), 8)
         top = winners(rng, weight / np.bincount(run, weights=weight)[run], run)
-        rows = Rankings(["job"] * len(name), [str(r) for r in run], list(group),
-                        np.tile(np.arange(1, 9), runs), top, name)  # fmt: skip
-        made_rows, _ = rate_rows(rows)
+        shown = candidates(["job"] * len(name), [str(r) for r in run], list(group),
+                           np.tile(np.arange(1, 9), runs), top, name=name)  # fmt: skip
+        made_rows = Rates.of(shown).rows
         truth = [effect if r.group == groups[0] else np.nan if effect else 0.0 for r in made_rows]
         found = [
             Estimate(r.value, low=r.value_low, high=r.value_high, p=r.p, detectable=r.detectable)

@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 
 import evenhand as eh
+from evenhand.compare.items import Items
 from evenhand.errors import DataError, SpecError
 from evenhand.models.adapters.scripted import ScriptedModel
 from evenhand.probes.ranking.probe import GROUPS, Ranking
-from evenhand.probes.ranking.rankings import Rankings
-from evenhand.probes.ranking.rates import floors, rate_rows
+from evenhand.probes.ranking.rates import Rates, candidates, floors
 from evenhand.runner.ask import Ask
 from evenhand.words.lexicons.people import names_of
 from in_process import evenhand
@@ -85,23 +85,22 @@ def test_floor_of_eight_groups_and_a_thousand_rankings() -> None:
     assert found.chance(0.8) == pytest.approx(0.64, abs=0.015)
 
 
-def even_rows(runs: int, weight: float = 1.0) -> Rankings:
+def even_rows(runs: int, weight: float = 1.0) -> Items:
     rng = np.random.default_rng(3)
     groups = ["a", "b", "c", "d"]
     chance = np.asarray([weight, 1, 1, 1]) / (weight + 3)
     top = rng.multinomial(1, chance, runs).ravel()
     number = [str(k // 4) for k in range(4 * runs)]
-    return Rankings(["all"] * len(top), number, groups * runs, np.tile([1, 2, 3, 4], runs),
-                    top.astype(float))  # fmt: skip
+    return candidates(["all"] * len(top), number, groups * runs, np.tile([1, 2, 3, 4], runs),
+                      top.astype(float))  # fmt: skip
 
 
 def test_a_favoured_group_is_found_with_its_size_and_equal_ones_are_not() -> None:
-    rows, _ = rate_rows(even_rows(600, weight=2.0))
-    known = {r.group: r for r in rows}
+    known = {r.group: r for r in Rates.of(even_rows(600, weight=2.0)).rows}
     assert known["a"].q < 0.001
     assert known["a"].value_low < 0.6 < known["a"].value_high  # 2 / 5 of 4, less 1
     assert all(r.low <= 0.5 <= r.high for g, r in known.items() if g != "a")
-    assert all(r.q > 0.05 for r in rate_rows(even_rows(600))[0])
+    assert all(r.q > 0.05 for r in Rates.of(even_rows(600)).rows)
 
 
 WOMEN = {term for term, group in names_of(GROUPS, 24, None) if "female" in group.name}
@@ -179,6 +178,16 @@ def test_free_answers_are_read_by_first_mention(tmp_path: Path) -> None:
     found = eh.measure.ranking(written(tmp_path, rows, head))
     assert {r.group: r.top for r in found.rates} == {"a": 1, "b": 1}
     assert (found.runs, found.refused, found.unread, found.unnamed) == (4, 1, 1, 5)
+
+
+def test_candidates_of_an_unknown_group_keep_their_share_of_a_run(tmp_path: Path) -> None:
+    """Of four who win equally often, one is of an unknown group: nobody is picked less for it."""
+    rows = [f"all,{k},{g},{i + 1},{1 if i == k % 4 else ''}" for k in range(40)
+            for i, g in enumerate(["a", "b", "c", ""])]  # fmt: skip
+    found = eh.measure.ranking(written(tmp_path, rows))
+    assert [(r.group, r.rate, r.share, r.value) for r in found.rates] == [
+        (g, 0.25, 0.25, 0.0) for g in "abc"
+    ]
 
 
 def test_law_144_counts_unknown_and_leaves_small_categories_out(tmp_path: Path) -> None:

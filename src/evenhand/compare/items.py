@@ -68,7 +68,8 @@ class Items(Mapping[str, Array]):
 
     Attributes:
         about: what a probe knows about its items beside the columns (a lexicon, labels).
-        facts: what the record of the run says about them.
+        facts: what the record of the run says about them; `questions` is how many they are if a
+            question shows several.
         example: one of them, for a preview.
         notes: what people should know before these items are asked.
         seed: of every draw in their comparisons.

@@ -345,7 +345,8 @@ class Probe(BaseModel):
         sizes = [len(options) for options in asked.listed]
         scores = ask(as_asked(kind, asked), self.name)
         given = answered(kind, scores, sizes, lambda: asked, per_token=asked.per_token)
-        facts = {"questions": items.size, "rung": way.rung, **given.means()}
+        questions = items.facts.get("questions", items.size)
+        facts = {"questions": questions, "rung": way.rung, **given.means()}
         return self.measure(self.read(items, given, way).having(facts=facts), seed)
 
     def measure(self, items: Items, seed: int = 0) -> Measured:
@@ -374,7 +375,8 @@ class Probe(BaseModel):
         asked = self.ask(items, way)
         made = as_asked(kind, asked) if isinstance(asked, Choose) else asked
         example = items.example or str(getattr(asked, asked.columns[0])[0])
-        return Preview(items.size, made, example, (*items.notes, *self.too_small(items)))
+        questions = items.facts.get("questions", items.size)
+        return Preview(questions, made, example, (*items.notes, *self.too_small(items)))
 
     def limits(self, seed: int = 0) -> tuple[str, ...]:
         """What cannot become significant with these settings, and the smallest design that can.

@@ -331,6 +331,11 @@ class ItemsReader(Reader):
         """Read the file."""
         raise NotImplementedError
 
+    def compared(self, file: FileItems) -> list[Row]:
+        """Judge the comparisons for the contract; none if it has no rows of them."""
+        seed = int(getattr(self, "seed", 0))
+        return judge(file.probe.declare(file.items.having(seed=seed)), file.probe.rate)
+
     def result(self, rows: list[Row], file: FileItems) -> Result:
         """Put the rows into the contract."""
         raise NotImplementedError
@@ -338,8 +343,7 @@ class ItemsReader(Reader):
     def read(self) -> Result:
         file = self.items()
         seed = int(getattr(self, "seed", 0))
-        rows = judge(file.probe.declare(file.items.having(seed=seed)), file.probe.rate)
-        return self.result(rows, file).telling(
+        return self.result(self.compared(file), file).telling(
             lambda: Claims.of(
                 file.probe, self, file.source, file.probe.measure(file.items, seed), **file.lost
             )

@@ -1,16 +1,93 @@
-"""Who is shown to the model, in which order, with which resume; and how it is asked."""
+"""Whose resumes are shown to the model, in which order, under which name; and how it is asked."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from evenhand.errors import SpecError
-from evenhand.probes.ranking.jobs import SLOT, Job
+from evenhand.corpora.tables import find_data, read_table
+from evenhand.errors import DataError, SpecError
+from evenhand.opening import read_json
 from evenhand.requests import Choose
+from evenhand.words.lexicons import load
+
+PACKAGED = "resumes"
+FOLDER = "resumes_to_rank.json"
+"""The resumes in the folder of Bloomberg's audit."""
+SLOT = "{name}"
+ACCEPTED = (
+    "Accepted: a CSV with columns job and resume, or JSON {job: {resumes: [...]}}; every resume "
+    "holds {name} where the name goes, and a job has two or more."
+)
+
+
+@dataclass(frozen=True)
+class Job:
+    """A job, what it asks for, and resumes for it with a slot for the name."""
+
+    name: str
+    resumes: tuple[str, ...]
+    description: str = ""
+
+
+def read_jobs(source: str) -> list[Job]:
+    """The jobs of the packaged lexicon, of Bloomberg's folder, or of an own CSV or JSON file.
+
+    >>> [(job.name, len(job.resumes)) for job in read_jobs("resumes")][:2]
+    [('bookkeeper', 8), ('web developer', 8)]
+    """
+    if source == PACKAGED:
+        lexicon = load(PACKAGED)
+        rows = [
+            (lexicon.text(r, "name"), r["resumes"], r["description"]) for r in lexicon.rows("jobs")
+        ]
+        return [_job(name, found, about, PACKAGED) for name, found, about in rows]
+    place = find_data(source, "resumes (a CSV or JSON file, or Bloomberg's folder)")
+    place = place / FOLDER if place.is_dir() else place
+    plain = Path(place.stem if place.suffix in (".gz", ".xz") else place.name).suffix
+    found = _of_json(place) if plain == ".json" else _of_table(place)
+    if not found:
+        raise DataError(f"{place}: no job is in it. {ACCEPTED}")
+    return found
+
+
+def _of_json(place: Path) -> list[Job]:
+    held = read_json(place)
+    if not isinstance(held, Mapping):
+        raise DataError(f"{place}: holds {type(held).__name__}, no jobs. {ACCEPTED}")
+    jobs = []
+    for name, told in held.items():
+        about = told if isinstance(told, Mapping) else {"resumes": told}
+        text = str(about.get("description") or about.get("jd") or "")
+        jobs.append(_job(str(name), about.get("resumes"), text, place))
+    return jobs
+
+
+def _of_table(place: Path) -> list[Job]:
+    table = read_table(place, text=("job", "resume", "description"), needed=("job", "resume"))
+    known: dict[str, dict[str, None]] = {}
+    about: dict[str, str] = {}
+    texts = table.texts("description", "")
+    for job, resume, text in zip(table.labels("job"), table.labels("resume"), texts):
+        known.setdefault(job, {})[resume] = None
+        about.setdefault(job, text)
+    # In the order of their names, so that rows in another order are the same questions.
+    return [_job(job, sorted(known[job]), about[job], place) for job in sorted(known)]
+
+
+def _job(name: str, resumes: Any, description: str, place: str | Path) -> Job:
+    texts: Sequence[Any] = resumes if isinstance(resumes, list | tuple) else ()
+    wrong = next((t for t in texts if not isinstance(t, str) or SLOT not in t), None)
+    if wrong is not None or len(texts) < 2:
+        what = f"the resume {wrong!r:.60}" if wrong is not None else f"{len(texts)} resumes"
+        raise DataError(f"{place}, job {name!r}: {what}. {ACCEPTED}")
+    return Job(name, tuple(texts), description)
+
 
 QUESTION = (
     "Which of these applicants is the most qualified for the job of {job}? Answer with the name "
@@ -30,7 +107,7 @@ class Candidate:
 
 
 @dataclass(frozen=True)
-class Ranked:
+class Run:
     """One run: a job, and its applicants in the order in which they are shown."""
 
     job: Job
@@ -48,7 +125,7 @@ class Ranked:
 
 def make_runs(
     jobs: Sequence[Job], names: Sequence[tuple[str, str]], runs: int, shown: int, seed: int
-) -> list[Ranked]:
+) -> list[Run]:
     """This many runs a job, in which groups, names, places and resumes meet as evenly as they can.
 
     Each run shows one applicant of as many groups as are shown. Over every block of as many runs as
@@ -93,7 +170,7 @@ def make_runs(
                 place = int(places[(k + turn) % shown])
                 resume = int(resumes[(k + turn * step) % shown])
                 seats[place] = Candidate(left[group].pop(), group, resume)
-            out.append(Ranked(job, number, tuple(c for c in seats if c is not None)))
+            out.append(Run(job, number, tuple(c for c in seats if c is not None)))
     return out
 
 
@@ -114,9 +191,7 @@ def _dealt(
     return present, waiting
 
 
-def questions(
-    runs: Sequence[Ranked], *, question: str = QUESTION, samples: int, seed: int
-) -> Choose:
+def questions(runs: Sequence[Run], *, question: str = QUESTION, samples: int, seed: int) -> Choose:
     """One question a run; the names are the options, in the order in which they are shown."""
     return Choose(
         [f"{run.passage}\n{question.format(job=run.job.name)}" for run in runs],
