@@ -73,12 +73,11 @@ def _terms() -> Mapping[tuple[str, str], tuple[str, str]]:
     found: dict[tuple[str, str], tuple[str, str]] = {}
     for entry in load_suite(SUITE).entries:
         if isinstance(entry.probe, Divergence):
-            for block in entry.probe.material().blocks():
-                told = block.columns()
-                for text, word, term, side in zip(
-                    *(told[k] for k in ("text", "word", "term", "side"))
-                ):
-                    found[text, f" {word}"] = term, f"{block.listed.name} {side}"
+            asked = entry.probe.material().questions()
+            for text, word, term, name, side in zip(
+                *(asked[k] for k in ("text", "word", "term", "list", "side"))
+            ):
+                found[text, f" {word}"] = term, f"{name} {side}"
     return found
 
 

@@ -7,7 +7,8 @@ from collections.abc import Callable
 import numpy as np
 from benchmarks.calibrated import Outcome, Path, outcome
 
-from evenhand.probes.divergence import findings, terms
+from evenhand.compare.rows import judge
+from evenhand.probes.divergence import terms
 from evenhand.probes.divergence.probe import Divergence
 from evenhand.probes.divergence.shifts import comparisons
 
@@ -37,13 +38,14 @@ def fair(rng: np.random.Generator, block: terms.Block) -> np.ndarray:
     return np.concatenate(out)
 
 
-COVERS = ("evenhand.probes.divergence.findings",)
+COVERS = ("evenhand.probes.divergence.probe",)
 
 
 def path(axis: str, only: str, name: str) -> Path:
     """The probe as it is by default, all axes together; one list is shifted for one group."""
-    material = Divergence().material()
-    blocks = material.blocks()
+    probe = Divergence()
+    material = probe.material()
+    blocks, questions = material.blocks(), material.questions()
 
     def draw(rng: np.random.Generator, effect: float) -> Outcome:
         parts = [fair(rng, block) for block in blocks]
@@ -51,29 +53,29 @@ def path(axis: str, only: str, name: str) -> Path:
             if (block.axis, block.listed.name) == (axis, only):
                 shape = (len(block.terms), len(block.groups), len(block.listed.words))
                 part.reshape(shape)[:, 0, : len(block.listed.first)] += effect
-        asked = findings.gathered(material, blocks, np.concatenate(parts))
-        found = findings.judged(asked, 0.05)
-        truth = np.zeros(len(found))
+        answered = questions.having({"logprob": np.concatenate(parts)})
+        rows = judge(test for test in probe.declare(answered) if test.tested)
+        truth = np.zeros(len(rows))
         groups = {g for b in blocks if b.axis == axis for g in b.groups}
-        at = [
-            i for i, f in enumerate(found)
-            if f.metric == f"{only}_shift" and f.details["axis"] == axis
-        ]  # fmt: skip
+        wanted = f"{only}_shift", axis
+        at = [i for i, row in enumerate(rows) if (row["metric"], row["axis"]) == wanted]
         truth[at] = effect * comparisons(len(groups))[:, 0]
-        return outcome(found, truth, np.asarray([f.q for f in found]), planted=at[0])
+        return outcome(rows, truth, np.asarray([row.q for row in rows]), planted=at[0])
 
     return Path(f"divergence, {name}", draw)
 
 
 def placebo(axis: str) -> Callable[[np.random.Generator], float]:
     """Rate of alarms among the placebos of one fair model."""
-    material = Divergence(axes=(axis,)).material()
-    blocks = material.blocks()
+    probe = Divergence(axes=(axis,))
+    material = probe.material()
+    blocks, questions = material.blocks(), material.questions()
 
     def draw(rng: np.random.Generator) -> float:
         scores = np.concatenate([fair(rng, block) for block in blocks])
-        made = findings.placebos(findings.gathered(material, blocks, scores), int(rng.integers(99)))
-        return sum(p.alarms for p in made) / sum(p.tests for p in made)
+        seed, answered = int(rng.integers(99)), questions.having({"logprob": scores})
+        checks = probe.checks(answered, (), seed)
+        return sum(p.alarms for p in checks) / sum(p.tests for p in checks)
 
     return draw
 

@@ -176,13 +176,50 @@ def test_few_rows_are_announced_before_the_run() -> None:
     assert note.startswith("gender_identity: 3 rows of terms and 44 control terms")
 
 
-def lexicon(folder: Path, *, form: str = "noun", row: str = '["x", "y"]') -> Path:
+def lexicon(
+    folder: Path, *, form: str = "noun", row: str = '["x", "y"]', lists: str = '"valence"',
+    axis: str = "a",
+) -> Path:  # fmt: skip
     file = folder / "mine.toml"
     file.write_text(
         'title = "T"\nkind = "contexts"\nsource = "S"\nlicence = "L"\ncaveats = ["C"]\n'
-        f'[matched.a]\nform = "{form}"\nlists = ["valence"]\ngroups = ["g", "h"]\nterms = [{row}]\n'
+        f'[matched.{axis}]\nform = "{form}"\nlists = [{lists}]\ngroups = ["g", "h"]\n'
+        f"terms = [{row}]\n"
     )
     return file
+
+
+@pytest.mark.parametrize("change", [{"lists": '"valence", "valence"'}, {"axis": "control"}])
+def test_a_list_named_twice_or_an_axis_called_control_changes_nothing(
+    tmp_path: Path, change: dict[str, str]
+) -> None:
+    shifts = []
+    for changed in ({}, change):
+        path = lexicon(tmp_path, row='["x", "y"], ["v", "w"]', **changed)
+        probe = Divergence(axes=(changed.get("axis", "a"),), lexicon=str(path))
+        shifts.append(probe.run(Ask(scripted(kinds="continuation")), seed=0).findings)
+    first, second = shifts
+    assert len(first) == len(second) == 1
+    assert (first[0].value, first[0].p) == (second[0].value, second[0].p)
+
+
+def test_the_table_of_shifts_holds_the_numbers_of_the_findings(
+    planted: dict[str, Finding],
+) -> None:
+    run = measured(1.5)
+    rows = run.tables["shifts"].to_pylist()
+    judged = [f for f in planted.values() if f.p == f.p]
+    assert [row["metric"] for row in rows] == [f.metric for f in judged]
+    for row, found in zip(rows, judged):
+        assert (row["n"], row["groups"]) == (found.n, " / ".join(found.groups))
+        numbers = [getattr(found, name) for name in ("value", "low", "high", "p", "q")]
+        assert [row[n] for n in ("value", "low", "high", "p", "q")] == pytest.approx(numbers)
+        assert row["neutral_high"] == pytest.approx(found.details["neutral_reach"])
+        assert "error" not in row
+    again = Divergence(axes=("gender",), words=8).material().questions()
+    answered = again.having({"logprob": run.items["logprob"].to_numpy()})
+    same = Divergence(axes=("gender",), words=8).measure(answered, seed=0)
+    assert [f.value for f in same.findings if f.p == f.p] == [f.value for f in judged]
 
 
 @pytest.mark.parametrize(

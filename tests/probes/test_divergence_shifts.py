@@ -12,6 +12,8 @@ from evenhand.stats.mixed import Design, Factor
 from evenhand.words.lexicons import gender_terms
 from evenhand.words.lexicons.files import load
 
+PAIR = shifts.comparisons(2)[0]
+
 
 def by_word(values: np.ndarray, words: int) -> np.ndarray:
     """Scores whose first side stands `values` above the second, alike for all words."""
@@ -21,7 +23,7 @@ def by_word(values: np.ndarray, words: int) -> np.ndarray:
 
 def test_without_controls_and_word_effects_it_is_the_paired_t_test() -> None:
     z = np.random.default_rng(0).normal(size=(7, 2))
-    (found,) = shifts.shifts(shifts.Scores(by_word(z, 6), (), 3), shifts.comparisons(2))
+    found = shifts.shift(shifts.Scores(by_word(z, 6), (), 3), PAIR)
     right = stats.ttest_rel(z[:, 0], z[:, 1])
     assert found.value == pytest.approx((z[:, 0] - z[:, 1]).mean())
     assert found.p == pytest.approx(right.pvalue)
@@ -33,7 +35,7 @@ def test_controls_in_rows_of_two_join_the_spread_of_terms() -> None:
     rng = np.random.default_rng(1)
     z, neutral = rng.normal(size=(5, 2)), rng.normal(size=(9, 2))
     scores = shifts.Scores(by_word(z, 4), tuple(by_word(r, 4) for r in neutral), 2)
-    (found,) = shifts.shifts(scores, shifts.comparisons(2))
+    found = shifts.shift(scores, PAIR)
     own, other = z[:, 0] - z[:, 1], neutral[:, 0] - neutral[:, 1]
     pooled = (((own - own.mean()) ** 2).sum() + (other**2).sum()) / (4 + 9)
     assert found.error == pytest.approx(np.sqrt(pooled / 5))
@@ -48,7 +50,7 @@ def test_a_crossed_table_is_the_two_way_analysis_of_variance() -> None:
     rows, words = 12, 10
     y = rng.normal(size=(rows, 2, 2 * words)) + rng.normal(size=(2, 2 * words)) * 2
     y[:, 0] += rng.normal(size=(rows, 1)) * np.repeat([0.5, -0.5], words)
-    (found,) = shifts.shifts(shifts.Scores(y, (), words), shifts.comparisons(2))
+    found = shifts.shift(shifts.Scores(y, (), words), PAIR)
     gap = y[:, 0] - y[:, 1]
     value = gap[:, :words].mean() - gap[:, words:].mean()
     by_row = gap[:, :words].mean(axis=1) - gap[:, words:].mean(axis=1)
@@ -69,7 +71,7 @@ def test_it_agrees_with_the_general_variance_model() -> None:
     y = np.zeros((rows, 2, 2 * words))
     y[:, 0] = words_own + rng.normal(size=(rows, 1)) * np.repeat([0.5, -0.5], words)
     y[:, 0] += rng.normal(size=(rows, 2 * words))
-    (found,) = shifts.shifts(shifts.Scores(y, (), words), shifts.comparisons(2))
+    found = shifts.shift(shifts.Scores(y, (), words), PAIR)
     sign = np.tile(np.repeat([1.0, -1.0], words), rows)
     at = np.indices((rows, 2 * words)).reshape(2, -1)
     design = Design(
@@ -83,14 +85,14 @@ def test_it_agrees_with_the_general_variance_model() -> None:
 
 def test_equal_scores_are_no_difference_rather_than_rounding() -> None:
     y = np.full((4, 2, 6), -3.1)
-    (found,) = shifts.shifts(shifts.Scores(y, (y[0],), 3), shifts.comparisons(2))
+    found = shifts.shift(shifts.Scores(y, (y[0],), 3), PAIR)
     assert (found.value, found.p) == (0.0, 1.0)
 
 
 def test_placebos_need_control_rows_wide_enough() -> None:
     y = np.zeros((3, 4, 6))
     narrow = shifts.Scores(y, (np.zeros((3, 6)),) * 9, 3)
-    assert shifts.neutral_swaps(narrow, shifts.comparisons(4), "w", [0]).tests == 0
+    assert shifts.neutral_swaps(narrow, "w", [0]).tests == 0
 
 
 def test_the_default_asks_no_more_than_it_may() -> None:

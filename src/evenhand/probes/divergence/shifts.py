@@ -25,17 +25,31 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 
+from evenhand.compare.items import Floats
 from evenhand.probes.base import Placebo
-from evenhand.stats.estimate import Estimate, estimate
+from evenhand.stats.estimate import NAN, Estimate, estimate
 
-Floats = npt.NDArray[np.float64]
 ALARM = 0.05
 SPLITS = 100
 TINY = 1e-9  # nats: below it differences are the order of additions
+
+
+@dataclass(frozen=True)
+class Spread:
+    """Mean squares and their degrees of freedom: of terms within rows, and of terms by words.
+
+    Rows differ in how far their terms lie apart, so a mean of their squares has fewer degrees of
+    freedom than terms: (sum S_i)^2 / sum S_i^2 / (f_i + 2), which is sum f_i when they are alike.
+    """
+
+    terms: float
+    terms_freedom: float
+    noise: float
+    noise_freedom: int
 
 
 @dataclass(frozen=True)
@@ -64,7 +78,8 @@ class Scores:
             tuple(f for f, k in zip(self.frames, kept) if k),
         )
 
-    def leave(self) -> tuple[Floats, int]:
+    @cached_property
+    def residual(self) -> tuple[Floats, int]:
         """What takes openings and sides out of values by word, and the freedom that is left."""
         width = self.groups.shape[-1]
         side = np.arange(width) < self.first
@@ -82,47 +97,33 @@ class Scores:
         sides = scores[..., : self.first].mean(axis=-1), scores[..., self.first :].mean(axis=-1)
         return np.asarray(sides[0] - sides[1], np.float64)
 
+    @cached_property
+    def spread(self) -> Spread:
+        """Spread of terms within rows; what group (and group by word) does is taken out.
 
-@dataclass(frozen=True)
-class Spread:
-    """Mean squares and their degrees of freedom: of terms within rows, and of terms by words.
-
-    Rows differ in how far their terms lie apart, so a mean of their squares has fewer degrees of
-    freedom than terms: (sum S_i)^2 / sum S_i^2 / (f_i + 2), which is sum f_i when they are alike.
-    """
-
-    terms: float
-    terms_freedom: float
-    noise: float
-    noise_freedom: int
-
-
-def spread_of(scores: Scores) -> Spread:
-    """Terms within rows, what group (and group by word) does taken out.
-
-    >>> y = np.array([[0.0, 1.0], [2.0, 1.0]])           # one row of two controls, two words
-    >>> spread_of(Scores(np.zeros((1, 2, 2)), (y,), 1)).terms   # z = -1 and 1
-    2.0
-    """
-    group = scores.groups - scores.groups.mean(axis=1, keepdims=True)
-    group = group - group.mean(axis=0, keepdims=True)
-    rows, groups, words = scores.groups.shape
-    parts = [group.reshape(-1, words), *(c - c.mean(axis=0) for c in scores.controls)]
-    each = np.asarray([(rows - 1) * (groups - 1), *(len(c) - 1 for c in scores.controls)])
-    freedom = int(each.sum())
-    if not freedom:
-        return Spread(float("nan"), 0.0, 0.0, 0)
-    squares = np.asarray([(scores.values(part) ** 2).sum() for part in parts])
-    uneven = float((squares**2 / (each + 2)).sum())
-    alike = float(squares.sum()) ** 2 / uneven if uneven else freedom
-    alone, left = scores.leave()
-    noise = float(((np.concatenate(parts) @ alone) ** 2).sum())
-    return Spread(
-        float(squares.sum()) / freedom,
-        min(float(freedom), max(1.0, alike)),
-        noise / (freedom * left) if left else 0.0,
-        freedom * left,
-    )
+        >>> y = np.array([[0.0, 1.0], [2.0, 1.0]])           # one row of two controls, two words
+        >>> Scores(np.zeros((1, 2, 2)), (y,), 1).spread.terms   # z = -1 and 1
+        2.0
+        """
+        group = self.groups - self.groups.mean(axis=1, keepdims=True)
+        group = group - group.mean(axis=0, keepdims=True)
+        rows, groups, words = self.groups.shape
+        parts = [group.reshape(-1, words), *(c - c.mean(axis=0) for c in self.controls)]
+        each = np.asarray([(rows - 1) * (groups - 1), *(len(c) - 1 for c in self.controls)])
+        freedom = int(each.sum())
+        if not freedom:
+            return Spread(NAN, 0.0, 0.0, 0)
+        squares = np.asarray([(self.values(part) ** 2).sum() for part in parts])
+        uneven = float((squares**2 / (each + 2)).sum())
+        alike = float(squares.sum()) ** 2 / uneven if uneven else freedom
+        alone, left = self.residual
+        noise = float(((np.concatenate(parts) @ alone) ** 2).sum())
+        return Spread(
+            float(squares.sum()) / freedom,
+            min(float(freedom), max(1.0, alike)),
+            noise / (freedom * left) if left else 0.0,
+            freedom * left,
+        )
 
 
 def comparisons(groups: int) -> Floats:
@@ -138,39 +139,25 @@ def comparisons(groups: int) -> Floats:
     return others
 
 
-def shifts(
-    scores: Scores, weights: Floats, *, family: int = 1, rate: float = ALARM
-) -> list[Estimate]:
-    """One estimate per comparison of groups; generalises over terms and words."""
+def shift(scores: Scores, weights: Floats, *, family: int = 1, rate: float = ALARM) -> Estimate:
+    """Estimate the shift of groups with these weights; it generalises over terms and words."""
     rows, groups, _ = scores.groups.shape
     n1, n2 = scores.words
     if not (n1 and n2):
         reason = "a side of the list has no word that was scored after every term"
-        return [Estimate(float("nan"), reason=reason)] * len(weights)
-    spread = spread_of(scores)
-    if not spread.terms_freedom:
+        return Estimate(NAN, reason=reason)
+    if not scores.spread.terms_freedom:
         reason = "one row of terms and no control rows: no spread of terms can be seen"
-        return [Estimate(float("nan"), reason=reason)] * len(weights)
-    each = 1 / n1 + 1 / n2
-    alone, left = scores.leave()
-    out = []
-    for by_word, share in zip(_by_word(scores, weights), _shares(weights, rows)):
-        value = float(scores.values(by_word))
-        of_words = each * float(((alone @ by_word) ** 2).sum()) / left if left else 0.0
-        error, freedom = _combined(share, each, of_words, left, spread)
-        if error < TINY:
-            error, value = 0.0, value if abs(value) > TINY else 0.0
-        out.append(estimate(value, error, freedom, units=rows * groups, family=family, rate=rate))
-    return out
-
-
-def _by_word(scores: Scores, weights: Floats) -> Floats:
-    """Each word's own shift [comparisons, words]."""
-    return np.asarray(weights @ scores.groups.mean(axis=0), np.float64)
-
-
-def _shares(weights: Floats, rows: int) -> Floats:
-    return np.asarray((weights**2).sum(axis=1) / rows, np.float64)
+        return Estimate(NAN, reason=reason)
+    by_word, each = weights @ scores.groups.mean(axis=0), 1 / n1 + 1 / n2
+    alone, left = scores.residual
+    value = float(scores.values(by_word))
+    of_words = each * float(((alone @ by_word) ** 2).sum()) / left if left else 0.0
+    share = float((weights**2).sum()) / rows
+    error, freedom = _combined(share, each, of_words, left, scores.spread)
+    if error < TINY:
+        error, value = 0.0, value if abs(value) > TINY else 0.0
+    return estimate(value, error, freedom, units=rows * groups, family=family, rate=rate)
 
 
 def _combined(
@@ -189,24 +176,21 @@ def _combined(
     return float(np.sqrt(variance)), float(max(1.0, variance**2 / parts))
 
 
-def neutral_reach(scores: Scores, weights: Floats, level: float = 0.95) -> Floats:
-    """How large a shift between as many control terms would be in 95 of 100 draws."""
+def neutral_reach(scores: Scores, weights: Floats, level: float = 0.95) -> float:
+    """Return how large a shift between as many control terms would be in 95 of 100 draws."""
     from scipy.special import stdtrit
 
-    spread = spread_of(scores)
-    t = float(stdtrit(max(1, spread.terms_freedom), 0.5 + level / 2))
-    return np.asarray(t * np.sqrt(_shares(weights, len(scores.groups)) * spread.terms), np.float64)
+    t = float(stdtrit(max(1, scores.spread.terms_freedom), 0.5 + level / 2))
+    return t * float(np.sqrt((weights**2).sum() / len(scores.groups) * scores.spread.terms))
 
 
 def row_shifts(scores: Scores, weights: Floats) -> Floats:
-    """The shift in each row [comparisons, rows], for counting rows that agree."""
-    return np.asarray(weights @ scores.values(scores.groups).T, np.float64)
+    """Return the shift in each row of terms."""
+    return np.asarray(scores.values(scores.groups) @ weights, np.float64)
 
 
-def neutral_swaps(
-    scores: Scores, weights: Floats, what: str, seed: Sequence[int], splits: int = SPLITS
-) -> Placebo:
-    """Control terms put in place of the groups' at random: there is nothing to find.
+def neutral_swaps(scores: Scores, what: str, seed: Sequence[int], splits: int = SPLITS) -> Placebo:
+    """Put control terms in place of the groups' at random: there is no true difference.
 
     As many control rows as the groups have become the rows of groups without a meaning, the others
     stay controls; the test is that of the findings.
@@ -216,23 +200,11 @@ def neutral_swaps(
     size = min(rows, len(able) - 2)
     if size < 2 or not min(scores.words):
         return Placebo(what, 0, 0, "too few control terms to stand in for the groups' terms")
-    rng = np.random.default_rng([*seed, 11])
-    alarms = 0
+    rng, weights, alarms = np.random.default_rng([*seed, 11]), comparisons(groups), 0
     for _ in range(splits):
         order = rng.permutation(len(able))
         drawn = [rng.permutation(able[i])[:groups] for i in order[:size]]
         rest = tuple(able[i] for i in order[size:])
-        found = shifts(replace(scores, groups=np.stack(drawn), controls=rest), weights)
-        alarms += sum(e.p <= ALARM for e in found)
+        neutral = replace(scores, groups=np.stack(drawn), controls=rest)
+        alarms += sum(shift(neutral, weight).p <= ALARM for weight in weights)
     return Placebo(what, splits * len(weights), alarms)
-
-
-def typical(values: Sequence[float] | Floats, sign: float) -> int:
-    """Place of the median among the values that agree with the sign.
-
-    >>> typical([0.1, 0.4, -0.2, 0.3], 1.0)
-    3
-    """
-    agree = [i for i, v in enumerate(values) if v * sign > 0]
-    agree.sort(key=lambda i: abs(values[i]))
-    return agree[len(agree) // 2] if agree else 0

@@ -11,18 +11,23 @@ does by itself.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from itertools import combinations
+from pathlib import Path
+from typing import Any, NamedTuple
 
+from evenhand.compare.items import Items
+from evenhand.corpora.tables import read_table
 from evenhand.errors import SpecError, unknown
-from evenhand.requests import Continuation
+from evenhand.words.lexicons import people
 from evenhand.words.lexicons.files import Lexicon, load
 
 SLOT = "{person}"
 CONTROL = "control"
 Terms = tuple[tuple[str, ...], ...]
 SEE = "See docs/lexicons.md"
+ITEMS = ("axis", "form", "list", "row", "group", "term", "prompt", "text", "side", "word")
 
 
 @dataclass(frozen=True)
@@ -45,8 +50,8 @@ class WordList:
 
     >>> some = WordList("valence", "praise or blame", ("praise", "blame"), ("good", "kind"),
     ...     ("bad", "cruel"), ("The {person} was very", "The {person} seemed"))
-    >>> some.asked("guest")[1]
-    ('The guest seemed', ' kind')
+    >>> some.openings[1]
+    'The {person} seemed'
     """
 
     name: str
@@ -69,13 +74,8 @@ class WordList:
             self.frames[i % turn] for s in (self.first, self.second) for i in range(len(s))
         )
 
-    def asked(self, term: str) -> list[tuple[str, str]]:
-        """Text before and word, for every word of the list."""
-        return [(f.replace(SLOT, term), f" {w}") for f, w in zip(self.openings, self.words)]
 
-
-@dataclass(frozen=True)
-class Block:
+class Block(NamedTuple):
     """Rows of terms asked about one list: those of an axis, or the controls of a form."""
 
     axis: str
@@ -84,59 +84,79 @@ class Block:
     groups: tuple[str, ...]
     terms: Terms
 
-    @property
-    def size(self) -> int:
-        return sum(map(len, self.terms)) * len(self.listed.words)
 
-    def asked(self) -> Iterator[tuple[str, str]]:
-        return (pair for row in self.terms for term in row for pair in self.listed.asked(term))
+class Pair(NamedTuple):
+    """Two contexts, which axis and groups they compare, and the prompt they fill."""
 
-    def columns(self) -> dict[str, list[Any]]:
-        """What each question is about, in the order in which it is asked."""
-        sides = ["first"] * len(self.listed.first) + ["second"] * len(self.listed.second)
-        out: dict[str, list[Any]] = {name: [] for name in ITEMS}
-        for number, row in enumerate(self.terms):
-            for place, term in enumerate(row):
-                group = self.groups[place] if self.groups else ""
-                for side, word, (text, _), frame in zip(
-                    sides, self.listed.words, self.listed.asked(term), self.listed.openings
-                ):
-                    about = (self.axis, self.form, self.listed.name, number, group, term)
-                    for name, value in zip(ITEMS, (*about, frame, text, side, word)):
-                        out[name].append(value)
-        return out
-
-
-ITEMS = ("axis", "form", "list", "row", "group", "term", "prompt", "text", "side", "word")
+    axis: str
+    group_a: str
+    group_b: str
+    prompt: str
+    context_a: str
+    context_b: str
 
 
 @dataclass(frozen=True)
 class Material:
-    """Everything a run asks about: axes, control rows by form, lists by name."""
+    """Everything a run asks about: axes, control rows by form, lists by name.
+
+    Attributes:
+        distances: pairs of contexts with their distances, where these were asked for.
+    """
 
     axes: tuple[Axis, ...]
     controls: Mapping[str, Terms]
     lists: Mapping[str, WordList]
+    distances: Items | None = None
 
     def blocks(self) -> list[Block]:
         """Each axis with its lists, then each form of controls with the judged lists it serves."""
-        own = [
+        blocks = [
             Block(a.name, a.form, self.lists[name], a.groups, a.terms)
             for a in self.axes
             for name in a.lists
         ]
-        served = dict.fromkeys((b.form, b.listed.name) for b in own if b.listed.judged)
-        return own + [
+        served = dict.fromkeys((b.form, b.listed.name) for b in blocks if b.listed.judged)
+        return blocks + [
             Block(CONTROL, form, self.lists[name], (), self.controls[form])
             for form, name in served
             if self.controls[form]
         ]
 
+    def questions(self) -> Items:
+        """One question per term and word."""
+        rows = []
+        for axis, form, listed, groups, terms in self.blocks():
+            sides = ["first"] * len(listed.first) + ["second"] * len(listed.second)
+            words = list(zip(listed.openings, sides, listed.words))
+            for number, row in enumerate(terms):
+                for group, term in zip(groups or [""] * len(row), row):
+                    about = (axis, form, listed.name, number, group, term)
+                    rows += [(*about, o, fill(o, term), side, word) for o, side, word in words]
+        example = f"{rows[0][ITEMS.index('text')]} ... {rows[0][-1]}"
+        return Items(dict(zip(ITEMS, zip(*rows))), about=self, example=example)
 
-def requests(blocks: Sequence[Block]) -> Continuation:
-    """One question per term and word."""
-    asked = [pair for block in blocks for pair in block.asked()]
-    return Continuation([text for text, _ in asked], [word for _, word in asked])
+    def swaps(self) -> list[Pair]:
+        """Every two terms of every row after the first opening of each list: for the distances."""
+        swaps = []
+        for axis in self.axes:
+            judged = [self.lists[name] for name in axis.lists if self.lists[name].judged]
+            controls = f"{CONTROL}, {axis.form}"
+            for frame in dict.fromkeys(words.frames[0] for words in judged):
+                for row in axis.terms:
+                    for (a, one), (b, two) in combinations(zip(axis.groups, row), 2):
+                        contexts = fill(frame, one), fill(frame, two)
+                        swaps.append(Pair(axis.name, a, b, frame, *contexts))
+                for row in self.controls[axis.form]:
+                    for one, two in combinations(row, 2):
+                        contexts = fill(frame, one), fill(frame, two)
+                        swaps.append(Pair(controls, one, two, frame, *contexts))
+        return list(dict.fromkeys(swaps))
+
+
+def fill(frame: str, term: str) -> str:
+    """An opening with a term in its slot."""
+    return frame.replace(SLOT, term)
 
 
 def material(
@@ -174,8 +194,8 @@ def _axis(lexicon: Lexicon, name: str) -> Axis:
                 f"{lexicon.path}: axis {name!r} has the row {list(row)!r} for the groups "
                 f"{list(groups)!r}. Accepted: one term per group, two groups or more. {SEE}"
             )
-    lists = lexicon.words("matched", name, "lists")
-    return Axis(name, lexicon.text(table, "form"), groups, rows, lists)
+    lists = dict.fromkeys(lexicon.words("matched", name, "lists"))
+    return Axis(name, lexicon.text(table, "form"), groups, rows, tuple(lists))
 
 
 def _rows(lexicon: Lexicon, *keys: str) -> Terms:
@@ -202,3 +222,38 @@ def _list(lexicon: Lexicon, name: str, prompts: int, words: int) -> WordList:
     labels = lexicon.text(table, "first_label"), lexicon.text(table, "second_label")
     judged = bool(table.get("judged", True))
     return WordList(name, lexicon.text(table, "about"), labels, first, second, frames, judged)
+
+
+def pair_items(pairs: Sequence[Pair], about: Any = None) -> Items:
+    """Pairs of contexts as items."""
+    columns = zip(*pairs) if pairs else [()] * len(Pair._fields)
+    example = f"{pairs[0].context_a} | {pairs[0].context_b}" if pairs else ""
+    return Items(dict(zip(Pair._fields, columns)), about=about, example=example)
+
+
+def published_pairs(axes: Sequence[str], lexicon: str) -> list[Pair]:
+    """The ten local prompts of Liang et al. with every two groups of the axes."""
+    listed = [p for axis in axes for p in people.context_pairs(axis, lexicon=lexicon)]
+    distinct = {(p.axis, p.term_a, p.term_b): p for p in listed}.values()
+    return [
+        Pair(
+            p.axis, p.group_a, p.group_b, prompt, *(_named(prompt, t) for t in (p.term_a, p.term_b))
+        )
+        for p in distinct
+        for prompt in people.prompts("local")
+    ]
+
+
+def _named(prompt: str, term: str) -> str:
+    """A prompt with a term; names of people have no article."""
+    text = fill(prompt, term)
+    return text if term[0].islower() or " " in term else text.removeprefix("The ")
+
+
+def read_pairs(path: Path) -> list[Pair]:
+    """Read pairs: a table with `context_a, context_b`, optionally `group_a, group_b, axis`."""
+    contexts = ("context_a", "context_b")
+    table = read_table(path, text=(*contexts, "group_a", "group_b", "axis"), needed=contexts)
+    sides = [table.labels(name) for name in contexts]
+    axes, groups = table.texts("axis", "pairs"), (table.texts(f"group_{k}", k) for k in "ab")
+    return [Pair(*row) for row in zip(axes, *groups, map(str, range(table.n_rows)), *sides)]
