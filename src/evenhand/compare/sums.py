@@ -10,6 +10,8 @@ their scores were in memory at once or not. A column of ones counts rows.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 
@@ -40,7 +42,34 @@ class Sums:
         [[3, 7], [[2.0], [1.5]]]
         """
         keys, totals = zip(*self._blocks)
-        return _joined(np.concatenate(keys), np.concatenate(totals))
+        self._blocks = [_joined(np.concatenate(keys), np.concatenate(totals))]
+        return self._blocks[0]
+
+
+class DenseSums:
+    """Sums of several values for every combination of some codes, in memory that does not grow.
+
+    Values are added one after another in the order of their rows, whatever the blocks. For
+    combinations that come back in every block.
+
+    Args:
+        values: how many numbers each row has.
+        sizes: how many codes of each kind there are.
+
+    >>> sums = DenseSums(2, 3)
+    >>> sums.add((np.array([0, 2, 0]),), [0.5, 1.0, 0.25], 1.0)
+    >>> sums.totals.tolist()
+    [[0.75, 0.0, 1.0], [2.0, 0.0, 1.0]]
+    """
+
+    def __init__(self, values: int, *sizes: int) -> None:
+        self.totals = np.zeros((values, *sizes))
+
+    def add(self, at: tuple[npt.NDArray[np.integer[Any]], ...], *values: npt.ArrayLike) -> None:
+        """Add one value or one per row to each of the sums."""
+        place = np.ravel_multi_index(at, self.totals.shape[1:])
+        for total, value in zip(self.totals, values, strict=True):
+            np.add.at(total.reshape(-1), place, np.asarray(value, np.float64))
 
 
 def _joined(keys: Integers, values: Floats) -> tuple[Integers, Floats]:

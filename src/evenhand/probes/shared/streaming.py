@@ -96,59 +96,6 @@ def _joined(parts: Sequence[Mapping[str, Column]]) -> Mapping[str, Column]:
     }
 
 
-class DenseSums:
-    """Sums of several values for every combination of some codes, added to block by block.
-
-    Values are added one after another in the order of their rows, whatever the blocks.
-
-    >>> sums = DenseSums(2, 3)
-    >>> sums.add((np.array([0, 2, 0]),), [0.5, 1.0, 0.25], 1.0)
-    >>> sums.totals.tolist()
-    [[0.75, 0.0, 1.0], [2.0, 0.0, 1.0]]
-    """
-
-    def __init__(self, values: int, *sizes: int) -> None:
-        self.totals = np.zeros((values, *sizes))
-
-    def add(self, at: tuple[Codes, ...], *values: npt.ArrayLike) -> None:
-        """Add one value or one per row to each of the sums."""
-        place = np.ravel_multi_index(at, self.totals.shape[1:])
-        for total, value in zip(self.totals, values, strict=True):
-            np.add.at(total.reshape(-1), place, np.asarray(value, np.float64))
-
-
-class KeyedRows:
-    """Rows with a key each, from blocks that have no key in common.
-
-    >>> rows = KeyedRows(2)
-    >>> rows.add(np.array([7, 8]), np.array([0.5, 1.0]))
-    >>> rows.add(np.array([3]), np.array([2.0]))
-    >>> [column.tolist() for column in rows.joined()]
-    [[3, 7, 8], [2.0, 0.5, 1.0]]
-    """
-
-    def __init__(self, columns: int) -> None:
-        self._columns = columns
-        self._parts: list[tuple[npt.NDArray[Any], ...]] = []
-
-    def add(self, key: Codes, *columns: npt.NDArray[Any]) -> None:
-        """Add a block."""
-        self._parts.append((key, *columns))
-
-    def joined(self) -> tuple[npt.NDArray[Any], ...]:
-        """Return the columns sorted by key, and free the blocks they came in."""
-        parts = [list(part) for part in zip(*self._parts, strict=True)]
-        self._parts = []
-        key = np.concatenate(parts.pop(0)) if parts else np.empty(0, np.int64)
-        order = np.argsort(key, kind="stable")
-        columns = [key[order]]
-        while parts:
-            columns.append(np.concatenate(parts.pop(0))[order])
-        columns += [np.empty(0)] * (self._columns - len(columns))
-        self._parts = [tuple(columns)]
-        return self._parts[0]
-
-
 class Items:
     """Tables added block by block: in memory, or in a temporary file where they are too many.
 

@@ -40,10 +40,10 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from evenhand.compare.rows import RATE, Row, Test, judge
+from evenhand.compare.sums import DenseSums, Sums
 from evenhand.probes.base import TOO_FEW, Placebo
 from evenhand.probes.shared.alone import simultaneous
 from evenhand.probes.shared.refusals import REFUSED, parity
-from evenhand.probes.shared.streaming import DenseSums, KeyedRows
 from evenhand.probes.underspecified.asking import TOLD
 from evenhand.probes.underspecified.design import Cells, asked_lean
 from evenhand.probes.underspecified.tables import cells_of, known_mean
@@ -73,7 +73,7 @@ class LeanSums:
         self.names = names
         self.answered = 0
         """How many cells have a lean."""
-        self._sums = KeyedRows(4)
+        self._sums = Sums(3)  # leans, cells, the number of the first cell
 
     def add(self, cells: Cells, start: int = 0) -> None:
         """Add a block of cells; `start` is the number of its first cell."""
@@ -82,17 +82,17 @@ class LeanSums:
         self.answered += int(kept.sum())
         size = len(self.names.terms), len(self.names.attributes)
         key = (cells.first * size[0] + cells.second) * size[1] + cells.attribute
-        known, at, code = np.unique(key[kept], return_index=True, return_inverse=True)
-        total = np.asarray(np.bincount(code, lean[kept]), np.float64)
-        count = np.bincount(code).astype(np.float64)
-        self._sums.add(known, total, count, start + np.flatnonzero(kept)[at])
+        first = np.zeros(len(lean))
+        at = np.flatnonzero(kept)[np.unique(key[kept], return_index=True)[1]]
+        first[at] = start + at
+        self._sums.add(key[kept], np.stack([lean, np.ones(len(lean)), first], axis=1)[kept])
 
     def links(self) -> Links:
         """Mean lean of every pair about every attribute."""
-        key, total, count, number = self._sums.joined()
+        key, (total, count, number) = (part.T for part in self._sums.joined())
         pair, attribute = np.divmod(key, max(1, len(self.names.attributes)))
         first, second = np.divmod(pair, max(1, len(self.names.terms)))
-        return Links(total / count, first, second, attribute, number)
+        return Links(total / count, first, second, attribute, number.astype(np.int64))
 
 
 @dataclass(frozen=True)

@@ -25,10 +25,10 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from evenhand.compare.sums import Sums
 from evenhand.metrics import unqover
 from evenhand.probes.reading import Result, Shown, number, span
 from evenhand.probes.shared.reach import out_of_reach
-from evenhand.probes.shared.streaming import KeyedRows
 from evenhand.probes.underspecified.design import Cells
 from evenhand.stats import pair_network as inference
 from evenhand.stats.estimate import NAN, Estimate, estimate
@@ -261,7 +261,7 @@ class CellSums:
         self._means = np.zeros(3)
         self._met = np.zeros(self.size[0], np.int64)
         self._flips = np.zeros(4, np.int64)
-        self._links = KeyedRows(4)
+        self._links = Sums(3)  # C, sgn C, cells
         self._counts = np.zeros(3, np.int64)  # rows, cells, complete cells
         self._missing: list[dict[str, Any]] = []
 
@@ -279,8 +279,7 @@ class CellSums:
         self._met += pairs.contexts()[1]
         links = pairs.links
         key = (links.first * self.size[0] + links.second) * self.size[1] + links.attribute
-        c, sign, n = links.sums
-        self._links.add(key, c, sign.astype(np.float32), n.astype(np.int32))  # whole numbers
+        self._links.add(key, np.stack(links.sums, axis=1))
         self._weigh(links)
         self._weigh_errors(pairs)
 
@@ -321,10 +320,9 @@ class CellSums:
 
     def pairs(self) -> SummedPairs:
         """The links so far, in the order of their terms and attributes."""
-        columns = self._links.joined()
-        pair, attribute = np.divmod(columns[0], self.size[1])
+        key, (c, sign, n) = (part.T for part in self._links.joined())
+        pair, attribute = np.divmod(key, self.size[1])
         first, second = (code.astype(np.int32) for code in np.divmod(pair, self.size[0]))
-        c, sign, n = (column.astype(np.float64, copy=False) for column in columns[1:])
         links = SummedLinks(first, second, attribute.astype(np.int32), (), *self.size, (c, sign, n))
         return SummedPairs(links, *self.size, self._met)
 

@@ -9,9 +9,10 @@ import numpy as np
 import pyarrow as pa
 
 from evenhand.compare.rows import Row
+from evenhand.compare.sums import DenseSums
 from evenhand.metrics import unqover
 from evenhand.models.choosing import mean_if_any
-from evenhand.probes.shared.streaming import DenseSums, coded
+from evenhand.probes.shared.streaming import coded
 from evenhand.probes.underspecified.asking import TOLD
 from evenhand.probes.underspecified.design import Cells, Design, asked_lean
 from evenhand.probes.underspecified.numbers import NUMBERS, PreferencesResult, SummedPairs
