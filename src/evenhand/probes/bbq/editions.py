@@ -114,9 +114,8 @@ class Edition:
         """Return the language of a file: that of its first question."""
         first, *other = self.languages
         row = next((row for _, row in self.rows(path)), None) if other else None
-        if row is None or row.get("question", "").startswith(OPENS_SPANISH):
-            return first
-        return other[0]
+        spanish = row is None or row.get("question", "").startswith(OPENS_SPANISH)
+        return first if spanish else other[0]
 
     def questions(self, rows: Iterable[tuple[str, Any]], language: str) -> list[Question]:
         """Parse rows; an error names the row with a missing or misspelled cell."""
@@ -127,10 +126,10 @@ class Edition:
             except DataError as error:
                 raise DataError(f"{where}: {error}") from None
             except (LookupError, ValueError, SyntaxError, TypeError, AttributeError) as error:
-                kind = "columns" if self.separator else "fields"
                 raise DataError(
                     f"{where}: lacks or misspells {error}. Accepted: "
-                    f"{self.title.partition(' or ')[0]}'s own {kind} ({', '.join(self.columns)})."
+                    f"{self.title.partition(' or ')[0]}'s own "
+                    f"{'columns' if self.separator else 'fields'} ({', '.join(self.columns)})."
                 ) from None
         return questions
 

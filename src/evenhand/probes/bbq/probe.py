@@ -615,8 +615,8 @@ class BbqReader(ItemsReader, BenchmarkReader):
 
     def items(self) -> FileItems:
         items, size, unmatched = self.answered()
-        settings = {"data": str(self.data)} if self.data != Path() else {}
-        probe = Bbq.model_validate({**settings, **self.how, **self.only("language")})
+        data = "" if self.data == Path() else str(self.data)  # A log needs none.
+        probe = Bbq.model_validate({"data": data, **self.how, **self.only("language")})
         lost = {
             "unread": int((items["picked"] < 0).sum()),
             "unasked": size - items.size,
