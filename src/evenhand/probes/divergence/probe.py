@@ -409,7 +409,6 @@ class Divergence(Probe):
                     },
                     partial(shifts.shift, shift.scores, shift.weights),
                     partial(_beside, shifts.neutral_reach(shift.scores, shift.weights)),
-                    table="shifts",
                     about=shift,
                 )
         for shift in every:
@@ -448,7 +447,7 @@ class Divergence(Probe):
             metric = "hellinger" if self.as_published else "hellinger2"
             about = (a, b), at, float(np.median(values))
             test = _untested(f"{axis}/{a}-{b}", metric, found, about)
-            yield replace(test, names=names, more={"n": len(values)}, table="swaps")
+            yield replace(test, names=names, more={"n": len(values)})
 
     def say(self, row: Row, items: Items, rows: Sequence[Row]) -> Iterator[Finding]:
         if self.whole:
@@ -543,10 +542,13 @@ class Divergence(Probe):
         ]
 
     def beside(self, items: Items, rows: Sequence[Row], seed: int) -> Any:
-        """The distances behind their context; of custom pairs, the mean of every divergence."""
+        """Shifts and the distances beside them; of custom pairs, the mean of every divergence."""
         if not self.whole:
-            pairs = items.about.distances
-            tables = {"distances": pairs.table().to_pylist()} if pairs else {}
+            tables: dict[str, Sequence[Mapping[str, Any]]] = {}
+            if "word" in items:
+                tables["shifts"] = [row for row in rows if row.test.tested]
+                if items.about.distances:
+                    tables["distances"] = items.about.distances.table().to_pylist()
             return tables, {"lexicons": self.lexicons(), "axes": list(self.axes)}, ()
         real = ~items.where(axis=NEUTRAL)
         facts: dict[str, Any] = {"pairs": int(real.sum()), "neutral_pairs": int((~real).sum())}
@@ -559,7 +561,7 @@ class Divergence(Probe):
                 "high": float(ends.high),
                 "median": float(np.median(values)),
             }
-        return {}, facts, ()
+        return {"swaps": rows}, facts, ()
 
     def rows(self, items: pa.Table) -> dict[str, list[dict[str, Any]]]:
         return {"pairs": items.to_pylist()} if "context_a" in items.column_names else {}
