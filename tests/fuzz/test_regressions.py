@@ -316,7 +316,7 @@ def test_a_folder_is_no_file_to_write(tmp_path: Path) -> None:
     ("words", "told"),
     [
         (["--html="], "is a folder"),
-        (["--html", "no/such/x.html"], "cannot write"),
+        (["--html", "taken/x.html"], "taken"),
         (["--json", "x" * 3000], "cannot be used (File name too long)"),
         (["--resamples", "9" * 30], "--resamples"),
         (["--seed", "9" * 30], "--seed"),
@@ -324,9 +324,16 @@ def test_a_folder_is_no_file_to_write(tmp_path: Path) -> None:
 )
 def test_words_of_a_command(tmp_path: Path, words: list[str], told: str) -> None:
     name = "gaps" if words[0] in ("--resamples", "--seed") else "counterfactual"
+    (tmp_path / "taken").write_text("a file where a folder would be needed")
     done = evenhand("measure", name, *READERS[name](tmp_path), *words, cwd=tmp_path)
     assert (done.returncode, "Traceback" in done.stderr) == (2, False), done.stderr
     assert told in done.stderr.replace("\n", " ")
+
+
+def test_a_page_makes_its_folder_as_json_does(tmp_path: Path) -> None:
+    given = READERS["counterfactual"](tmp_path)
+    done = evenhand("measure", "counterfactual", *given, "--html", "new/x.html", cwd=tmp_path)
+    assert (done.returncode, (tmp_path / "new" / "x.html").is_file()) == (0, True), done.stderr
 
 
 def test_scores_beyond_any_ratio(tmp_path: Path) -> None:
