@@ -41,8 +41,10 @@ class Sums:
         >>> [part.tolist() for part in sums.joined()]
         [[3, 7], [[2.0], [1.5]]]
         """
-        keys, totals = zip(*self._blocks)
-        self._blocks = [_joined(np.concatenate(keys), np.concatenate(totals))]
+        parts = [list(part) for part in zip(*self._blocks)]
+        self._blocks = []  # so that blocks are freed once they are joined
+        totals, keys = np.concatenate(parts.pop()), np.concatenate(parts.pop())
+        self._blocks = [_joined(keys, totals)]
         return self._blocks[0]
 
 
@@ -74,5 +76,7 @@ class DenseSums:
 
 def _joined(keys: Integers, values: Floats) -> tuple[Integers, Floats]:
     known, code = np.unique(keys, return_inverse=True)
-    totals = [np.bincount(code, column, len(known)) for column in values.T]
-    return known, np.stack(totals, axis=1).astype(np.float64)
+    totals = np.empty((len(known), values.shape[1]))
+    for number, column in enumerate(values.T):
+        totals[:, number] = np.bincount(code, column, len(known))
+    return known, totals
