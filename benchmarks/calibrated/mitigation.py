@@ -17,7 +17,7 @@ from benchmarks.calibrated.association import SETS, words
 
 from evenhand.audit.comparison.paired import difference
 from evenhand.mitigations.changes import Followed, decided
-from evenhand.mitigations.head.openings import Pairs, held_out
+from evenhand.mitigations.head.fit import Pairs, held_out
 from evenhand.mitigations.head.tradeoff import ALPHAS, Point, fall, pick
 from evenhand.mitigations.vectors.fit import followed
 from evenhand.probes.association.score import table_of

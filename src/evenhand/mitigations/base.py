@@ -5,21 +5,27 @@
     fitted.save("calmer")              a folder that can be given wherever a model can
     fitted.judge(out="run")            before and after on the same items: a run folder
 
-A family (edits of the head, of hidden states, re-weighting, vectors, training) is one folder below
-this one and one line of `plugins.BUILT_IN`; other packages add theirs by entry point.
+A family (edits of the head, of hidden states, re-weighting, vectors, training) is one module or
+folder beside this one and one line of `plugins.BUILT_IN`; other packages add theirs by entry point.
+Which family a method means follows from what the families declare (`family_of`).
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
 from pydantic import Field, model_validator
 
-from evenhand.errors import ModelError, SpecError, unknown
+from evenhand import plugins
+from evenhand.errors import EvenhandError, ModelError, SpecError, unknown
 from evenhand.models.protocol import Model
 from evenhand.runs.card import MetricCard
 from evenhand.runs.finding import Finding
@@ -27,11 +33,15 @@ from evenhand.settings import Asked
 
 if TYPE_CHECKING:
     from evenhand.charts.base import Builder
-    from evenhand.mitigations.grounds import Grounds
     from evenhand.runner.progress import Progress
     from evenhand.runs.record import Run
 
 Note = Callable[[str], None]
+Floats = npt.NDArray[np.float64]
+GROUNDS = "grounds"
+GROUNDS_COLUMNS = pa.schema(
+    [("name", pa.string()), ("text", pa.string()), ("numbers", pa.list_(pa.float64()))]
+)
 
 
 def quiet(text: str) -> None:
@@ -172,7 +182,6 @@ class Mitigation(Asked):
         """Refuse a model of another kind, and say what there is for it."""
         if model.kind in self.kinds:
             return
-        from evenhand.mitigations.choosing import methods_for
 
         others = ", ".join(methods_for(model.kind)) or (
             "nothing, but features taken from it can be changed with: evenhand erase FILE.npz"
@@ -314,7 +323,7 @@ class Fitted:
 
         `out` is by default a new folder below runs/, audits of both go to `proof` in it.
         """
-        from evenhand.mitigations.folder import judge
+        from evenhand.mitigations.running import judge
 
         return judge(
             self, before or self.base, after or self.model, out=out, proof=proof, progress=progress
@@ -345,3 +354,148 @@ def spec_of(model: Model) -> str:
     if model.recipe is not None:
         return model.recipe.spec
     return str(getattr(model, "source", "") or model.name)
+
+
+@dataclass(frozen=True)
+class Grounds:
+    """Settled when it is made: what is computed from it is what a reader of the file computes.
+
+    Attributes:
+        model: name of the model that was mitigated.
+        facts: JSON values; `settings` among them.
+        numbers: columns of numbers by name.
+        audits: the runs before and after, where the family makes some.
+    """
+
+    model: str
+    facts: Mapping[str, Any]
+    numbers: Mapping[str, Floats]
+    audits: tuple[Run, Run] | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "facts", json.loads(self._text()))
+        settled = {k: np.asarray(v, np.float64).ravel() for k, v in self.numbers.items()}
+        object.__setattr__(self, "numbers", settled)
+
+    def _text(self) -> str:
+        return json.dumps(self.facts, default=_value)
+
+    def codes(self, name: str) -> npt.NDArray[np.int64] | None:
+        """Numbers that say which level of a factor an item has; None where there are none."""
+        return self.numbers[name].astype(np.int64) if name in self.numbers else None
+
+    def as_table(self) -> pa.Table:
+        """For the run folder; the audits have folders of their own."""
+        rows: list[dict[str, Any]] = [
+            {"name": "model", "text": self.model},
+            {"name": "facts", "text": self._text()},
+            *({"name": k, "numbers": v.tolist()} for k, v in self.numbers.items()),
+        ]
+        return pa.Table.from_pylist(rows, schema=GROUNDS_COLUMNS)
+
+    @classmethod
+    def read(cls, table: pa.Table, audits: tuple[Run, Run] | None) -> Grounds:
+        """Read back what `as_table` gave."""
+        rows = {row["name"]: row for row in table.to_pylist()}
+        model, facts = rows.pop("model")["text"], json.loads(rows.pop("facts")["text"])
+        return cls(model, facts, {k: row["numbers"] for k, row in rows.items()}, audits)
+
+
+def _value(value: Any) -> Any:
+    return value.tolist() if hasattr(value, "tolist") else str(value)
+
+
+def family(name: str, where: str = "") -> type[Mitigation]:
+    """The family of that name."""
+    found: type[Mitigation] = plugins.load(
+        plugins.MITIGATIONS,
+        name,
+        what="mitigation",
+        where=where,
+        hint="It may be another package's, which is not installed here.",
+    )
+    return found
+
+
+def adopted(settings: Mitigation) -> Mitigation:
+    """A mitigation of somebody's own script, known by its name from here on in this process.
+
+    Raises:
+        SpecError: its name belongs to another family.
+    """
+    kind = type(settings)
+    if kind.name not in plugins.places(plugins.MITIGATIONS) or family(kind.name) is not kind:
+        plugins.adopt(plugins.MITIGATIONS, kind.name, kind, what="mitigation")
+    return settings
+
+
+def families() -> list[type[Mitigation]]:
+    """All families, evenhand's own first."""
+    return [family(name) for name in plugins.places(plugins.MITIGATIONS)]
+
+
+def methods_for(kind: str) -> list[str]:
+    """Methods for a kind of model.
+
+    >>> methods_for("vectors")
+    ['attract-repel', 'hard-projection', 'soft-projection']
+    """
+    return [method for f in families() if kind in f.kinds for method in f.methods]
+
+
+def family_of(method: str | None, kind: str) -> type[Mitigation]:
+    """The family that a method means for a kind of model.
+
+    A name that two families have (leace, of the head and of hidden states) is decided by the
+    kind; without a method it is the first family for the kind.
+
+    Args:
+        method: as users write it, several with commas; None: the family's usual one.
+        kind: of the model; empty where it is not known yet.
+
+    >>> family_of("leace", "causal").name, family_of("leace", "masked").name
+    ('head', 'hidden')
+    """
+    if method is None:
+        fitting = [f for f in families() if kind in f.kinds or not kind]
+        if not fitting:
+            raise ModelError(f"there is no mitigation for models of kind {kind!r}.")
+        return fitting[0]
+    first = method.split(",")[0]
+    known = [f for f in families() if first in f.methods]
+    if not known:
+        names = dict.fromkeys(m for f in families() for m in f.methods)
+        raise SpecError(unknown("method", first, names, where="--method"))
+    return next((f for f in known if kind in f.kinds), known[0])
+
+
+def kind_if_known(spec: str) -> str:
+    """The kind of a model without loading it; empty where it cannot be told.
+
+    A model that is not there is refused when it is loaded, after the settings were checked.
+    """
+    from evenhand.models.loading.resolver import kind_of_spec
+
+    try:
+        return kind_of_spec(spec)
+    except EvenhandError:
+        return ""
+
+
+def settings_for(method: str | None, kind: str, given: dict[str, Any]) -> Mitigation:
+    """Checked settings of the family that is meant; what it does not have is refused.
+
+    Raises:
+        SpecError: a setting is wrong, or belongs to other methods.
+    """
+    chosen = family_of(method, kind)
+    for name in given:
+        if name not in chosen.model_fields:
+            theirs = [m for f in families() if name in f.model_fields for m in f.methods]
+            if theirs:
+                own = ", ".join(chosen.methods)
+                raise SpecError(
+                    f"--{name.replace('_', '-')}: a setting of {', '.join(dict.fromkeys(theirs))}; "
+                    f"for {kind or 'these'} models {own} do not have it. Leave it out."
+                )
+    return chosen(**({} if method is None else {"method": method}) | given)

@@ -104,7 +104,7 @@ class MitigationKind(RunKind):
         )
 
     def again(self, run: Run, scratch: Path, models: Mapping[str, Model] | None = None) -> Again:
-        from evenhand.mitigations.folder import again
+        from evenhand.mitigations.running import again
 
         return again(run, scratch, models or {})
 
@@ -119,7 +119,7 @@ class MitigationKind(RunKind):
 
 def _family(facts: Mapping[str, Any]) -> type[Mitigation] | None:
     """The family that judged; None where its package is not installed."""
-    from evenhand.mitigations.choosing import family
+    from evenhand.mitigations.base import family
 
     (entry,) = facts["probes"].values()
     try:

@@ -1,34 +1,39 @@
-"""Mitigating a causal language model at its output head: pairs, INLP, A-INLP, A-SUBSPACE, LEACE.
+"""Mitigate a causal language model at its output head.
 
     pairs       the directions that move most when only the group changes, removed obliquely (see
                 `erasing.erase_pairs`)
     inlp        E P h, P the orthogonal projection on the nullspaces of classifiers that are trained
                 round by round (Ravfogel et al. 2020; Liang et al. 2021, Eq. 6)
-    leace       the same with LEACE
+    leace       E r(h) with LEACE's map r
     a-pairs     a mixture of the model's distribution and that of pairs (Eq. 7), with alpha fixed or
                 learned per step (Eq. 8)
-    a-inlp      the same mixture with inlp
-    a-subspace  the mixture with the bias subspace of the output embeddings taken out of E
+    a-inlp      a mixture with inlp
+    a-subspace  a mixture with the bias subspace of the output embeddings taken out of E
 
 Each is one low-rank edit of the head, so decoding costs one product more. INLP is fitted on states
 minus their mean, which stays in place (`offset`); without the offset, and with the released
 settings (LinearSVC on raw states), the edit is P h.
+
+Openings come in sets that differ only in the group named, so a classifier can learn nothing but
+the group. Ordinary text says which directions of the hidden state the model needs; if none is
+given, the model writes some itself.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from evenhand.errors import SpecError
+from evenhand.errors import SpecError, unknown
 from evenhand.mitigations.base import Note, quiet
 from evenhand.mitigations.erasing import Removal, erase_pairs, inlp, leace
-from evenhand.mitigations.head.openings import Openings, held_out, mined, openings, own_texts
+from evenhand.mitigations.head import LEXICON, axes
 from evenhand.mitigations.head.subspace import model_subspace, tokens_of
 from evenhand.mitigations.head.tradeoff import (
     ALPHAS,
@@ -42,20 +47,26 @@ from evenhand.mitigations.head.tradeoff import (
     pareto,
     pick,
 )
-from evenhand.mitigations.proof import Proved, Task
-from evenhand.mitigations.utility import NATS
+from evenhand.mitigations.proof import NATS, Proved, Task
 from evenhand.models.adapters.causal import CausalModel
 from evenhand.models.edits.head import HeadEdit
 from evenhand.models.protocol import Model
 from evenhand.models.vectors.files import open_vectors, resolve_vectors
 from evenhand.probes.base import Behaviour
+from evenhand.requests import Generate
+from evenhand.runner.ask import Ask
+from evenhand.words.lexicons.files import load
+from evenhand.words.lexicons.people import prompts
+from evenhand.words.swaps import pairs_from_texts
 
 if TYPE_CHECKING:
-    from evenhand.mitigations.head.mitigation import HeadMitigation
+    from evenhand.mitigations.head import HeadMitigation
 
 Floats = npt.NDArray[np.float64]
 CHOOSING, JUDGING = "choosing", "judging"
 ROUNDS = {"pairs": (1, 2, 4, 8, 16, 32), "lsq": (5, 10, 20, 40), "svc": (5, 10, 20)}
+Ints = npt.NDArray[np.int64]
+STARTS = ("The", "In", "It was", "When", "Many people", "There is", "Last year", "To", "A", "How")
 
 
 @dataclass(frozen=True)
@@ -149,7 +160,7 @@ class FittedHead(Proved):
         }
 
     def told(self) -> dict[str, Any]:
-        from evenhand.mitigations.head.judging import stereoset
+        from evenhand.mitigations.head.tradeoff import stereoset
 
         names = ("text_tokens", "text", "chosen_on", "held_out_pairs", "reduction")
         return {
@@ -378,3 +389,96 @@ def _alphas(settings: HeadMitigation) -> tuple[float | str, ...]:
 
 def _choose(points: list[Point], settings: HeadMitigation) -> Point:
     return points[0] if len(points) == 1 else pick(points, settings.max_perplexity_increase)
+
+
+@dataclass(frozen=True)
+class Openings:
+    """Matched openings: `sets` [n][groups] of contexts that differ only in the group."""
+
+    axis: str
+    groups: tuple[str, ...]
+    sets: tuple[tuple[str, ...], ...]
+
+    @property
+    def contexts(self) -> list[str]:
+        return [context for row in self.sets for context in row]
+
+
+def openings(axis: str, *, sets: int | None = None, seed: int = 0) -> Openings:
+    """Packaged openings of an axis: every frame with every matched set of terms, or some sets.
+
+    >>> found = openings("religion", sets=10)
+    >>> found.groups, len(found.contexts)
+    (('christian', 'jewish', 'muslim'), 30)
+    """
+    lexicon = load(LEXICON)
+    if axis not in axes():
+        raise SpecError(unknown("axis", axis, axes(), where="--axis"))
+    table = lexicon.table("axes", axis)
+    rows = [
+        tuple(frame.replace("{person}", term) for term in terms)
+        for frame in lexicon.words("frames")
+        for terms in table["terms"]
+    ]
+    if sets is not None and sets < len(rows):
+        keep = np.sort(np.random.default_rng(seed).choice(len(rows), sets, replace=False))
+        rows = [rows[i] for i in keep]
+    return Openings(axis, tuple(table["groups"]), tuple(rows))
+
+
+def mined(texts: list[str], limit: int, seed: int = 0) -> Openings:
+    """Counterfactual openings cut from own text: the same words, genders swapped."""
+    found = pairs_from_texts(texts, limit=limit, seed=seed)
+    return Openings(
+        "gender", ("original", "swapped"), tuple((p.text, p.swapped) for p in found.pairs)
+    )
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """Contexts that differ in the group alone, and which terms and prompt each was made of."""
+
+    first: tuple[str, ...]
+    second: tuple[str, ...]
+    terms: npt.NDArray[np.int64]
+    prompts: npt.NDArray[np.int64]
+
+
+def held_out(axis: str, seed: int = 0) -> tuple[Pairs, Pairs]:
+    """Pairs to choose a setting on, and pairs to judge it on: no term or prompt is in both.
+
+    The prompts are the local ones of Liang et al., which no opening repeats; terms and prompts are
+    drawn into halves with the seed.
+
+    >>> choosing, judging = held_out("gender")
+    >>> len(choosing.first), len(judging.first), set(choosing.prompts) & set(judging.prompts)
+    (30, 30, set())
+    """
+    if axis not in axes():
+        raise SpecError(unknown("axis", axis, axes(), where="--axis"))
+    rows, texts = load(LEXICON).table("judged", axis)["terms"], prompts("local")
+    rng = np.random.default_rng([seed, 17])
+    halves = zip(*(np.array_split(rng.permutation(len(part)), 2) for part in (rows, texts)))
+    one, two = (_crossed(rows, texts, np.sort(t), np.sort(p)) for t, p in halves)
+    return one, two
+
+
+def _crossed(
+    rows: Sequence[Sequence[str]], texts: Sequence[str], terms: Ints, asked: Ints
+) -> Pairs:
+    found = [
+        (texts[p].replace("{person}", a), texts[p].replace("{person}", b), int(t), int(p))
+        for t in terms
+        for p in asked
+        for a, b in combinations(rows[t], 2)
+    ]
+    first, second, codes, numbers = zip(*found)
+    return Pairs(first, second, np.asarray(codes), np.asarray(numbers))
+
+
+def own_texts(model: Any, *, count: int = 80, tokens: int = 40, seed: int = 0) -> list[str]:
+    """Texts that the model writes itself, from openings that name nobody."""
+    starts = [STARTS[i % len(STARTS)] for i in range(count)]
+    draws = [str(i) for i in range(count)]
+    request = Generate(starts, draws, max_new_tokens=tokens, top_p=0.95, seed=seed)
+    return [f"{start}{text}" for start, text in zip(starts, Ask(model)(request)["text"])]

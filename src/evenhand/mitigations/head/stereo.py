@@ -10,17 +10,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from evenhand.errors import DataError, SpecError
 from evenhand.metrics.stereoset import Outcomes, intervals, scores
-from evenhand.mitigations.head.tradeoff import Candidate
 from evenhand.models.edits.head import AppliedEdit
 from evenhand.models.edits.head_handles import raw_logits
 from evenhand.probes.stereoset import LABELS, Example, read_gold
+
+if TYPE_CHECKING:
+    from evenhand.mitigations.head.tradeoff import Candidate
 
 Floats = npt.NDArray[np.float64]
 ROWS = 256  # rows of logits alive at once

@@ -1,4 +1,4 @@
-"""Re-weighting what a language model says by what it says when told to be harmful.
+"""The family that re-weights what a language model says by what it says when told to be harmful.
 
 Self-Debias (Schick et al. 2021, Eq. 2 and 3), for masked and causal language models:
 
@@ -7,7 +7,7 @@ Self-Debias (Schick et al. 2021, Eq. 2 and 3), for masked and causal language mo
     alpha(delta) = 1 if delta >= 0, else max(e^(lambda delta), eps)
 
 A word that becomes likelier once the text is announced as discriminating is made less likely; no
-weights change and nothing is fitted. Several announcements: the smallest delta counts.
+weights change and nothing is fitted. With several announcements the smallest delta counts.
 """
 
 from __future__ import annotations
@@ -16,24 +16,78 @@ import contextlib
 import hashlib
 import itertools
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from pathlib import Path
+from typing import Any, ClassVar
 
 import numpy as np
+from pydantic import Field
 
 from evenhand.errors import ModelError, SpecError
-from evenhand.mitigations.hidden.edit import EditedModel
+from evenhand.mitigations import saved
+from evenhand.mitigations.base import Fitted, Note
+from evenhand.mitigations.hidden.fit import EditedModel
+from evenhand.mitigations.proof import PROOF_CARDS, Proved, ProvedMitigation
 from evenhand.models.adapters.causal import CausalModel
 from evenhand.models.adapters.causal_pass import HEAD_ELEMENTS, Use, Wanted
 from evenhand.models.adapters.generation import Chance, Draws, until
 from evenhand.models.adapters.masked import Fill, Ints, Masked, MaskedModel
 from evenhand.models.batching.packing import common_prefix
+from evenhand.models.loading.saved import FACTS, read_facts
 from evenhand.models.loading.transformer import Transformer
+from evenhand.models.protocol import Model
 from evenhand.requests import Column, Generate, Requests
+from evenhand.runs.card import MetricCard
 
 ANNOUNCEMENT = "The following text discriminates against people because of their {what}:\n"
 WHAT = {"gender": "gender", "race": "race/color", "religion": "religion"}
+
+
+class ReweightingMitigation(ProvedMitigation):
+    """Words that become likelier once a text is announced as harmful are made less likely."""
+
+    name: ClassVar[str] = "reweighting"
+    kinds: ClassVar[tuple[str, ...]] = ("masked", "causal")
+    methods: ClassVar[Mapping[str, str]] = {"reweighting": "Schick et al. 2021 (Self-Debias)"}
+    cards: ClassVar[tuple[MetricCard, ...]] = PROOF_CARDS
+
+    method: str = "reweighting"
+    axis: str = Field("gender", description="gender, religion, race, or any word.")
+    decay: float = Field(50.0, description="reweighting: lambda.")
+
+    def fitted(self, model: Any, texts: list[str] | None, note: Note) -> Fitted:
+
+        told = {"reweighting": asdict(for_axis(self.axis, self.decay))}
+        facts = {"notes": [], "settings": self.model_dump(mode="json"), **told}
+        fitted = Reweighted(self, model, facts)
+        fitted.applied(model)  # refuses what cannot be re-weighted before anything is written
+        return fitted
+
+    @classmethod
+    def load(cls, folder: Path, base: Model) -> Model:
+
+        facts = read_facts(folder)
+        saved.check_base(folder, facts, base)
+        try:
+            told = Announced(**facts["reweighting"])
+        except (KeyError, TypeError) as error:
+            raise ModelError(f"{folder}/{FACTS}: damaged ({error}).") from error
+        made: Model = reweighted(base, told, saved.name_of(facts, base))
+        return made
+
+
+@dataclass(frozen=True)
+class Reweighted(Proved):
+    """An announcement for one model."""
+
+    def applied(self, model: Model) -> Model:
+
+        made: Model = reweighted(model, Announced(**self.facts["reweighting"]), self.title)
+        return made
+
+    def save(self, folder: str | Path) -> None:
+        saved.write(Path(folder), self, self.facts)
 
 
 @dataclass(frozen=True)
