@@ -130,10 +130,14 @@ def test_words_it_was_moved_for_are_no_evidence_about_others(tmp_path: Path) -> 
     assert told["trained_on"]["verdict"] == "gone"
     assert told["verdict"] == "same"
     others = WordSets("others", ("oaa", "oab", "oac", "x0"), ("oad", "oae", "oaf"), SETS.a, SETS.b)
-    found = job.followed(made(), settings.fit(model_of(made())).vectors, others, seen=SETS.x)
+    moved = settings.fit(model_of(made())).vectors
+    found = job.follow(others.name, *job.cosines(made(), moved, others, seen=SETS.x))
     assert found.change.units == 3
-    assert abs(found.change.value) < abs(job.followed(made(), made(1), SETS).change.value)
-    lost = job.followed(made(), made(), WordSets("few", ("x0",), SETS.y, SETS.a, SETS.b))
+    assert abs(found.change.value) < abs(
+        job.follow("all", *job.cosines(made(), made(1), SETS)).change.value
+    )
+    few = WordSets("few", ("x0",), SETS.y, SETS.a, SETS.b)
+    lost = job.follow(few.name, *job.cosines(made(), made(), few))
     assert "fewer than two words" in lost.change.reason
 
 

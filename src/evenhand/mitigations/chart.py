@@ -18,7 +18,7 @@ ON = {
 
 
 def changes(table: pa.Table, about: About) -> list[Drawn]:
-    """How much nearer to no preference, or further off, each difference came."""
+    """Chart how far each difference moved towards or away from zero."""
     rows = [_toward(row) for row in table.to_pylist() if finite(row["change"])]
     if not rows:
         return []
@@ -32,7 +32,7 @@ def changes(table: pa.Table, about: About) -> list[Drawn]:
 
 
 def _toward(row: Row) -> Row:
-    """The change along the side on which the difference lay before."""
+    """Return a row with the change along the side on which the difference lay before."""
     ends = [row[name] * (1 if row["before"] >= 0 else -1) for name in ("change", "low", "high")]
     seen = "difference detected" if row["detected_change"] else "none detected"
     low, high = sorted(ends[1:])
@@ -47,7 +47,7 @@ def _toward(row: Row) -> Row:
 
 
 def stands(table: pa.Table, about: About) -> list[Drawn]:
-    """What the model was asked to do, before and after."""
+    """Chart the asked behaviours before and after."""
     rows = [
         {"what": row["what"], "stage": stage, "value": row[stage]}
         for row in table.to_pylist()
@@ -63,7 +63,7 @@ def stands(table: pa.Table, about: About) -> list[Drawn]:
 
 
 def points(table: pa.Table, about: About) -> list[Drawn]:
-    """Every setting that was tried, one line per number of rounds; the choosing half alone."""
+    """Chart every setting tried on the choosing half, one line per number of rounds."""
     rows = table.to_pylist()
     picked = next((row for row in rows if row.get("chosen")), None)
     columns = ["method", "rounds", "alpha", "hellinger2", "increase", "perplexity"]
@@ -91,7 +91,7 @@ SETTINGS = (
 
 
 def verdict(table: pa.Table, about: About) -> list[Drawn]:
-    """Before and after on the judging half alone."""
+    """Chart the gap on the judging half, before and after."""
     stages = table.to_pylist()
     rows = [
         {"number": name, "stage": row["stage"], "gap": row[key]}
@@ -111,7 +111,7 @@ def verdict(table: pa.Table, about: About) -> list[Drawn]:
 
 
 def stereoset(table: pa.Table, about: About) -> list[Drawn]:
-    """StereoSet's distance from 50 against perplexity, the same settings."""
+    """Chart StereoSet's distance from 50 against perplexity for every setting."""
     spec = _frontier(table.to_pylist(), "gap", "StereoSet: distance of SS from 50")
     caption = (
         "How often stereotypes are preferred over their opposites, as the distance from one half, "
@@ -123,7 +123,7 @@ def stereoset(table: pa.Table, about: About) -> list[Drawn]:
 
 
 def _frontier(rows: list[Row], gap: str, title: str) -> Spec:
-    """One mark per setting within reach, joined by growing alpha."""
+    """Return a chart with one mark per setting, joined by growing alpha."""
     kept = [
         {
             **row,
@@ -148,7 +148,7 @@ def _line(row: Row) -> str:
 
 
 def tokens(table: pa.Table, about: About) -> list[Drawn]:
-    """The most sensitive tokens, and all of the set S on both of its measures."""
+    """Chart the most sensitive tokens, and all tokens of the set S on both measures."""
     rows = table.to_pylist()
     named = [{**r, "token": repr(r["token"])} for r in rows]
     first = dot_plot(named[:SHOWN], "cosine", "token", "cosine with the first component")
@@ -172,7 +172,7 @@ def tokens(table: pa.Table, about: About) -> list[Drawn]:
 
 
 def accuracy(table: pa.Table, about: About) -> list[Drawn]:
-    """Accuracy by training contexts (rows) and test contexts (columns)."""
+    """Chart accuracy by training contexts (rows) and test contexts (columns)."""
     rows = [r for r in table.to_pylist() if r["features"] == "states"]
     spec = heatmap(rows, "test", "train", "accuracy", "accuracy", numbers=True, signed=False)
     caption = (
@@ -193,7 +193,7 @@ CHARTS = {
 
 
 def readers(table: pa.Table, about: About) -> list[Drawn]:
-    """Accuracy of fresh classifiers before and after, layer by layer."""
+    """Chart the accuracy of fresh classifiers before and after, layer by layer."""
     many = table.num_rows > 1
     rows = [
         {

@@ -30,8 +30,8 @@ from pydantic import Field
 from evenhand.audit.comparison.standing import PAIRED, Standing, standing
 from evenhand.corpora.tables import read_table
 from evenhand.errors import DataError
-from evenhand.mitigations.base import Fitted, Grounds, Judgement, Mitigation
-from evenhand.mitigations.changes import WORSE, Judged, judged
+from evenhand.mitigations.base import Fitted, Judgement, Measurements, Mitigation
+from evenhand.mitigations.changes import WORSE, ChangeReport, judge_runs
 from evenhand.mitigations.erase_features import standardised_logistic
 from evenhand.models.protocol import Model
 from evenhand.probes.base import Behaviour
@@ -72,7 +72,7 @@ POINTS, NATS = 0.05, 0.10
 """Margins: five of 100 questions; a tenth of a nat a piece (perplexity up by a tenth)."""
 
 
-class ProvedMitigation(Mitigation):
+class AuditedMitigation(Mitigation):
     """Settings of every family that is judged by audits."""
 
     texts: Path | None = Field(
@@ -94,7 +94,7 @@ class ProvedMitigation(Mitigation):
             read_texts(self.texts)
 
     def require_kind(self, model: Model) -> None:
-        """The task's file too: nothing is fitted that cannot be judged."""
+        """Refuse a model of another kind, and a task file that cannot be read."""
 
         super().require_kind(model)
         if self.task is not None:
@@ -105,7 +105,7 @@ class ProvedMitigation(Mitigation):
         return [name for e in (suite.entries if suite else ()) for name in e.probe.lexicons()]
 
     def proof_suite(self, kind: str) -> Suite | None:
-        """The suite to judge with: the one given, or a small one that fits kind and axis."""
+        """Return the suite to judge with: the one given, or a small one that fits kind and axis."""
         from evenhand.audit.suites import load_suite, parse_suite
 
         if self.suite:
@@ -144,8 +144,8 @@ class ProvedMitigation(Mitigation):
             }
 
     @classmethod
-    def concluded(cls, grounds: Grounds) -> Judgement:
-        return judgement(cls.label, grounds.model, followed(grounds))
+    def report(cls, measurements: Measurements) -> Judgement:
+        return report_changes(cls.label, measurements.model, judge_measurements(measurements))
 
     @classmethod
     def charts(cls) -> Mapping[str, Builder]:
@@ -155,19 +155,19 @@ class ProvedMitigation(Mitigation):
 
 
 @dataclass(frozen=True)
-class Proved(Fitted):
+class JudgedByAudits(Fitted):
     """What is judged by audits of the model and of its mitigated form."""
 
-    settings: ProvedMitigation
+    settings: AuditedMitigation
 
     @property
     def seen(self) -> frozenset[str]:
-        """Terms that it was fitted on; no item with one of them is judged."""
+        """Terms that were fitted on; no item with one of them is judged."""
         return frozenset(self.facts.get("fitted_on", ()))
 
-    def grounds(
+    def measure(
         self, before: Model, after: Model, *, proof: Path, progress: Progress | None = None
-    ) -> Grounds:
+    ) -> Measurements:
         reason, audits = self.audits(before, after, proof, progress)
         tasks = self.tasks(before, after)
         facts = {
@@ -178,18 +178,18 @@ class Proved(Fitted):
             **self.told(),
         }
         numbers = {f"task{k}.{n}": v for k, t in enumerate(tasks) for n, v in t.numbers.items()}
-        return Grounds(self.base.name, facts, {**numbers, **self.items()}, audits)
+        return Measurements(self.base.name, facts, {**numbers, **self.items()}, audits)
 
     def told(self) -> dict[str, Any]:
-        """What the family knows beside audits and tasks, as JSON values."""
+        """Return a family's further facts, beside audits and tasks, as JSON values."""
         return {}
 
     def items(self) -> dict[str, Any]:
-        """What it measured item by item beside them: columns of numbers."""
+        """Return a family's further measurements, item by item: columns of numbers."""
         return {}
 
     def tasks(self, before: Model, after: Model) -> list[Task]:
-        """The model's task, where a file for it was given."""
+        """Measure the model's task if a file for it was given."""
         from evenhand.corpora.text import read_texts
 
         settings = self.settings
@@ -203,7 +203,7 @@ class Proved(Fitted):
     def audits(
         self, before: Model, after: Model, proof: Path, progress: Progress | None
     ) -> tuple[str, tuple[Run, Run] | None]:
-        """Both models on the suite, or why not."""
+        """Audit both models on the suite, or return the reason not to."""
         from evenhand.audit.auditing import audit
 
         suite = self.settings.proof_suite(before.kind)
@@ -245,23 +245,26 @@ class Task:
         return {name: values for name, values in found.items() if values is not None}
 
 
-def followed(grounds: Grounds) -> Judged:
-    """What became of each difference and each task, from what was measured."""
-    facts, audits = grounds.facts, grounds.audits
-    found = judged(*audits, facts["seen"]) if audits else Judged(reason=facts["reason"])
+def judge_measurements(measurements: Measurements) -> ChangeReport:
+    """Return what became of each difference and each task."""
+    facts, audits = measurements.facts, measurements.audits
+    found = judge_runs(*audits, facts["seen"]) if audits else ChangeReport(reason=facts["reason"])
     tasks = []
     for k, about in enumerate(facts["tasks"]):
-        weights, units = grounds.numbers.get(f"task{k}.weights"), grounds.codes(f"task{k}.units")
+        weights, units = (
+            measurements.numbers.get(f"task{k}.weights"),
+            measurements.codes(f"task{k}.units"),
+        )
         one, two = (
-            Behaviour(values=grounds.numbers[f"task{k}.{n}"], weights=weights, **about)
+            Behaviour(values=measurements.numbers[f"task{k}.{n}"], weights=weights, **about)
             for n in ("before", "after")
         )
         tasks.append(standing(one, two, [] if units is None else [units]))
     return found.with_tasks(tasks)
 
 
-def judgement(label: str, model: str, found: Judged) -> Judgement:
-    """What was found as findings, tables and sentences."""
+def report_changes(label: str, model: str, found: ChangeReport) -> Judgement:
+    """Return a change report as findings, tables and sentences."""
     tests, stands = [t.as_row() for t in found.tests], [s.as_row() for s in found.stands]
     return Judgement(
         findings=[
@@ -284,7 +287,7 @@ def judgement(label: str, model: str, found: Judged) -> Judgement:
 
 
 def _stands(s: Standing, label: str, model: str) -> Finding:
-    """A behaviour as a finding; detected where it became worse or better beyond chance."""
+    """Return a behaviour as a finding, detected if it became worse or better beyond chance."""
     p = s.worse.p
     return claim(
         f"{label}/stands/{s.what}",
@@ -303,7 +306,7 @@ def _stands(s: Standing, label: str, model: str) -> Finding:
     )
 
 
-def _costs(found: Judged) -> tuple[str, ...]:
+def _costs(found: ChangeReport) -> tuple[str, ...]:
     out = [s.sentence for s in found.stands]
     if all(s.probe for s in found.stands):
         out.append(
@@ -313,7 +316,7 @@ def _costs(found: Judged) -> tuple[str, ...]:
     return (*out, *(f"Worse: {t.sentence}" for t in found.tests if t.verdict in WORSE))
 
 
-def _sure(found: Judged) -> tuple[str, ...]:
+def _sure(found: ChangeReport) -> tuple[str, ...]:
     out = [found.reason] if found.reason and found.tests else []
     if found.tests:
         over = ", ".join(dict.fromkeys(o for t in found.tests for o in t.over)) or "items"
@@ -330,12 +333,12 @@ def _sure(found: Judged) -> tuple[str, ...]:
 
 
 def _inside(model: Any) -> Any:
-    """Context in which the Hugging Face model below gives this model's states."""
+    """Return a context in which the Hugging Face model below gives this model's states."""
     return getattr(model, "changed", contextlib.nullcontext)()
 
 
 def choice_accuracy(model: Any, path: Path, limit: int | None = None) -> Behaviour:
-    """Right (1) or wrong (0) for every question of a Social IQa file."""
+    """Return right (1) or wrong (0) for every question of a Social IQa file."""
     from evenhand.train.choice import read_questions
 
     questions = read_questions(path, limit)
@@ -347,7 +350,7 @@ def choice_accuracy(model: Any, path: Path, limit: int | None = None) -> Behavio
 
 
 def span_f1(model: Any, path: Path, limit: int | None = None) -> Behaviour:
-    """F1 of every question of a SQuAD file, against the best of its answers."""
+    """Return F1 for every question of a SQuAD file, against the best of its answers."""
     from evenhand.train import span
     from evenhand.train.squad import read_squad, token_f1
 
@@ -361,7 +364,7 @@ def span_f1(model: Any, path: Path, limit: int | None = None) -> Behaviour:
 
 
 def masked_loss(model: Any, texts: list[str]) -> Behaviour:
-    """Loss per masked piece of every text; the same masks before and after."""
+    """Return the loss per masked piece of every text; masks are equal before and after."""
     from evenhand.train.masked import text_losses
 
     with _inside(model):
@@ -372,7 +375,7 @@ def masked_loss(model: Any, texts: list[str]) -> Behaviour:
 
 
 def labelled_accuracy(model: Any, path: Path, limit: int = 2_000, seed: int = 0) -> Behaviour:
-    """Right or wrong for every text of a labelled file (text, label).
+    """Return right or wrong for every text of a labelled file (text, label).
 
     A classifier answers by itself; for other models a logistic one is fitted on frozen vectors
     of 70 % of the texts and judged on the rest.
@@ -388,7 +391,7 @@ def labelled_accuracy(model: Any, path: Path, limit: int = 2_000, seed: int = 0)
 
 
 def _labelled(model: Any, path: Path, limit: int) -> tuple[list[str], list[str]]:
-    """Texts and labels of a file; a classifier must know the labels."""
+    """Return texts and labels of a file; a classifier must know the labels."""
     table = read_table(path, text=("text", "label"), needed=("text", "label"))
     texts, labels = list(table.labels("text"))[:limit], list(table.labels("label"))[:limit]
     names = [str(n) for n in model.labels] if Classify.kind in model.answers else labels
@@ -425,7 +428,7 @@ def _read_task(X: Floats, labels: npt.NDArray[Any], seed: int) -> Behaviour:
 def measure_tasks(
     model: Any, *, task: Path | None, texts: list[str] | None, limit: int | None
 ) -> list[Behaviour]:
-    """The tasks a model of this kind can be measured on with the files given."""
+    """Measure the tasks of a model of this kind for which files were given."""
     found = []
     if task is not None:
         if model.kind == "choice":

@@ -28,7 +28,7 @@ from evenhand.errors import ModelError, SpecError
 from evenhand.mitigations import saved
 from evenhand.mitigations.base import Fitted, Note
 from evenhand.mitigations.hidden.fit import EditedModel
-from evenhand.mitigations.proof import PROOF_CARDS, Proved, ProvedMitigation
+from evenhand.mitigations.proof import PROOF_CARDS, AuditedMitigation, JudgedByAudits
 from evenhand.models.adapters.causal import CausalModel
 from evenhand.models.adapters.causal_pass import HEAD_ELEMENTS, Use, Wanted
 from evenhand.models.adapters.generation import Chance, Draws, until
@@ -44,7 +44,7 @@ ANNOUNCEMENT = "The following text discriminates against people because of their
 WHAT = {"gender": "gender", "race": "race/color", "religion": "religion"}
 
 
-class ReweightingMitigation(ProvedMitigation):
+class ReweightingMitigation(AuditedMitigation):
     """Words that become likelier once a text is announced as harmful are made less likely."""
 
     name: ClassVar[str] = "reweighting"
@@ -78,7 +78,7 @@ class ReweightingMitigation(ProvedMitigation):
 
 
 @dataclass(frozen=True)
-class Reweighted(Proved):
+class Reweighted(JudgedByAudits):
     """An announcement for one model."""
 
     def applied(self, model: Model) -> Model:
@@ -119,7 +119,7 @@ class Announced:
 
 
 def for_axis(axis: str, decay: float = 50.0) -> Announced:
-    """The paper's announcement for an axis, or for any word a user gives.
+    """Return the paper's announcement for an axis, or for any word.
 
     >>> for_axis("age").announcements[0].strip()
     'The following text discriminates against people because of their age:'
@@ -128,7 +128,7 @@ def for_axis(axis: str, decay: float = 50.0) -> Announced:
 
 
 def adjusted(torch: Any, own: Any, told: Sequence[Any], settings: Announced) -> Any:
-    """Re-weighted logits [rows, vocabulary] from the model's own and those after announcements."""
+    """Return re-weighted logits [rows, vocabulary] from those without and with announcements."""
     own = own.float()
     p = own.softmax(-1)
     delta = torch.stack([p - t.float().softmax(-1) for t in told]).amin(0)
@@ -138,7 +138,7 @@ def adjusted(torch: Any, own: Any, told: Sequence[Any], settings: Announced) -> 
 
 
 def reweighted(base: Any, settings: Announced, name: str = "") -> Any:
-    """The re-weighted form of a masked or causal model; the base stays as it is.
+    """Return the re-weighted form of a masked or causal model; the base stays as it is.
 
     Raises:
         ModelError: another kind of model, or one that carries this re-weighting already.
@@ -193,7 +193,7 @@ class ReweightedMasked(_Above, MaskedModel):
         super()._at_masks(masked, both)
 
     def _told(self, fills: Sequence[Fill], announcement: str) -> Any:
-        """Logits at the masks of the announced texts, in the order of the fills."""
+        """Return the logits at the masks of the announced texts, in the order of the fills."""
         twin = super()._laid_out(_announced(fills, announcement))
         rows: list[Any] = [None] * len(fills)
 
@@ -213,7 +213,7 @@ class ReweightedCausal(_Above, CausalModel):
     """A causal model whose next-token distribution is re-weighted at every step."""
 
     def states(self, wanted: Wanted) -> np.ndarray:
-        """Hidden states are those of the model below: only its distribution is re-weighted."""
+        """Return the states of the model below: only its distribution is re-weighted."""
         return np.asarray(self.below.states(wanted))
 
     def _visit(self, wanted: Wanted, use: Use) -> None:
@@ -230,7 +230,7 @@ class ReweightedCausal(_Above, CausalModel):
             use(logits, np.arange(len(owners)), owners + low, steps)
 
     def _gathered(self, wanted: Wanted) -> Any:
-        """Logits of every wanted position, sequence after sequence."""
+        """Return the logits of every wanted position, sequence after sequence."""
         first = np.concatenate([[0], np.cumsum([len(p) for p in wanted.positions])])
         rows: list[Any] = [None] * int(first[-1])
 
@@ -242,7 +242,7 @@ class ReweightedCausal(_Above, CausalModel):
         return self.torch.stack(rows)
 
     def _announced(self, wanted: Wanted) -> list[Wanted]:
-        """The same sequences behind each announcement, positions moved along."""
+        """Return the sequences behind each announcement, positions moved along."""
         begins = self._openings(wanted.sequences)
         found = []
         for ids in self.encode(list(self.settings.announcements), special=False):
@@ -253,7 +253,7 @@ class ReweightedCausal(_Above, CausalModel):
         return found
 
     def _openings(self, sequences: Sequence[Sequence[int]]) -> list[int]:
-        """Where an announcement stands: after the begin token, or first in the user's turn."""
+        """Return where an announcement goes: after the begin token, or first in the user's turn."""
         if self.chat:
             (before,) = self.encode([self.chat.before], special=False)
             return [common_prefix(before, s) for s in sequences]
@@ -272,7 +272,7 @@ class ReweightedCausal(_Above, CausalModel):
     def _sampled(
         self, requests: Generate, prompts: list[list[int]], rows: range
     ) -> tuple[list[str], list[int]]:
-        """Texts of some rows: plain and announced copies are decoded together, one token each."""
+        """Decode plain and announced copies of some rows together, one token each."""
         torch = self.torch
         rows = rows[: len(requests) - rows.start]
         plain = [prompts[r] for r in rows]

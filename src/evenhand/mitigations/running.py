@@ -25,8 +25,8 @@ from evenhand.errors import RunError
 from evenhand.mitigations.base import (
     GROUNDS,
     Fitted,
-    Grounds,
     Judgement,
+    Measurements,
     Mitigation,
     Note,
     adopted,
@@ -76,7 +76,7 @@ class Page:
     lexicons: Sequence[str] = ()
 
     def facts(self, model: Model) -> dict[str, Any]:
-        """run.json before the work begins."""
+        """Return the contents of run.json before the work begins."""
         spec, about = spec_of(model), model.describe()
         suite = {
             "name": self.label,
@@ -154,7 +154,7 @@ def judge(
 
 @contextlib.contextmanager
 def written(folder: Path, page: Page, model: Model) -> Iterator[Callable[..., None]]:
-    """Inside: a run folder under way; the judgement is given to the function.
+    """Open a run folder, and yield a function that writes the judgement into it.
 
     Args of the function: the judgement; more facts for the record; other questions than usual.
     """
@@ -200,7 +200,7 @@ def _finish(
 
 
 def again(run: Run, scratch: Path, models: Mapping[str, Model]) -> Again:
-    """See `RunKind.again`: the audits of both models once more, then what follows from them."""
+    """Repeat the audits of both models, then judge them; see `RunKind.again`."""
     facts = run.facts
     ((label, entry),) = facts["probes"].items()
     if GROUNDS not in run.tables(label):
@@ -226,27 +226,27 @@ def again(run: Run, scratch: Path, models: Mapping[str, Model]) -> Again:
             names = made.shards.get(spec, ())
             shards[facts["work"]["model"]] = tuple(f"{home}/{name}" for name in names)
     pair = (audits[0], audits[1]) if audits else None
-    grounds = Grounds.read(run.table(label, GROUNDS), pair)
-    found = replace(family(str(entry["family"])).concluded(grounds), grounds=grounds)
+    measurements = Measurements.read(run.table(label, GROUNDS), pair)
+    found = replace(family(str(entry["family"])).report(measurements), measurements=measurements)
     writer = RunWriter(scratch / "run")
     _finish(writer, label, {**facts, "probes": {label: dict(entry)}}, found)
     return Again(Run.open(scratch / "run"), files, shards)
 
 
 def _tables(writer: RunWriter, label: str, given: Judgement) -> None:
-    """Every table that has rows; the first are the items too."""
+    """Write every table that has rows; the first is also the table of items."""
     kept = {name: rows for name, rows in given.tables.items() if rows}
     made = {name: pa.Table.from_pylist([dict(r) for r in rows]) for name, rows in kept.items()}
     for name, table in made.items():
         writer.table(label, name, table)
     if made:
         writer.table(label, "items", next(iter(made.values())))
-    if given.grounds is not None:
-        writer.table(label, GROUNDS, given.grounds.as_table())
+    if given.measurements is not None:
+        writer.table(label, GROUNDS, given.measurements.as_table())
 
 
 def as_options(settings: BaseModel, without: Sequence[str] = ()) -> list[str]:
-    """The words of the command line that give these settings.
+    """Return the words of the command line that give these settings.
 
     What has its usual value is left out, but for the few that people look for.
     """

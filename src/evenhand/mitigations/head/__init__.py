@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from pydantic import Field, field_validator, model_validator
 
 from evenhand.corpora.text import read_texts
 from evenhand.errors import SpecError, unknown
-from evenhand.mitigations.base import Fitted, Grounds, Judgement, Note, option_words
+from evenhand.mitigations.base import Fitted, Judgement, Measurements, Note, one_of, option_words
 from evenhand.mitigations.erasing import CLASSIFIERS
-from evenhand.mitigations.proof import PROOF_CARDS, ProvedMitigation
+from evenhand.mitigations.proof import PROOF_CARDS, AuditedMitigation
 from evenhand.models.edits.head import MIXTURES
 from evenhand.models.protocol import Model
 from evenhand.runs.card import MetricCard
@@ -42,11 +42,11 @@ LEXICON = "erasure_contexts"
 
 
 def axes() -> tuple[str, ...]:
-    """Axes for which openings are packaged."""
+    """Return the axes for which openings are packaged."""
     return tuple(load(LEXICON).table("axes"))
 
 
-class HeadMitigation(ProvedMitigation):
+class HeadMitigation(AuditedMitigation):
     """A low-rank edit of the head, whole or mixed with the model's own distribution.
 
     The default removes the directions of matched pairs, since it measured better than INLP's (see
@@ -98,6 +98,7 @@ class HeadMitigation(ProvedMitigation):
     )
     rounds: int | None = Field(
         None,
+        ge=1,
         description="pairs: directions to remove, inlp: classifiers to train; default: chosen to "
         "stay within the limit.",
     )
@@ -110,7 +111,9 @@ class HeadMitigation(ProvedMitigation):
     texts: Path | None = Field(
         None, description="Plain text, one passage a line; default: the model writes some."
     )
-    mixture: str = Field("probability", description="Mixtures (a-): probability (Eq. 7) or hidden.")
+    mixture: Annotated[str, one_of(MIXTURES)] = Field(
+        "probability", description="Mixtures (a-): probability (Eq. 7) or hidden."
+    )
     first_token_only: bool = Field(False, description="Edit the first token only.")
     offset: bool = Field(True, description="Keep the mean state in place (not with --export).")
     vectors: str = Field(
@@ -132,7 +135,7 @@ class HeadMitigation(ProvedMitigation):
     @field_validator("alpha", mode="before")
     @classmethod
     def _weight(cls, value: Any) -> Any:
-        """A number, or "learned"; text is what the command line gives."""
+        """Accept "learned" or a number from 0 to 1, as text too."""
         try:
             number = value if value in (None, "learned") else float(value)
         except (TypeError, ValueError):
@@ -145,7 +148,7 @@ class HeadMitigation(ProvedMitigation):
     @field_validator("max_perplexity_increase", mode="before")
     @classmethod
     def _share(cls, value: Any) -> float:
-        """2% or 0.02."""
+        """Accept a share such as 2% or 0.02."""
         text = str(value)
         try:
             share = float(text[:-1]) / 100 if text.endswith("%") else float(text)
@@ -172,14 +175,12 @@ class HeadMitigation(ProvedMitigation):
             raise SpecError(unknown("classifier", value, CLASSIFIERS, where="mitigate"))
         return value
 
-    @model_validator(mode="after")
-    def _known(self) -> HeadMitigation:
-        for name, known in (("mixture", MIXTURES), ("axis", axes())):
-            if getattr(self, name) not in known:
-                raise SpecError(unknown(name, getattr(self, name), known, where="mitigate"))
-        if self.rounds is not None and self.rounds < 1:
-            raise SpecError(f"--rounds '{self.rounds}': expected 1 or more.")
-        return self
+    @field_validator("axis")
+    @classmethod
+    def _packaged(cls, value: str) -> str:
+        if value not in axes():
+            raise SpecError(unknown("axis", value, axes(), where="mitigate"))
+        return value
 
     @model_validator(mode="after")
     def _without_contradictions(self) -> HeadMitigation:
@@ -216,10 +217,10 @@ class HeadMitigation(ProvedMitigation):
         return "svc" if self.as_published else self.classifier or "lsq"
 
     @classmethod
-    def concluded(cls, grounds: Grounds) -> Judgement:
-        from evenhand.mitigations.head.tradeoff import concluded
+    def report(cls, measurements: Measurements) -> Judgement:
+        from evenhand.mitigations.head.tradeoff import report
 
-        return concluded(grounds, cls.label)
+        return report(measurements, cls.label)
 
     def lexicons(self, kind: str) -> list[str]:
         return [LEXICON, "liang_prompts", "liang_definitional", *super().lexicons(kind)]
@@ -233,7 +234,7 @@ class HeadMitigation(ProvedMitigation):
         super().ready()
 
     def examples(self) -> list[Example]:
-        """StereoSet's examples for the trade-off; none where it was not asked for."""
+        """Return StereoSet's examples for the trade-off; none if no file was given."""
         from evenhand.mitigations.head import stereo
 
         if self.stereoset is None:

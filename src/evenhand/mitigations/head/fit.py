@@ -47,7 +47,7 @@ from evenhand.mitigations.head.tradeoff import (
     pareto,
     pick,
 )
-from evenhand.mitigations.proof import NATS, Proved, Task
+from evenhand.mitigations.proof import NATS, JudgedByAudits, Task
 from evenhand.models.adapters.causal import CausalModel
 from evenhand.models.edits.head import HeadEdit
 from evenhand.models.protocol import Model
@@ -99,7 +99,7 @@ class OnOthers:
 
 
 @dataclass(frozen=True)
-class FittedHead(Proved):
+class FittedHead(JudgedByAudits):
     """An edit of the head, how it was chosen, and what it measures on other material.
 
     Attributes:
@@ -185,7 +185,7 @@ class FittedHead(Proved):
         return {name: values for name, values in found.items() if values is not None}
 
     def tasks(self, before: Model, after: Model) -> list[Task]:
-        """Loss on text that it was neither fitted nor chosen on; texts are the sample."""
+        """Return the loss on text used neither to fit nor to choose; texts are the sample."""
         on = self.judged_on
         if on is None:
             return []
@@ -238,7 +238,7 @@ def collect(
 
 
 def candidates(model: Any, material: Material, settings: HeadMitigation) -> list[Candidate]:
-    """The projections that the settings allow, smallest first."""
+    """Return the projections that the settings allow, smallest first."""
     found = _with_offsets(model, material, settings)
     if settings.offset:
         return found
@@ -269,7 +269,7 @@ def _with_offsets(model: Any, material: Material, settings: HeadMitigation) -> l
 
 
 def _differences(material: Material) -> Floats:
-    """Differences of matched states; a neutral third group does not count as a side."""
+    """Return differences of matched states, without those of a neutral third group."""
     states = material.sets.astype(np.float64)
     sides = [i for i, g in enumerate(material.openings.groups) if g != "neutral"]
     pairs = [(a, b) for k, a in enumerate(sides) for b in sides[k + 1 :]]
@@ -284,7 +284,7 @@ def _edit(base: HeadEdit, removal: Removal) -> HeadEdit:
 
 
 def _alpha_rule(model: Any, settings: HeadMitigation) -> HeadEdit:
-    """The edit without its projection: rule, mixture and token sensitivities."""
+    """Return an edit without projection: rule, mixture and token sensitivities."""
     empty = np.zeros((1, 0), np.float32)
     mixture = "hidden" if settings.as_published else settings.mixture
     common: dict[str, Any] = {"mixture": mixture, "first_token_only": settings.first_token_only}
@@ -405,7 +405,7 @@ class Openings:
 
 
 def openings(axis: str, *, sets: int | None = None, seed: int = 0) -> Openings:
-    """Packaged openings of an axis: every frame with every matched set of terms, or some sets.
+    """Return packaged openings of an axis: every frame with every matched set, or a draw.
 
     >>> found = openings("religion", sets=10)
     >>> found.groups, len(found.contexts)
@@ -427,7 +427,7 @@ def openings(axis: str, *, sets: int | None = None, seed: int = 0) -> Openings:
 
 
 def mined(texts: list[str], limit: int, seed: int = 0) -> Openings:
-    """Counterfactual openings cut from own text: the same words, genders swapped."""
+    """Cut openings from text, each with a version in which genders are swapped."""
     found = pairs_from_texts(texts, limit=limit, seed=seed)
     return Openings(
         "gender", ("original", "swapped"), tuple((p.text, p.swapped) for p in found.pairs)
@@ -445,7 +445,7 @@ class Pairs:
 
 
 def held_out(axis: str, seed: int = 0) -> tuple[Pairs, Pairs]:
-    """Pairs to choose a setting on, and pairs to judge it on: no term or prompt is in both.
+    """Return pairs to choose a setting on, and pairs to judge it on; they share no term or prompt.
 
     The prompts are the local ones of Liang et al., which no opening repeats; terms and prompts are
     drawn into halves with the seed.
@@ -477,7 +477,7 @@ def _crossed(
 
 
 def own_texts(model: Any, *, count: int = 80, tokens: int = 40, seed: int = 0) -> list[str]:
-    """Texts that the model writes itself, from openings that name nobody."""
+    """Let the model write texts from openings that name nobody."""
     starts = [STARTS[i % len(STARTS)] for i in range(count)]
     draws = [str(i) for i in range(count)]
     request = Generate(starts, draws, max_new_tokens=tokens, top_p=0.95, seed=seed)

@@ -59,7 +59,7 @@ Ints = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class Seen(Result):
+class InspectionResult(Result):
     """What was seen, as JSON values; and its story, for people and the report."""
 
     model: str
@@ -75,7 +75,7 @@ class Seen(Result):
         return [table, *(Shown(line) for line in lines if line)]
 
 
-class Look(Task):
+class Inspection(Task):
     """Base of both: settings of the model and of the folder."""
 
     positional: ClassVar[tuple[str, ...]] = ("model",)
@@ -88,7 +88,7 @@ class Look(Task):
     dtype: str | None = Field(None, description="float32, bfloat16, float16.")
     device: str | None = Field(None, description="cpu, cuda, cuda:1.")
 
-    def work(self, say: Callable[[str], None]) -> Seen:
+    def work(self, say: Callable[[str], None]) -> InspectionResult:
         material = self.material()  # before a model is loaded
         model: Any = resolve(self.model, options=LoadOptions(self.dtype, self.device))
         if model.kind != "causal":
@@ -99,7 +99,7 @@ class Look(Task):
             )
         facts, rows, told = self.look(model, material)
         report = None if self.out is None else str(self._write(self.out, model, facts, told))
-        return Seen(self.model, facts, rows, told, report)
+        return InspectionResult(self.model, facts, rows, told, report)
 
     def _write(self, out: Path, model: Any, facts: dict[str, Any], told: Judgement) -> Path:
         asked = self.model_dump(mode="json", exclude=set(PLACES))
@@ -118,15 +118,15 @@ class Look(Task):
         return out / "report.html"
 
     def material(self) -> Any:
-        """What is looked with; refused where it cannot be read."""
+        """Read what the inspection needs beside the model, or refuse it."""
         raise NotImplementedError
 
     def look(self, model: Any, material: Any) -> tuple[dict[str, Any], dict[str, Any], Judgement]:
-        """Facts, rows by their name, and the story."""
+        """Return facts, rows by name, and the story."""
         raise NotImplementedError
 
 
-class Tokens(Look):
+class Tokens(Inspection):
     """The set S of Liang et al. 2021, Sec. 4.1."""
 
     name: ClassVar[str] = "tokens"
@@ -182,7 +182,7 @@ class Tokens(Look):
         return facts, {"tokens": rows}, told
 
 
-class ContextAccuracy(Look):
+class ContextAccuracy(Inspection):
     """Table 3 of Liang et al. 2021."""
 
     name: ClassVar[str] = "context-accuracy"
@@ -258,7 +258,7 @@ def gather(
     match_length: bool = True,
     seed: int = 0,
 ) -> Data:
-    """Contexts of the three kinds, `count` per group and kind.
+    """Return contexts of the three kinds, `count` per group and kind.
 
     Diverse ones are those released for gender (a folder; drawn so that groups have equal lengths),
     or are cut from plain text. Without either there are only the simple ones.
@@ -283,7 +283,7 @@ def gather(
 
 
 def _simple(found: Openings, count: int, rng: Any) -> Contexts:
-    """Whole sets; the frame, which follows from a set's place, is the cluster."""
+    """Draw whole sets; clusters are their frames, which follow from a set's place."""
     terms = len(load(LEXICON).table("axes", found.axis)["terms"])
     keep = np.sort(rng.permutation(len(found.sets))[:count])
     width = len(found.groups)
@@ -308,7 +308,7 @@ def _released(folder: Path, groups: Sequence[str], count: int, match: bool, rng:
 
 
 def _lines(folder: Path, name: str, rng: Any) -> list[str]:
-    """Distinct lines of a released file (packed or not), in random order."""
+    """Return the distinct lines of a released file (packed or not), in random order."""
     there = [folder / f"{name}{end}" for end in ("", ".xz", ".gz")]
     path = next((p for p in there if p.is_file()), None)
     if path is None:
@@ -335,7 +335,7 @@ def _matched(pools: list[list[str]], count: int, rng: Any) -> list[list[str]]:
 
 
 def _mined(path: Path, groups: Sequence[str], axis: str, count: int, rng: Any) -> Contexts:
-    """Real sentences in a version for every group, cut at the same word."""
+    """Cut real sentences at one word, in a version for every group."""
     versions = _gender_versions if axis == "gender" else _religion_versions
     texts: list[str] = []
     for sentence in sentences(read_texts(path, limit=100_000, words=400)):
@@ -384,7 +384,7 @@ def _another(group: str, groups: Sequence[str]) -> str:
 
 
 def _shorter(text: str, rng: Any) -> str:
-    """A random shorter beginning that keeps the first word that names a group, if one is known."""
+    """Return a random shorter prefix that keeps the first word that names a group, if any."""
     words = text.split()
     changes = swap(text).changes
     named = len(text[: changes[0][0]].split()) + 1 if changes else 0
@@ -396,7 +396,7 @@ def _shorter(text: str, rng: Any) -> str:
 
 
 def table(model: Any, data: Data, seed: int = 0) -> dict[str, Any]:
-    """The accuracy table: trained on growing sets of kinds, tested on each kind.
+    """Return the accuracy table: trained on growing sets of kinds, tested on each kind.
 
     Returns:
         `rows` with train, test, features ("states" or "length"), accuracy with a 95 % interval
@@ -457,7 +457,7 @@ def _lengths(texts: Sequence[str]) -> npt.NDArray[np.float64]:
 
 
 def _classifier(X: npt.NDArray[np.float64], y: Ints) -> Any:
-    """LinearSVC (L2, squared hinge, C = 1) on standardised features."""
+    """Fit LinearSVC (L2, squared hinge, C = 1) on standardised features."""
     from sklearn.svm import LinearSVC
 
     mean, scale = X.mean(axis=0), X.std(axis=0)

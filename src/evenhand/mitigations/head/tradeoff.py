@@ -20,10 +20,10 @@ import numpy.typing as npt
 
 from evenhand.audit.comparison.items import changes
 from evenhand.errors import SpecError
-from evenhand.mitigations.base import Grounds, Judgement
-from evenhand.mitigations.changes import Followed, decided
+from evenhand.mitigations.base import Judgement, Measurements
+from evenhand.mitigations.changes import PairedChange, decided
 from evenhand.mitigations.head import stereo
-from evenhand.mitigations.proof import followed, judgement
+from evenhand.mitigations.proof import judge_measurements, report_changes
 from evenhand.mitigations.running import RATE
 from evenhand.models.edits.head import AppliedEdit, HeadEdit
 from evenhand.models.edits.head_handles import after_head, raw_logits
@@ -103,7 +103,7 @@ class Point:
 
     @property
     def setting(self) -> tuple[str, int, str]:
-        """What was tried: no two points of one fit share it."""
+        """Key of the setting: no two points of one fit share it."""
         return self.method, self.rounds, str(self.alpha)
 
     def as_dict(self) -> dict[str, Any]:
@@ -126,7 +126,7 @@ class Bench:
         self.targets = self.torch.as_tensor(held.targets[self.rows], device=self.device)
 
     def _own(self, states: npt.NDArray[np.float32]) -> tuple[Any, Any]:
-        """States and the model's own log-probabilities."""
+        """Return states and the unchanged model's log-probabilities."""
         h = self.torch.as_tensor(np.array(states), device=self.device)
         raw = self.raw(h)
         return h, (raw if self.post is None else self.post(raw)).log_softmax(-1)
@@ -134,7 +134,7 @@ class Bench:
     def judge(
         self, candidate: Candidate, alphas: Sequence[float | str], *, full: bool = False
     ) -> list[Point]:
-        """Points of one projection at several alphas ("learned" uses the edit's own rule).
+        """Return points of one projection at several alphas ("learned" uses the edit's own rule).
 
         `full` adds kl, change and kept, which cost more than all the rest; they are NaN otherwise.
         """
@@ -147,7 +147,7 @@ class Bench:
     def items(
         self, candidate: Candidate, alpha: float | str
     ) -> tuple[tuple[Floats, Floats], tuple[Floats, Floats]]:
-        """Gap of every pair and loss of every token, in the unchanged model and under a setting."""
+        """Return every pair's gap and every token's loss, unchanged and under a setting."""
         with self.torch.inference_mode():
             ((sides, new, _),) = self._mixed(candidate, (alpha,))
             gap = _hellinger2(*(own for _, own in self.sides)), _hellinger2(*sides)
@@ -155,7 +155,7 @@ class Bench:
             return gap, (before, after)
 
     def _mixed(self, candidate: Candidate, alphas: Sequence[float | str]) -> Iterator[Mixed]:
-        """Both sides' log-probabilities, those of the true next tokens, and alpha by row."""
+        """Yield both sides' log-probabilities, those of the true next tokens, and alpha by row."""
         applied = AppliedEdit(self.torch, self.model.model, candidate.edit)
         hats = [self._edited(applied, own) for own in (*self.sides, self.text)]
         mixture, owns = candidate.edit.mixture, [own for _, own in (*self.sides, self.text)]
@@ -196,7 +196,7 @@ class Bench:
         return logp.gather(1, self.targets[:, None])[:, 0].double()
 
     def _of_targets(self, own: Any, hat: Any, weight: Any, mixture: str) -> Any:
-        """Log-probability of the true next token; Eq. 7 needs that entry alone."""
+        """Return the log-probability of the true next token; Eq. 7 needs that entry alone."""
         if mixture == "hidden":
             return self._picked(self._mix(own, hat, weight, mixture))
         w = weight.double()
@@ -226,7 +226,7 @@ def _hellinger2(log_p: Any, log_q: Any) -> Floats:
 
 
 def _details(owns: list[Any], mixed: list[Any]) -> tuple[float, float, float]:
-    """Mean symmetric KL of the sides, and what changed against the unchanged model."""
+    """Return the mean symmetric KL of the sides, and the change against the unchanged model."""
     p, q = (m.double().clamp_min(-1e3) for m in mixed)
     kl = float((0.5 * (p.exp() - q.exp()) * (p - q)).sum(-1).mean())
     return (kl, *_against(owns, mixed))
@@ -244,7 +244,7 @@ def _against(owns: list[Any], mixed: list[Any]) -> tuple[float, float]:
 
 
 def pareto(points: Sequence[Point]) -> list[Point]:
-    """The points that no other beats on both the measured gap and perplexity, by perplexity."""
+    """Return the points that none beats on both measured gap and perplexity, by perplexity."""
     best: list[Point] = []
     for point in sorted(points, key=lambda p: (p.perplexity, p.hellinger2)):
         if not best or point.hellinger2 < best[-1].hellinger2:
@@ -253,7 +253,7 @@ def pareto(points: Sequence[Point]) -> list[Point]:
 
 
 def pick(points: Sequence[Point], max_increase: float) -> Point:
-    """The smallest measured gap whose perplexity rises by at most `max_increase` (0.02 is 2 %)."""
+    """Return the point with the smallest gap within `max_increase` of perplexity (0.02: 2 %)."""
     if not max_increase >= 0:
         raise SpecError(f"--max-perplexity-increase '{max_increase}': expected 0 or more.")
     allowed = [p for p in points if p.increase <= max_increase]
@@ -268,7 +268,7 @@ def pick(points: Sequence[Point], max_increase: float) -> Point:
 
 
 def area(points: Sequence[Point], reach: float = 0.1) -> float:
-    """Area under the front: mean measured gap, relative to none, over increases of 0 to `reach`.
+    """Return the area under the front: mean relative gap over increases of 0 to `reach`.
 
     1 means that no perplexity buys anything; 0 that the gap vanishes at no cost. Comparable
     between methods only with the same pairs and text.
@@ -288,7 +288,7 @@ Codes = npt.NDArray[np.int64] | None
 def logs(
     before: Any, after: Any, terms: Codes, prompts: Codes
 ) -> tuple[Estimate, Estimate, Estimate]:
-    """Mean log gap before and after, and their difference, over terms and prompts.
+    """Return the mean log gap before and after, and their difference, over terms and prompts.
 
     Logarithms, since a few pairs in which the group decides the next word ("known for her") are a
     hundred times as far apart as the rest and would be all that a mean sees.
@@ -301,7 +301,7 @@ def logs(
 
 
 def fall(before: Any, after: Any, terms: Codes, prompts: Codes) -> Estimate:
-    """Relative fall of the typical gap, 1 - e^(mean log after - mean log before).
+    """Return the relative fall of the typical gap, 1 - e^(mean log after - mean log before).
 
     0 is what a setting gets that does nothing; the pairs must not be those it was chosen by.
     """
@@ -312,24 +312,24 @@ def fall(before: Any, after: Any, terms: Codes, prompts: Codes) -> Estimate:
     return replace(change, value=value, low=low, high=high, detectable=seen, error=NAN)
 
 
-def concluded(grounds: Grounds, label: str) -> Judgement:
-    """The chosen setting on pairs, text and questions that it was not chosen by.
+def report(measurements: Measurements, label: str) -> Judgement:
+    """Report the chosen setting on pairs, text and questions that it was not chosen by.
 
     Table `points` is the choosing half alone, `verdict` the judging half alone: a number of one is
     never set beside a number of the other. Runs of versions that did not keep the unchanged model
     on the choosing half (`On.unchanged`) come out as they were written.
     """
-    on, found = On.read(grounds), followed(grounds)
+    on, found = On.read(measurements), judge_measurements(measurements)
     if on.pairs:
         gap = decided([_gap(on)], RATE, (), ())
         found = replace(found, tests=(*gap, *found.tests))
-    told = judgement(label, grounds.model, found)
+    told = report_changes(label, measurements.model, found)
     first = on.before if on.unchanged is None else on.unchanged
     rows = [_row(first, False), *(_row(p, p.setting == on.chosen.setting) for p in on.points)]
     verdict = [] if on.unchanged is None else _verdict(on)
     tables = {"points": rows, **({"verdict": verdict} if verdict else {}), **told.tables}
     proof = {**told.proof, "reduction": on.reduction}
-    swept = grounds.facts["stereoset"]
+    swept = measurements.facts["stereoset"]
     if swept:
         proof["stereoset"] = swept
         tables["stereoset"] = [{**r, "alpha": str(r["alpha"])} for r in swept["rows"]]
@@ -358,7 +358,7 @@ class On:
         unchanged: the unchanged model on the choosing half; None in runs of earlier versions.
     """
 
-    grounds: Grounds
+    measurements: Measurements
     before: Point
     chosen: Point
     points: tuple[Point, ...]
@@ -367,40 +367,40 @@ class On:
     unchanged: Point | None = None
 
     @classmethod
-    def read(cls, grounds: Grounds) -> On:
-        facts, numbers = grounds.facts, grounds.numbers
+    def read(cls, measurements: Measurements) -> On:
+        facts, numbers = measurements.facts, measurements.numbers
         before, chosen, *points = (
             Point(**row) for row in (facts["before"], facts["chosen"], *facts["points"])
         )
         pairs: tuple[Any, ...] = ()
         reduction = facts["reduction"]
         if "gap.before" in numbers:
-            levels = (grounds.codes(f"gap.{name}") for name in ("terms", "prompts"))
+            levels = (measurements.codes(f"gap.{name}") for name in ("terms", "prompts"))
             pairs = (numbers["gap.before"], numbers["gap.after"], *levels)
             reduced = fall(*pairs)
             reduction = {name: getattr(reduced, name) for name in REDUCTION}
         sweep = facts.get("sweep")
         unchanged = Point(**sweep["before"]) if sweep else None
-        return cls(grounds, before, chosen, tuple(points), pairs, reduction, unchanged)
+        return cls(measurements, before, chosen, tuple(points), pairs, reduction, unchanged)
 
     @property
     def axis(self) -> str:
-        return str(self.grounds.facts["settings"]["axis"])
+        return str(self.measurements.facts["settings"]["axis"])
 
     @property
     def contexts(self) -> str:
-        """The contexts that the verdict is about."""
+        """Words for the contexts that the verdict is about."""
         of = "" if self.unchanged is None else f" of the {JUDGING} half"
         return f"{self.axis} contexts{of}"
 
 
-def _gap(on: On) -> Followed:
-    """How far contexts of two groups lie apart, pair by pair; a distance is never 0."""
+def _gap(on: On) -> PairedChange:
+    """Return the change of the distance between contexts of two groups, pair by pair."""
     *sizes, change = logs(*on.pairs)
     before, after = (Estimate(float(np.exp(e.value)), p=0.0, units=e.units) for e in sizes)
     about = f"typical distance between {on.contexts} (log change)"
     over = ("terms", "prompts")
-    return Followed(GAP, "pairs", about, before, after, change, "terms", over)
+    return PairedChange(GAP, "pairs", about, before, after, change, "terms", over)
 
 
 def _row(point: Point, chosen: bool) -> dict[str, Any]:
@@ -408,8 +408,8 @@ def _row(point: Point, chosen: bool) -> dict[str, Any]:
 
 
 def _verdict(on: On) -> list[dict[str, Any]]:
-    """The judging half, before and after: what the verdict compares."""
-    pairs = on.grounds.facts["held_out_pairs"]
+    """Return the rows of the judging half, before and after."""
+    pairs = on.measurements.facts["held_out_pairs"]
     return [
         {**_row(point, stage == "after"), "stage": stage, "pairs": pairs}
         for stage, point in (("before", on.before), ("after", on.chosen))
@@ -421,7 +421,7 @@ def _claim(on: On) -> Finding:
     how = f"between {on.contexts}"
     if on.unchanged is None:
         how += " that it was not chosen by"
-    method = on.grounds.facts["settings"]["method"]
+    method = on.measurements.facts["settings"]["method"]
     sentence = (
         f"{method} changes the typical gap {how} by {-100 * reduced['value']:+.0f} %, while "
         f"perplexity changes by {100 * on.chosen.increase:+.1f} %."
@@ -437,7 +437,7 @@ def _claim(on: On) -> Finding:
         q=reduced["p"],
         n=reduced["units"],
         attribute=axis,
-        model=on.grounds.model,
+        model=on.measurements.model,
         detected=bool(reduced["p"] <= RATE),
         units="terms",
         generalises_over=("terms", "prompts"),
@@ -447,7 +447,7 @@ def _claim(on: On) -> Finding:
 
 
 def stereoset(fitted: FittedHead) -> Mapping[str, Any]:
-    """StereoSet for all settings that were judged, and where the learned alpha lies."""
+    """Score StereoSet under all settings that were judged, and place the learned alpha."""
     from evenhand.mitigations.head import fit
 
     examples = fitted.settings.examples()
@@ -471,7 +471,7 @@ def _by(on: On, claim: Finding) -> str:
 
 
 def _costs(on: On) -> tuple[str, ...]:
-    before, after, facts = on.before, on.chosen, on.grounds.facts
+    before, after, facts = on.before, on.chosen, on.measurements.facts
     out = [
         f"Perplexity {number(before.perplexity)} before, {number(after.perplexity)} after "
         f"({100 * after.increase:+.1f} %), on {facts['text_tokens']} tokens"
@@ -492,7 +492,7 @@ def _of(on: On) -> str:
 
 
 def _sure(on: On) -> tuple[str, ...]:
-    facts, tried = on.grounds.facts, len(on.points)
+    facts, tried = on.measurements.facts, len(on.points)
     if on.unchanged is not None:
         return _halves(on, on.unchanged)
     if tried < 2:
@@ -504,8 +504,8 @@ def _sure(on: On) -> tuple[str, ...]:
 
 
 def _halves(on: On, unchanged: Point) -> tuple[str, ...]:
-    """The mean gap on each half, before and after, and what each half was for."""
-    facts, tried = on.grounds.facts, len(on.points)
+    """Say the mean gap on each half, before and after, and the purpose of each half."""
+    facts, tried = on.measurements.facts, len(on.points)
     swept = next(p for p in on.points if p.setting == on.chosen.setting)
     start = f"The setting was chosen among {tried} by" if tried > 1 else "One setting was tried on"
     return (

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from pydantic import Field, field_validator
 
-from evenhand.errors import SpecError, unknown
-from evenhand.mitigations.base import Fitted, Grounds, Judgement, Note
+from evenhand.mitigations.base import Fitted, Judgement, Measurements, Note, one_of
 from evenhand.mitigations.erasing import CLASSIFIERS
-from evenhand.mitigations.proof import PROOF_CARDS, ProvedMitigation
+from evenhand.mitigations.proof import PROOF_CARDS, AuditedMitigation
 from evenhand.models.protocol import Model
 from evenhand.runs.card import MetricCard
 
@@ -23,7 +22,7 @@ KINDS = ("masked", "encoder", "classifier", "span", "choice")
 POOLS = ("first", "mean")
 
 
-class HiddenMitigation(ProvedMitigation):
+class HiddenMitigation(AuditedMitigation):
     """Maps on the states of chosen layers, fitted on contexts that differ in the group alone."""
 
     name: ClassVar[str] = "hidden"
@@ -54,14 +53,16 @@ class HiddenMitigation(ProvedMitigation):
     layers: tuple[str, ...] = Field(
         ("last",), description="last, layer.3, pooler, all, or module paths."
     )
-    pool: str | None = Field(
+    pool: Annotated[str | None, one_of(POOLS)] = Field(
         None, description="first or mean token state; default: what the head reads."
     )
     rounds: int | None = Field(
-        None, description="inlp: how many; default: until nothing can be read, 80 at most."
+        None, ge=1, description="inlp: how many; default: until nothing can be read, 80 at most."
     )
-    components: int | None = Field(None, description="sentence: how many; default: groups - 1.")
-    classifier: str = Field("lsq", description="inlp: lsq or svc.")
+    components: int | None = Field(
+        None, ge=1, description="sentence: how many; default: groups - 1."
+    )
+    classifier: Annotated[str, one_of(CLASSIFIERS)] = Field("lsq", description="inlp: lsq or svc.")
     axis_texts: Path | None = Field(
         None, description="Cut counterfactual pairs from this text (gender, religion)."
     )
@@ -69,24 +70,9 @@ class HiddenMitigation(ProvedMitigation):
     @field_validator("layers", mode="before")
     @classmethod
     def _listed(cls, value: Any) -> Any:
-        """Names with commas, as on the command line."""
+        """Split names at commas, as on the command line."""
         if isinstance(value, str):
             return tuple(n.strip() for n in value.split(",") if n.strip())
-        return value
-
-    @field_validator("pool", "classifier")
-    @classmethod
-    def _known(cls, value: str | None, info: Any) -> str | None:
-        known = POOLS if info.field_name == "pool" else CLASSIFIERS
-        if value is not None and value not in known:
-            raise SpecError(unknown(info.field_name, value, known, where=f"--{info.field_name}"))
-        return value
-
-    @field_validator("rounds", "components")
-    @classmethod
-    def _some(cls, value: int | None, info: Any) -> int | None:
-        if value is not None and value < 1:
-            raise SpecError(f"--{info.field_name} '{value}': expected 1 or more.")
         return value
 
     def lexicons(self, kind: str) -> list[str]:
@@ -116,10 +102,10 @@ class HiddenMitigation(ProvedMitigation):
         return load(folder, base)
 
     @classmethod
-    def concluded(cls, grounds: Grounds) -> Judgement:
-        from evenhand.mitigations.hidden.fit import concluded
+    def report(cls, measurements: Measurements) -> Judgement:
+        from evenhand.mitigations.hidden.fit import report
 
-        return concluded(super().concluded(grounds), grounds, cls.label)
+        return report(super().report(measurements), measurements, cls.label)
 
     @classmethod
     def charts(cls) -> Mapping[str, Builder]:

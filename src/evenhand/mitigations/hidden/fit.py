@@ -29,7 +29,7 @@ import numpy.typing as npt
 
 from evenhand.errors import DataError, ModelError, SpecError
 from evenhand.mitigations import saved
-from evenhand.mitigations.base import Grounds, Judgement, Note, quiet
+from evenhand.mitigations.base import Judgement, Measurements, Note, quiet
 from evenhand.mitigations.erase_features import (
     Features,
     StopAtMajority,
@@ -40,7 +40,7 @@ from evenhand.mitigations.erase_features import (
 from evenhand.mitigations.erasing import Floats, Removal, inlp, leace, pair_components
 from evenhand.mitigations.hidden import KINDS
 from evenhand.mitigations.hidden.axes import DEV, NEW, TEST, TRAIN, AxisData
-from evenhand.mitigations.proof import Proved
+from evenhand.mitigations.proof import JudgedByAudits
 from evenhand.models.loading.saved import read_facts
 from evenhand.models.protocol import Model
 from evenhand.requests import Column, Requests
@@ -97,7 +97,7 @@ class HiddenEdit:
 
 
 def layer_names(model: Any) -> dict[str, str]:
-    """Names a user can give, and the module path behind each, in running order.
+    """Return the names of layers and the module path of each, in running order.
 
     `embeddings`, `layer.0` to `layer.N`, `last` (the same as the highest), and `pooler` where the
     checkpoint has one (what multiple-choice and classification heads read).
@@ -121,7 +121,7 @@ def layer_names(model: Any) -> dict[str, str]:
 
 
 def find_layers(model: Any, names: Sequence[str]) -> list[str]:
-    """Module paths of the layers, each once, in running order.
+    """Return the module paths of the layers, each once, in running order.
 
     Raises:
         SpecError: no such layer; the message lists those there are.
@@ -147,7 +147,7 @@ def find_layers(model: Any, names: Sequence[str]) -> list[str]:
 
 
 def _passed_on(name: str) -> Any:
-    """What a model has as the one below has it, read and set there."""
+    """Return a property that reads and sets the attribute of the model below."""
     return property(lambda me: getattr(me.base, name), lambda me, v: setattr(me.base, name, v))
 
 
@@ -207,7 +207,7 @@ class EditedModel(Model):
 
     @contextlib.contextmanager
     def changed(self) -> Iterator[None]:
-        """Inside: the Hugging Face model below gives the states of this model."""
+        """Let the Hugging Face model below give this model's states inside the context."""
         with contextlib.ExitStack() as stack:
             stack.enter_context(self.base.changed())
             for part, tensors in self._ready:
@@ -240,13 +240,13 @@ class EditedModel(Model):
 
 
 def width_of(model: Any) -> int:
-    """The width of a model's hidden states."""
+    """Return the width of a model's hidden states."""
     config = model.model.config
     return int(getattr(config, "hidden_size", None) or config.dim)
 
 
 def _hook(left: Any, right: Any, offset: Any) -> Any:
-    """x - (x R) L' + o in float32, returned in the precision that came in."""
+    """Return a hook for x - (x R) L' + o, in float32, rounded to the incoming precision."""
 
     def change(module: Any, inputs: Any, output: Any) -> Any:
         hidden = states_of(output)
@@ -263,7 +263,7 @@ def _hook(left: Any, right: Any, offset: Any) -> Any:
 
 
 def states_of(output: Any) -> Any:
-    """The hidden states in whatever a module returns."""
+    """Return the hidden states in the output of a module."""
     if isinstance(output, tuple):
         return output[0]
     return output["last_hidden_state"] if hasattr(output, "keys") else output
@@ -272,7 +272,7 @@ def states_of(output: Any) -> Any:
 def layer_states(
     model: Any, layer: str, first: Sequence[str], second: Sequence[str] | None, pool: str
 ) -> npt.NDArray[np.float32]:
-    """States of a layer after texts (or pairs of texts): float32 [texts, d].
+    """Return a layer's states after texts (or pairs of texts): float32 [texts, d].
 
     The adapter's own edits are in force; `pool` takes the "first" token, or the "mean" of all.
     """
@@ -301,7 +301,7 @@ def layer_states(
 
 
 def _pooled(states: Any, tensors: dict[str, Any], pool: str) -> Any:
-    """One vector per row of the batch."""
+    """Pool the states into one vector per row of the batch."""
     if states.ndim == 2:  # a pooler's output: one vector a text already
         return states.cpu().numpy()
     if pool == "first":
@@ -311,7 +311,7 @@ def _pooled(states: Any, tensors: dict[str, Any], pool: str) -> Any:
 
 
 @dataclass(frozen=True)
-class FittedHidden(Proved):
+class FittedHidden(JudgedByAudits):
     """Maps of hidden states; `facts` hold what fresh classifiers read before and after."""
 
     edit: HiddenEdit
@@ -339,10 +339,10 @@ class FittedHidden(Proved):
         return {"readers": self.facts["readers"]}
 
 
-def concluded(found: Judgement, grounds: Grounds, label: str) -> Judgement:
-    """As all audited families; and what classifiers read of the groups."""
-    rows = grounds.facts["readers"]
-    read_off = [_readable(row, grounds, label) for row in rows]
+def report(found: Judgement, measurements: Measurements, label: str) -> Judgement:
+    """Add what classifiers read of the groups to the judgement of audited families."""
+    rows = measurements.facts["readers"]
+    read_off = [_readable(row, measurements, label) for row in rows]
     return replace(
         found,
         findings=[*read_off, *found.findings],
@@ -351,8 +351,8 @@ def concluded(found: Judgement, grounds: Grounds, label: str) -> Judgement:
     )
 
 
-def _readable(row: Mapping[str, Any], grounds: Grounds, label: str) -> Finding:
-    where, axis = str(row["layer"]), Path(grounds.facts["settings"]["axis"]).name
+def _readable(row: Mapping[str, Any], measurements: Measurements, label: str) -> Finding:
+    where, axis = str(row["layer"]), Path(measurements.facts["settings"]["axis"]).name
     low, high = chance_interval(row["test_after"], row["test_n"])
     return Finding(
         id=f"{label}/readable/{where}",
@@ -365,7 +365,7 @@ def _readable(row: Mapping[str, Any], grounds: Grounds, label: str) -> Finding:
         high=high,
         n=row["test_n"],
         attribute=axis,
-        model=grounds.model,
+        model=measurements.model,
         sentence=(
             f"A fresh classifier reads {axis} off {where} in {100 * row['test_before']:.0f} % of "
             f"held-out texts before, {100 * row['test_after']:.0f} % after (chance "
@@ -377,22 +377,19 @@ def _readable(row: Mapping[str, Any], grounds: Grounds, label: str) -> Finding:
 
 
 def load(folder: Path, base: Any) -> EditedModel:
-    """The mitigated form of the model that a folder was fitted for; all else is refused."""
+    """Return the mitigated form of the model that a folder was fitted for; refuse any other."""
     facts = read_facts(folder)
     saved.check_base(folder, facts, base, width_of(base))
-    arrays = saved.read_arrays(folder, facts)
-    try:
-        wanted = facts["edit"]
-        maps = (
-            _layer_map(layer, *(arrays[f"{i}.{n}"] for n in ARRAYS))
-            for i, layer in enumerate(wanted["layers"])
-        )
-        edit = HiddenEdit(tuple(maps))
-        if edit.digest() != wanted["sha256"]:
-            raise ValueError("layers and arrays are not those that were written")
-    except Exception as error:
-        raise saved.damaged(folder, str(error)) from error
+    edit, _ = saved.rebuild(folder, facts, _edit)
     return EditedModel(base, edit, saved.name_of(facts, base))
+
+
+def _edit(settings: Mapping[str, Any], arrays: saved.Arrays) -> HiddenEdit:
+    maps = (
+        _layer_map(layer, *(arrays[f"{i}.{name}"] for name in ARRAYS))
+        for i, layer in enumerate(settings["layers"])
+    )
+    return HiddenEdit(tuple(maps))
 
 
 def fit(model: Any, data: AxisData, settings: HiddenMitigation, note: Note = quiet) -> FittedHidden:
@@ -431,7 +428,7 @@ def fit(model: Any, data: AxisData, settings: HiddenMitigation, note: Note = qui
 
 
 def _default_pool(model: Any, as_published: bool) -> str:
-    """What the head reads: the first token for choices and classes, every token otherwise."""
+    """Return what the head reads: the first token for choices and classes, else all tokens."""
     if as_published:
         return "mean"
     own = getattr(model, "head", None)
@@ -443,7 +440,7 @@ def _default_pool(model: Any, as_published: bool) -> str:
 def fit_layer(
     states: Floats, data: AxisData, settings: HiddenMitigation, layer: str
 ) -> tuple[LayerMap, list[str]]:
-    """The map of one layer from the states of all rows; only training rows are used to fit."""
+    """Fit the map of one layer on the training rows of the states."""
     at = data.part == TRAIN
     X, y = states[at], data.labels[at]
     notes = []
@@ -505,7 +502,7 @@ def _subspace(X: Floats, data: AxisData, settings: HiddenMitigation) -> tuple[Re
 
 
 def read(states: Floats, made: LayerMap, data: AxisData, seed: int) -> dict[str, Any]:
-    """What classifiers read of the axis before and after a map.
+    """Return how well classifiers read the axis before and after a map.
 
     `test` rows stand in held-out frames, `new` rows hold terms never fitted on as well.
     `relearned` is one fitted on held-out rows themselves (five folds over frames): what
@@ -529,7 +526,7 @@ def read(states: Floats, made: LayerMap, data: AxisData, seed: int) -> dict[str,
 
 
 def chance_interval(chance: float, n: int) -> tuple[float, float]:
-    """Where 95 % of accuracies over n rows lie when nothing is read (binomial, rows independent).
+    """Return the range of 95 % of accuracies over n independent rows if nothing is read (binomial).
 
     Rows of one frame resemble each other, so the true range is wider, never narrower.
 
@@ -546,7 +543,7 @@ def chance_interval(chance: float, n: int) -> tuple[float, float]:
 
 
 def relearned(states: Floats, data: AxisData, seed: int) -> float:
-    """Cross-validated accuracy on held-out rows themselves, frames kept apart."""
+    """Return the cross-validated accuracy on held-out rows themselves, frames kept apart."""
     from sklearn.linear_model import RidgeClassifier
     from sklearn.model_selection import GroupKFold
     from sklearn.preprocessing import StandardScaler

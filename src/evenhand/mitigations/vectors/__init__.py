@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from pydantic import Field, field_serializer, field_validator, model_validator
@@ -16,10 +16,19 @@ from evenhand.arrays import save_array
 from evenhand.audit.comparison.standing import standing
 from evenhand.errors import SpecError, unknown
 from evenhand.mitigations import saved
-from evenhand.mitigations.base import Fitted, Grounds, Judgement, Mitigation, Note, spec_of
-from evenhand.mitigations.changes import Judged, decided
-from evenhand.mitigations.proof import PROOF_CARDS, judgement
+from evenhand.mitigations.base import (
+    Fitted,
+    Judgement,
+    Measurements,
+    Mitigation,
+    Note,
+    one_of,
+    spec_of,
+)
+from evenhand.mitigations.changes import ChangeReport, decided
+from evenhand.mitigations.proof import PROOF_CARDS, report_changes
 from evenhand.mitigations.running import RATE
+from evenhand.mitigations.vectors.attract_repel import DIRECTIONS
 from evenhand.models.adapters.vectors import HeldVectors, VectorModel
 from evenhand.models.loading.saved import MOVED
 from evenhand.models.protocol import Model
@@ -38,7 +47,6 @@ if TYPE_CHECKING:
 
 AXES = {"gender": "kato_winobias", "race": "kato_weat3"}
 HELD_OUT = {"gender": ("weat6", "weat7", "weat8"), "race": ("weat3", "weat4", "weat5")}
-DIRECTIONS = ("reduce", "increase")
 NEIGHBOURS = 0.10
 """Margin: one of ten neighbours."""
 STAGES = ("before", "after")
@@ -66,7 +74,9 @@ class VectorMitigation(Mitigation):
     sets: str | WordSets | None = Field(
         None, description="A test or a file of word lists; default: by axis."
     )
-    direction: str = Field("reduce", description="reduce or increase.")
+    direction: Annotated[str, one_of(DIRECTIONS)] = Field(
+        "reduce", description="reduce or increase."
+    )
     alpha: float | None = Field(
         None, description="Share of the change, 0 to 1; default: where the test reads zero."
     )
@@ -101,8 +111,6 @@ class VectorMitigation(Mitigation):
 
     @model_validator(mode="after")
     def _can_work(self) -> VectorMitigation:
-        if self.direction not in DIRECTIONS:
-            raise SpecError(unknown("direction", self.direction, DIRECTIONS, where="--direction"))
         if self.move == "all" and self.method == "attract-repel":
             raise SpecError(
                 "--move 'all': attract-repel moves the words of its pairs. Accepted: test; or "
@@ -154,12 +162,12 @@ class VectorMitigation(Mitigation):
 
     @classmethod
     def load(cls, folder: Path, base: Model) -> Model:
-        """What is saved are vectors like any others, which need no base."""
+        """Load the saved vectors, which need no base."""
         return VectorModel.load(str(folder), folder.name)
 
     @classmethod
-    def concluded(cls, grounds: Grounds) -> Judgement:
-        return _concluded(grounds, cls.label)
+    def report(cls, measurements: Measurements) -> Judgement:
+        return _report(measurements, cls.label)
 
     @classmethod
     def charts(cls) -> Mapping[str, Builder]:
@@ -189,15 +197,15 @@ class FittedVectors(Fitted):
             write_sealed(draft / MOVED, facts, digests(draft))
 
     def export(self, path: Path) -> Mapping[str, Any]:
-        """Plain text, as other tools read vectors."""
+        """Write plain text, as other tools read vectors."""
         from evenhand.train.words import write_vectors
 
         write_vectors(path, self.vectors.words.to_pylist(), self.vectors.matrix)
         return {"export": str(path)}
 
-    def grounds(
+    def measure(
         self, before: Model, after: Model, *, proof: Path, progress: Progress | None = None
-    ) -> Grounds:
+    ) -> Measurements:
         from evenhand.mitigations.vectors.fit import analogies, cosines, kept_shares, similarity
 
         assert isinstance(before, VectorModel)
@@ -221,13 +229,13 @@ class FittedVectors(Fitted):
                 }
         told = {name: self.facts[name] for name in ("before", "after", "touched", "amount")}
         facts = {"settings": settings.model_dump(mode="json"), "tests": tests, **told}
-        return Grounds(self.base.name, facts, numbers)
+        return Measurements(self.base.name, facts, numbers)
 
 
-def _concluded(grounds: Grounds, label: str) -> Judgement:
+def _report(measurements: Measurements, label: str) -> Judgement:
     from evenhand.mitigations.vectors.fit import POINTS, follow
 
-    facts, numbers = grounds.facts, grounds.numbers
+    facts, numbers = measurements.facts, measurements.numbers
     made = [
         follow(
             t["test"],
@@ -247,10 +255,10 @@ def _concluded(grounds: Grounds, label: str) -> Judgement:
             was, now = (Behaviour(said, numbers[f"{name}.{n}"], POINTS) for n in STAGES)
             stands.append(standing(was, now))
     reason = "" if tests else "only the words it was moved for were measured"
-    found = Judged(tuple(tests), (*stands, standing(one, two)), reason)
+    found = ChangeReport(tuple(tests), (*stands, standing(one, two)), reason)
     trained = decided(made[:1], RATE, (), ())[0]
-    told = judgement(label, grounds.model, found)
-    (claim,) = judgement(label, grounds.model, Judged((trained,))).findings
+    told = report_changes(label, measurements.model, found)
+    (claim,) = report_changes(label, measurements.model, ChangeReport((trained,))).findings
     raised = facts["settings"]["direction"] == "increase"
     asked = "It was asked to increase it. " if raised else ""
     moved = f"{facts['touched']} vectors moved, {100 * facts['amount']:.0f} % of the way."
@@ -266,7 +274,7 @@ def _concluded(grounds: Grounds, label: str) -> Judgement:
 
 
 def _rows(facts: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Every test with its numbers before and after."""
+    """Return every test with its numbers before and after."""
     return [
         {
             "test": one["test"],
@@ -282,5 +290,5 @@ def _rows(facts: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def _own(claim: Finding) -> str:
-    """What became of the test that was trained on, which says nothing of other words."""
+    """Say what became of the test that was trained on, which says nothing about other words."""
     return f"On the very words that it moved: {claim.sentence}"

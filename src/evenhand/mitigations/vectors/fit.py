@@ -28,7 +28,7 @@ from evenhand.errors import DataError, SpecError
 from evenhand.metrics import association as metrics
 from evenhand.metrics.association import unit_rows
 from evenhand.mitigations.base import Note, quiet
-from evenhand.mitigations.changes import Followed
+from evenhand.mitigations.changes import PairedChange
 from evenhand.mitigations.vectors import attract_repel as trainer
 from evenhand.models.vectors.files import VectorTable
 from evenhand.opening import lines
@@ -137,7 +137,7 @@ def _projected(vectors: VectorTable, asked: VectorMitigation) -> VectorTable:
 
 
 def _of_the_axis(asked: VectorMitigation) -> list[str]:
-    """Words that mean the axis and keep it: the attributes, and of gender what names one."""
+    """Return words that define the axis and keep it: attributes, and words for a gender."""
     words = [*asked.word_sets.a, *asked.word_sets.b]
     if asked.sets is None and asked.axis == "gender":
         for row in load("gender_terms").data["terms"]:
@@ -154,7 +154,7 @@ def _amount(before: VectorTable, after: VectorTable, asked: VectorMitigation) ->
 
 
 def blend(before: VectorTable, after: VectorTable, amount: float) -> VectorTable:
-    """Vectors on the way from one table to another, at the lengths of the first.
+    """Return vectors on the way from one table to another, at the lengths of the first.
 
     w' = |w| * unit((1 - amount) * unit(w) + amount * unit(w_after)), for the rows that differ.
     """
@@ -168,7 +168,7 @@ def blend(before: VectorTable, after: VectorTable, amount: float) -> VectorTable
 
 
 def balanced_amount(before: VectorTable, after: VectorTable, sets: WordSets) -> float:
-    """The share of the change at which the WEAT statistic of a test is zero, by bisection.
+    """Find the share of the change at which the WEAT statistic of a test is zero, by bisection.
 
     1 when the change does not reach zero, 0 when it leads away from it.
     """
@@ -197,17 +197,10 @@ def _measured(vectors: VectorTable, asked: VectorMitigation) -> list[dict[str, A
     return [{name: row[name] for name in ("test", *NUMBERS)} for row in rows]
 
 
-def followed(
-    before: VectorTable, after: VectorTable, sets: WordSets, seen: Collection[str] = ()
-) -> Followed:
-    """A test before and after; see `cosines` and `follow`."""
-    return follow(sets.name, *cosines(before, after, sets, seen))
-
-
 def cosines(
     before: VectorTable, after: VectorTable, sets: WordSets, seen: Collection[str] = ()
 ) -> tuple[tuple[int, ...], list[Floats]]:
-    """How many words of each set are known, and the cosines of targets with attributes, both times.
+    """Return the sizes of the known sets, and cosines of targets with attributes before and after.
 
     Targets in `seen` are left out.
     """
@@ -223,8 +216,8 @@ def cosines(
     return sizes, tables
 
 
-def follow(test: str, sizes: Sequence[int], tables: Sequence[Floats]) -> Followed:
-    """A test before and after, and its change, over targets and attributes as samples.
+def follow(test: str, sizes: Sequence[int], tables: Sequence[Floats]) -> PairedChange:
+    """Return a test before and after, and its change, over targets and attributes as samples.
 
     The value is theta = (XA - XB) - (YA - YB) in mean cosines; its change is that of the difference
     of both tables of cosines (`stats.crossed`).
@@ -236,11 +229,11 @@ def follow(test: str, sizes: Sequence[int], tables: Sequence[Floats]) -> Followe
         found = crossed_contrasts([one, two, two - one], x, a)
     was, now, change = found
     over = ("target words", "attribute words")
-    return Followed(test, "associations", test, was, now, change, "words", over)
+    return PairedChange(test, "associations", test, was, now, change, "words", over)
 
 
 def moved_rows(before: VectorTable, after: VectorTable) -> npt.NDArray[np.bool_]:
-    """Which rows point elsewhere than before; a change of length alone does not count."""
+    """Return which rows changed direction; a change of length alone does not count."""
     moved = np.asarray((after.matrix != before.matrix).any(axis=1))
     rows = np.flatnonzero(moved)
     for start in range(0, len(rows), 65_536):
@@ -253,7 +246,7 @@ def moved_rows(before: VectorTable, after: VectorTable) -> npt.NDArray[np.bool_]
 def kept_shares(
     before: VectorTable, after: VectorTable, *, k: int = 10, sample: int = 200, seed: int = 0
 ) -> dict[str, Floats]:
-    """Share of the k nearest words that untouched words keep, word by word of a sample.
+    """Return the share of the k nearest words that untouched words keep, for a sample of words.
 
     `all` counts every neighbour, `untouched` only those that were not moved themselves: 1 there
     means that nothing but the touched words changed.
@@ -278,14 +271,14 @@ def kept_shares(
 
 
 def neighbours_kept(before: VectorTable, after: VectorTable, seed: int = 0) -> dict[str, Any]:
-    """Means of `kept_shares`, and how many words were sampled."""
+    """Return the means of `kept_shares`, and how many words were sampled."""
     shares = kept_shares(before, after, seed=seed)
     size = len(shares["all"])
     return {k: float(v.mean()) if size else None for k, v in shares.items()} | {"sample": size}
 
 
 def mean_axis(vectors: VectorTable, a: Sequence[str], b: Sequence[str]) -> Floats:
-    """The direction from the words b to the words a, shape [1, dimensions], length one.
+    """Return the direction from the words b to the words a, shape [1, dimensions], length one.
 
     axis = mean of unit rows of a - mean of unit rows of b, scaled to length one: the axis that
     WEAT measures along, so a unit vector without a part along it has s(w, a, b) = 0.
@@ -316,7 +309,7 @@ def project(
     amount: float = 1.0,
     keep_norms: bool = True,
 ) -> VectorTable:
-    """Vectors with a share of their part along the axes taken out.
+    """Remove a share of the vectors' part along the axes.
 
     w' = w - amount * sum over axes of (w . e) e, with e orthonormal. 1 is the hard form, between 0
     and 1 the soft one; below 0 the part grows.
@@ -361,7 +354,7 @@ def _orthonormal(axes: npt.ArrayLike, dimensions: int) -> Floats:
 def _chosen(
     vectors: VectorTable, words: Sequence[str] | None, without: Sequence[str]
 ) -> npt.NDArray[np.int64]:
-    """Rows to change; the parts of a term of several words are all changed."""
+    """Return the rows to change; a term of several words changes all its rows."""
     kept = {row for place in vectors.places(list(without)) for row in place}
     if words is None:
         rows = np.arange(len(vectors), dtype=np.int64)
@@ -373,7 +366,7 @@ def _chosen(
 
 
 def similarity(vectors: VectorTable, path: Path) -> Floats:
-    """What each rated pair adds to the Spearman correlation; the mean is the correlation.
+    """Return each rated pair's contribution to the Spearman correlation, which is their mean.
 
     rho = mean over pairs of z(rank of cosine) * z(rank of rating), z by the population deviation.
 
@@ -393,7 +386,7 @@ def similarity(vectors: VectorTable, path: Path) -> Floats:
 
 
 def analogies(vectors: VectorTable, path: Path) -> Floats:
-    """Whether each question is answered right (1) or not (0).
+    """Return 1 for each question that is answered right, else 0.
 
     Args:
         path: text, one question of four words a line; lines that begin with a colon are headings.
@@ -424,7 +417,7 @@ def _enough(path: Path, known: int, all_of_them: int, what: str) -> None:
 
 
 def _z(values: Floats) -> Floats:
-    """Ranks (ties share their mean) in standard deviations."""
+    """Return ranks (ties share their mean) in standard deviations."""
     from scipy.stats import rankdata
 
     ranks = rankdata(values)
