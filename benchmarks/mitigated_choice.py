@@ -37,9 +37,9 @@ def suite(arguments: argparse.Namespace) -> Any:
 
 
 def posthoc(arguments: argparse.Namespace) -> dict[str, Any]:
+    from evenhand.mitigations.hidden import HiddenMitigation
     from evenhand.mitigations.hidden import fit as hidden
     from evenhand.mitigations.hidden.axes import axis_data
-    from evenhand.mitigations.hidden.mitigation import HiddenMitigation
     from evenhand.models.loading.resolver import resolve
 
     out = Path(arguments.out)
@@ -102,7 +102,7 @@ def compared(arguments: argparse.Namespace, models: dict[str, str]) -> dict[str,
     from evenhand.audit.auditing import audit
     from evenhand.audit.comparison import side_by_side
     from evenhand.audit.comparison.standing import standing
-    from evenhand.mitigations.utility import choice_accuracy
+    from evenhand.mitigations.proof import choice_accuracy
     from evenhand.models.loading.resolver import resolve
 
     os.environ.setdefault("GENERATOR", arguments.generator)

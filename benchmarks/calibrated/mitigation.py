@@ -16,8 +16,8 @@ from benchmarks.calibrated import Floats, Outcome, Path, outcome
 from benchmarks.calibrated.association import SETS, words
 
 from evenhand.audit.comparison.paired import difference
-from evenhand.mitigations.changes import Followed, decided
-from evenhand.mitigations.head.openings import Pairs, held_out
+from evenhand.mitigations.changes import PairedChange, decided
+from evenhand.mitigations.head.fit import Pairs, held_out
 from evenhand.mitigations.head.tradeoff import ALPHAS, Point, fall, pick
 from evenhand.mitigations.vectors.fit import followed
 from evenhand.probes.association.score import table_of
@@ -90,7 +90,7 @@ def leans(pairs: int) -> Path:
         now[:pairs, 0] += effect * ATTRIBUTES / (ATTRIBUTES - 1)
         both = table(was), table(now)
         found = [estimates(t, groups) for t in (*both, difference(both))]
-        tests = [Followed(k, "u", k, *(f[k] for f in found)) for k in found[0]]
+        tests = [PairedChange(k, "u", k, *(f[k] for f in found)) for k in found[0]]
         made = decided(tests, 0.05, (), ())
         truth = np.full(len(made), -effect / (ATTRIBUTES - 1))
         truth[[0, -1]] = effect, effect / (ATTRIBUTES - 1)
@@ -119,7 +119,7 @@ def vectors(size: int, tests: int) -> Path:
         names = [w for k in SETS for w in lists[k]]
         return WordSets(f"t{number}", **lists), names, before, after
 
-    def changed(rng: np.random.Generator, push: float, size: int, tests: int) -> list[Followed]:
+    def changed(rng: np.random.Generator, push: float, size: int, tests: int) -> list[PairedChange]:
         found = []
         for number in range(tests):
             sets, names, one, two = made(rng, number, size, push if number == 0 else 0.0)

@@ -54,11 +54,11 @@ BUILT_IN: dict[str, dict[str, str]] = {
         "labour": "evenhand.probes.labour.probe:Labour",
     },
     MITIGATIONS: {
-        "head": "evenhand.mitigations.head.mitigation:HeadMitigation",
-        "hidden": "evenhand.mitigations.hidden.mitigation:HiddenMitigation",
-        "reweighting": "evenhand.mitigations.reweighting.mitigation:ReweightingMitigation",
-        "training": "evenhand.mitigations.training.mitigation:TrainingMitigation",
-        "vectors": "evenhand.mitigations.vectors.mitigation:VectorMitigation",
+        "head": "evenhand.mitigations.head:HeadMitigation",
+        "hidden": "evenhand.mitigations.hidden:HiddenMitigation",
+        "reweighting": "evenhand.mitigations.reweighting:ReweightingMitigation",
+        "training": "evenhand.mitigations.training:TrainingMitigation",
+        "vectors": "evenhand.mitigations.vectors:VectorMitigation",
     },
     MODELS: {
         "causal": "evenhand.models.adapters.causal:CausalModel",

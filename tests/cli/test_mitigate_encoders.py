@@ -186,7 +186,7 @@ def test_kinds_that_cannot_be_reweighted_are_refused(kind: str, tiny: Any, tmp_p
 def test_the_suite_of_the_proof_can_be_asked_for_every_axis(
     axis: str, kind: str, form: str
 ) -> None:
-    from evenhand.mitigations.hidden.mitigation import HiddenMitigation
+    from evenhand.mitigations.hidden import HiddenMitigation
 
     suite = HiddenMitigation(method="inlp", axis=axis).proof_suite(kind)
     assert suite is not None

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 from evenhand.errors import ModelError, SpecError
+from evenhand.mitigations.head import HeadMitigation
 from evenhand.mitigations.head import fit as job
-from evenhand.mitigations.head.mitigation import HeadMitigation
 from evenhand.mitigations.head.save import export
 from evenhand.mitigations.head.subspace import bias_subspace, model_subspace, sensitivities
 from evenhand.mitigations.head.tradeoff import Bench, Candidate, Held, area, pareto, pick

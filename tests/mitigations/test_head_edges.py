@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from evenhand.errors import ModelError, SpecError
+from evenhand.mitigations.head import HeadMitigation
 from evenhand.mitigations.head import fit as job
-from evenhand.mitigations.head.mitigation import HeadMitigation
 from evenhand.mitigations.head.tradeoff import Bench, Candidate, Held, _against
 from evenhand.models.edits.head import AppliedEdit, HeadEdit
 from in_process import evenhand

@@ -16,12 +16,12 @@ import evenhand as eh
 from evenhand.errors import SpecError
 from evenhand.mitigations.erase_features import Features, fresh_accuracy
 from evenhand.mitigations.erasing import erase_pairs, inlp
+from evenhand.mitigations.head import HeadMitigation
 from evenhand.mitigations.head import fit as job
-from evenhand.mitigations.head.mitigation import HeadMitigation
-from evenhand.mitigations.head.openings import Openings
+from evenhand.mitigations.head.fit import Openings
 from evenhand.mitigations.head.tradeoff import Bench, Held
-from evenhand.mitigations.hidden.mitigation import HiddenMitigation
-from evenhand.mitigations.training.mitigation import TrainingMitigation
+from evenhand.mitigations.hidden import HiddenMitigation
+from evenhand.mitigations.training import TrainingMitigation
 from evenhand.models.loading.resolver import resolve
 from evenhand.report.build import render
 from evenhand.requests import NextToken

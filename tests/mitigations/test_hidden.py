@@ -13,16 +13,15 @@ import pytest
 
 from evenhand.errors import DataError, ModelError, SpecError
 from evenhand.mitigations.erasing import inlp, leace, pair_components
-from evenhand.mitigations.hidden import axes
+from evenhand.mitigations.hidden import HiddenMitigation, axes
 from evenhand.mitigations.hidden import fit as hidden
-from evenhand.mitigations.hidden.edit import (
+from evenhand.mitigations.hidden.fit import (
     EditedModel,
     HiddenEdit,
     LayerMap,
     layer_names,
     layer_states,
 )
-from evenhand.mitigations.hidden.mitigation import HiddenMitigation
 from evenhand.models.loading.resolver import resolve
 from evenhand.models.protocol import LoadOptions
 from evenhand.requests import Classify, Embed, MaskScore, Option, Span

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 from evenhand.cli.main import app
 from evenhand.errors import DataError, ModelError, SpecError
-from evenhand.mitigations.head import context_accuracy, stereo, subspace
+from evenhand.mitigations.head import looking, stereo, subspace
 from evenhand.mitigations.head.tradeoff import Candidate
 from evenhand.models.edits.head import HeadEdit
 from evenhand.models.vectors.files import VectorTable
@@ -102,7 +102,7 @@ def texts(tmp_path: Path) -> Path:
 
 
 def test_mined_contexts_differ_in_the_group_alone_and_keep_their_length(texts: Path) -> None:
-    data = context_accuracy.gather("gender", texts=texts, count=30)
+    data = looking.gather("gender", texts=texts, count=30)
     assert data.groups == ("female", "male", "neutral")
     kept = data.kinds["diverse"]
     for cluster in np.unique(kept.clusters):
@@ -119,8 +119,8 @@ def test_released_contexts_are_matched_in_length(tmp_path: Path) -> None:
         lines = [
             " ".join(["word"] * int(n)) + f" {i}" for i, n in enumerate(rng.integers(5, most, 400))
         ]
-        (tmp_path / context_accuracy.RELEASED[name]).write_text("\n".join(lines) + "\n")
-    data = context_accuracy.gather("gender", diverse=tmp_path, count=100)
+        (tmp_path / looking.RELEASED[name]).write_text("\n".join(lines) + "\n")
+    data = looking.gather("gender", diverse=tmp_path, count=100)
     found = data.kinds["diverse"]
     lengths = [
         sorted(len(t.split()) for t, y in zip(found.texts, found.labels) if y == k)
@@ -129,10 +129,10 @@ def test_released_contexts_are_matched_in_length(tmp_path: Path) -> None:
     assert lengths[0] == lengths[1] == lengths[2]
     assert len(lengths[0]) == 100
     with pytest.raises(DataError, match="no such file"):
-        context_accuracy.gather("gender", diverse=tmp_path / "absent")
+        looking.gather("gender", diverse=tmp_path / "absent")
     with pytest.raises(SpecError, match="--texts FILE"):
-        context_accuracy.gather("religion", diverse=tmp_path)
-    alone = context_accuracy.gather("gender", count=30)
+        looking.gather("religion", diverse=tmp_path)
+    alone = looking.gather("gender", count=30)
     assert set(alone.kinds) == {"simple"}
     assert "--texts FILE" in alone.source
 
@@ -151,8 +151,8 @@ def test_the_accuracy_table_reads_what_is_there_and_nothing_from_equal_lengths(t
                 row[0] += 9 * bool(women & set(text.lower().split()))
             return rows.astype("f4")
 
-    data = context_accuracy.gather("gender", texts=texts, count=40)
-    found = context_accuracy.table(Model(), data)
+    data = looking.gather("gender", texts=texts, count=40)
+    found = looking.table(Model(), data)
     assert len(found["rows"]) == 18
     by = {(r["train"], r["test"], r["features"]): r for r in found["rows"]}
     assert by["simple", "simple", "states"]["accuracy"] > 0.5
@@ -271,9 +271,9 @@ def test_a_fixed_hidden_mixture_is_linear_and_exports_to_the_last_bit(
 def test_methods_are_swept_on_the_same_states_and_the_best_within_the_limit_is_kept(
     model: Any,
 ) -> None:
+    from evenhand.mitigations.head import HeadMitigation
     from evenhand.mitigations.head import fit as job
-    from evenhand.mitigations.head.mitigation import HeadMitigation
-    from evenhand.mitigations.head.openings import openings
+    from evenhand.mitigations.head.fit import openings
     from evenhand.mitigations.head.tradeoff import Held
 
     rng = np.random.default_rng(0)

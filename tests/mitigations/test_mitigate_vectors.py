@@ -13,8 +13,8 @@ from typer.testing import CliRunner
 
 from evenhand.cli.main import app
 from evenhand.errors import SpecError
+from evenhand.mitigations.vectors import VectorMitigation
 from evenhand.mitigations.vectors import fit as job
-from evenhand.mitigations.vectors.mitigation import VectorMitigation
 from evenhand.models.adapters.vectors import HeldVectors
 from evenhand.models.loading.resolver import resolve
 from evenhand.models.loading.saved import MOVED
@@ -130,10 +130,14 @@ def test_words_it_was_moved_for_are_no_evidence_about_others(tmp_path: Path) -> 
     assert told["trained_on"]["verdict"] == "gone"
     assert told["verdict"] == "same"
     others = WordSets("others", ("oaa", "oab", "oac", "x0"), ("oad", "oae", "oaf"), SETS.a, SETS.b)
-    found = job.followed(made(), settings.fit(model_of(made())).vectors, others, seen=SETS.x)
+    moved = settings.fit(model_of(made())).vectors
+    found = job.follow(others.name, *job.cosines(made(), moved, others, seen=SETS.x))
     assert found.change.units == 3
-    assert abs(found.change.value) < abs(job.followed(made(), made(1), SETS).change.value)
-    lost = job.followed(made(), made(), WordSets("few", ("x0",), SETS.y, SETS.a, SETS.b))
+    assert abs(found.change.value) < abs(
+        job.follow("all", *job.cosines(made(), made(1), SETS)).change.value
+    )
+    few = WordSets("few", ("x0",), SETS.y, SETS.a, SETS.b)
+    lost = job.follow(few.name, *job.cosines(made(), made(), few))
     assert "fewer than two words" in lost.change.reason
 
 
@@ -218,7 +222,6 @@ def test_similarity_is_the_spearman_correlation_and_analogies_are_counted(tmp_pa
     from scipy.stats import spearmanr
 
     from evenhand.errors import DataError
-    from evenhand.mitigations.vectors import uses
 
     table, rng = made(), np.random.default_rng(3)
     pairs = [tuple(rng.choice(WORDS, 2, replace=False)) for _ in range(40)]
@@ -230,7 +233,7 @@ def test_similarity_is_the_spearman_correlation_and_analogies_are_counted(tmp_pa
     place = {w: k for k, w in enumerate(WORDS)}
     cosines = [float(unit[place[a]] @ unit[place[b]]) for a, b in pairs]
     want = spearmanr(cosines, scores).statistic
-    assert uses.similarity(table, rated).mean() == pytest.approx(want, abs=1e-6)
+    assert job.similarity(table, rated).mean() == pytest.approx(want, abs=1e-6)
 
     matrix = np.eye(30, dtype=np.float32)
     matrix[::3] += 0.0
@@ -242,14 +245,14 @@ def test_similarity_is_the_spearman_correlation_and_analogies_are_counted(tmp_pa
     wrong = [f"{words[k]} {words[k + 1]} {words[29]} {words[28]}" for k in range(0, 27, 3)]
     asked_file = tmp_path / "questions.txt"
     asked_file.write_text(": made\n" + "\n".join([*questions, *wrong, questions[0], wrong[0]]))
-    hits = uses.analogies(small, asked_file)
+    hits = job.analogies(small, asked_file)
     assert hits.tolist() == [1.0] * 9 + [0.0] * 9 + [1.0, 0.0]
     asked_file.write_text("a b c\n" * 20)
     with pytest.raises(DataError, match="has 3 words, expected 4"):
-        uses.analogies(small, asked_file)
+        job.analogies(small, asked_file)
     asked_file.write_text("a b c d\n" * 20)
     with pytest.raises(DataError, match="of 20 questions 0 have all their words"):
-        uses.analogies(small, asked_file)
+        job.analogies(small, asked_file)
 
 
 def test_uses_are_judged_beside_the_test(folder: Path, tmp_path: Path) -> None:

@@ -252,7 +252,7 @@ def test_a_family_that_is_not_installed_is_named(made: Any, tiny: Any, tmp_path:
 
 
 def test_settings_are_chosen_and_judged_on_different_terms_prompts_and_texts() -> None:
-    from evenhand.mitigations.head.openings import held_out
+    from evenhand.mitigations.head.fit import held_out
 
     for axis in ("gender", "religion"):
         one, two = held_out(axis, seed=4)

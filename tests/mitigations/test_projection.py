@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from evenhand.errors import DataError, SpecError
 from evenhand.metrics.association import associations
-from evenhand.mitigations.vectors.projection import equalise, mean_axis, pair_axes, project
+from evenhand.mitigations.vectors.fit import mean_axis, project
 from evenhand.models.vectors.files import VectorTable
 
 WORDS = ("he", "she", "man", "woman", "nurse", "engineer", "tree", "house")
@@ -61,28 +61,6 @@ def test_a_vector_on_the_axis_stays() -> None:
     )
 
 
-def test_pair_axes_are_principal_components_of_centred_pairs() -> None:
-    table = made(3)
-    pairs = [("he", "she"), ("man", "woman"), ("gone", "she")]
-    axes = pair_axes(table, pairs, components=2)
-    unit = table.matrix / np.linalg.norm(table.matrix, axis=1, keepdims=True)
-    centred = np.concatenate([unit[i : i + 2] - unit[i : i + 2].mean(axis=0) for i in (0, 2)])
-    values, vectors = np.linalg.eigh(centred.T @ centred)
-    top = vectors[:, np.argsort(-values)[:2]].T
-    np.testing.assert_allclose(np.abs(np.sum(axes * top, axis=1)), 1, atol=1e-5)
-    assert float((unit[0] - unit[1]) @ axes[0] + (unit[2] - unit[3]) @ axes[0]) > 0
-
-
-def test_equalised_pairs_are_mirrored_about_everything_else() -> None:
-    table = made(5)
-    axes = pair_axes(table, [("he", "she"), ("man", "woman")])
-    hard = project(table, axes, words=["nurse", "engineer"])
-    moved = equalise(hard, [("he", "she"), ("gone", "man")], axes)
-    unit = moved.matrix / np.linalg.norm(moved.matrix, axis=1, keepdims=True)
-    np.testing.assert_allclose(unit[4:6] @ unit[0], unit[4:6] @ unit[1], atol=1e-5)
-    np.testing.assert_array_equal(moved.matrix[2:], hard.matrix[2:])
-
-
 def test_wrong_input() -> None:
     table = made()
     with pytest.raises(DataError, match="set b: none of its 1 words has a vector"):
@@ -97,5 +75,3 @@ def test_wrong_input() -> None:
         project(table, np.ones(6), amount=1.5)
     with pytest.raises(DataError, match="none of the 1 words has a vector"):
         project(table, np.ones(6), words=["gone"])
-    with pytest.raises(DataError, match="0 of 1 pairs have both vectors"):
-        pair_axes(table, [("he", "gone")])

@@ -9,8 +9,13 @@ import numpy as np
 import pytest
 
 from evenhand.errors import ModelError, SpecError
-from evenhand.mitigations.reweighting.edit import Announced, adjusted, for_axis, reweighted
-from evenhand.mitigations.reweighting.mitigation import ReweightingMitigation
+from evenhand.mitigations.reweighting import (
+    Announced,
+    ReweightingMitigation,
+    adjusted,
+    for_axis,
+    reweighted,
+)
 from evenhand.models.loading.resolver import resolve
 from evenhand.requests import Continuation, Generate, MaskScore, NextToken
 

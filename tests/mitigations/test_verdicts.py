@@ -14,7 +14,7 @@ from evenhand.audit.auditing import audit
 from evenhand.audit.comparison.paired import difference
 from evenhand.audit.comparison.standing import standing
 from evenhand.audit.suites import parse_suite
-from evenhand.mitigations.changes import Followed, Judged, decided, judged
+from evenhand.mitigations.changes import ChangeReport, PairedChange, decided, judge_runs
 from evenhand.probes.base import Behaviour
 from evenhand.requests import Continuation, Requests
 from evenhand.stats.estimate import estimate
@@ -58,9 +58,9 @@ def asked(name: str, seed: int, *, lean: float, second: float = 0.0, noise: floa
     return eh.ScriptedModel({Continuation.kind: answer}, name=name, version=str(seed), whole=True)
 
 
-def pair(folder: Path, before: Any, after: Any) -> Judged:
+def pair(folder: Path, before: Any, after: Any) -> ChangeReport:
     suite = parse_suite(SUITE, "made", "short")
-    return judged(*(audit(m, suite, out=folder / m.name) for m in (before, after)))
+    return judge_runs(*(audit(m, suite, out=folder / m.name) for m in (before, after)))
 
 
 def test_a_lean_that_is_taken_away_is_gone_and_one_turned_round_is_reversed(tmp_path: Path) -> None:
@@ -98,12 +98,12 @@ def test_names_it_was_fitted_on_are_not_judged(tmp_path: Path) -> None:
     one, two = (audit(m, suite, out=tmp_path / m.name) for m in models)
     names = one.table("underspecified", "items").column("first").to_pylist()
     seen = {names[0], "nobody"}
-    found = judged(one, two, seen)
+    found = judge_runs(one, two, seen)
     assert found.left_out == (names[0],)
-    assert found.tests[0].change.units < judged(one, two).tests[0].change.units
+    assert found.tests[0].change.units < judge_runs(one, two).tests[0].change.units
 
 
-def noop(rng: np.random.Generator, pairs: int = 20, attributes: int = 8) -> Judged:
+def noop(rng: np.random.Generator, pairs: int = 20, attributes: int = 8) -> ChangeReport:
     """A mitigation that moves names, answers and their mixture, but no group."""
     from evenhand.probes.underspecified.leans import estimates
     from evenhand.probes.underspecified.probe import Underspecified
@@ -130,9 +130,9 @@ def noop(rng: np.random.Generator, pairs: int = 20, attributes: int = 8) -> Judg
     now = was + rng.normal(0, 0.05, (n, 1)) + rng.normal(0, 0.05, (n, attributes))
     tables = table(was), table(now)
     found = [estimates(t, groups) for t in (*tables, difference(tables))]
-    tests = [Followed(k, "u", k, *(f[k] for f in found)) for k in found[0]]
+    tests = [PairedChange(k, "u", k, *(f[k] for f in found)) for k in found[0]]
     both = zip(*(Underspecified.behaviours(t) for t in tables))
-    return Judged(tuple(decided(tests, 0.05, (), ())), tuple(standing(a, b) for a, b in both))
+    return ChangeReport(tuple(decided(tests, 0.05, (), ())), tuple(standing(a, b) for a, b in both))
 
 
 def test_a_mitigation_that_does_nothing_is_not_called_an_improvement() -> None:
@@ -170,8 +170,8 @@ def test_a_behaviour_stands_is_broken_or_is_not_shown() -> None:
 
 def test_success_is_not_claimed_where_nothing_says_that_the_model_still_works() -> None:
     strong, none = estimate(0.5, 0.01, 30, units=31), estimate(0.0, 0.01, 30, units=31)
-    test = Followed("p/x", "p", "x", strong, none, estimate(-0.5, 0.01, 30, units=31))
-    found = Judged(tuple(decided([test], 0.05, (), ())))
+    test = PairedChange("p/x", "p", "x", strong, none, estimate(-0.5, 0.01, 30, units=31))
+    found = ChangeReport(tuple(decided([test], 0.05, (), ())))
     assert found.tests[0].verdict == "gone"
     assert found.headline.startswith("Not shown, since whether the model still does what it is")
     doubted = decided([test], 0.05, {"p"}, ())[0]

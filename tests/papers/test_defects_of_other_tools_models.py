@@ -10,9 +10,8 @@ import numpy as np
 import pytest
 
 from evenhand.errors import EvenhandError
-from evenhand.mitigations.hidden import axes
+from evenhand.mitigations.hidden import HiddenMitigation, axes
 from evenhand.mitigations.hidden import fit as hidden
-from evenhand.mitigations.hidden.mitigation import HiddenMitigation
 from evenhand.models.loading.resolver import resolve
 from evenhand.models.loading.saved import FACTS
 from evenhand.requests import MASK, Continuation, MaskScore, Option

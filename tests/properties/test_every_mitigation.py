@@ -13,8 +13,7 @@ import pytest
 
 import evenhand
 from evenhand.errors import ModelError, SpecError
-from evenhand.mitigations.base import Fitted
-from evenhand.mitigations.choosing import families, family, methods_for
+from evenhand.mitigations.base import Fitted, families, family, methods_for
 from evenhand.models.loading.resolver import resolve
 from evenhand.requests import Classify, Embed, MaskScore, NextToken, Option, Span
 from evenhand.runs.kinds import kind_of

@@ -23,7 +23,7 @@ The folder can be given wherever a model can: evenhand audit DIR
 
 def command() -> Callable[..., None]:
     """The command, with the settings of all families there are, other packages' too."""
-    from evenhand.mitigations.choosing import families
+    from evenhand.mitigations.base import families
 
     known = families()
     told = [f"{', '.join(f.kinds)}: {', '.join(f.methods)}" for f in known]
@@ -75,7 +75,7 @@ def mitigate(
     **given: Any,
 ) -> None:
     """Options in, one call, text out."""
-    from evenhand.mitigations.choosing import family_of, kind_if_known, settings_for
+    from evenhand.mitigations.base import family_of, kind_if_known, settings_for
     from evenhand.mitigations.running import run
     from evenhand.models.protocol import with_options
 

@@ -5,21 +5,27 @@
     fitted.save("calmer")              a folder that can be given wherever a model can
     fitted.judge(out="run")            before and after on the same items: a run folder
 
-A family (edits of the head, of hidden states, re-weighting, vectors, training) is one folder below
-this one and one line of `plugins.BUILT_IN`; other packages add theirs by entry point.
+A family (edits of the head, of hidden states, re-weighting, vectors, training) is one module or
+folder beside this one and one line of `plugins.BUILT_IN`; other packages add theirs by entry point.
+Which family a method means follows from what the families declare (`family_of`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import json
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from pydantic import Field, model_validator
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+from pydantic import AfterValidator, Field, ValidationInfo, model_validator
 
-from evenhand.errors import ModelError, SpecError, unknown
+from evenhand import plugins
+from evenhand.errors import EvenhandError, ModelError, SpecError, unknown
 from evenhand.models.protocol import Model
 from evenhand.runs.card import MetricCard
 from evenhand.runs.finding import Finding
@@ -27,15 +33,31 @@ from evenhand.settings import Asked
 
 if TYPE_CHECKING:
     from evenhand.charts.base import Builder
-    from evenhand.mitigations.grounds import Grounds
     from evenhand.runner.progress import Progress
     from evenhand.runs.record import Run
 
 Note = Callable[[str], None]
+Floats = npt.NDArray[np.float64]
+GROUNDS = "grounds"
+GROUNDS_COLUMNS = pa.schema(
+    [("name", pa.string()), ("text", pa.string()), ("numbers", pa.list_(pa.float64()))]
+)
 
 
 def quiet(text: str) -> None:
-    """A note that nobody reads."""
+    """Ignore a note."""
+
+
+def one_of(names: Collection[str]) -> AfterValidator:
+    """Accept only these names for a setting, or None; a message suggests the nearest names."""
+
+    def check(value: str | None, info: ValidationInfo) -> str | None:
+        if value is not None and value not in names:
+            setting = str(info.field_name)
+            raise SpecError(unknown(setting, value, names, where=f"--{setting}"))
+        return value
+
+    return AfterValidator(check)
 
 
 @dataclass(frozen=True)
@@ -57,7 +79,7 @@ class Judgement:
     costs: tuple[str, ...] = ()
     sure: tuple[str, ...] = ()
     proof: Mapping[str, Any] = field(default_factory=dict)
-    grounds: Grounds | None = None
+    measurements: Measurements | None = None
 
 
 class Mitigation(Asked):
@@ -111,7 +133,7 @@ class Mitigation(Asked):
 
     @property
     def options_set(self) -> list[str]:
-        """Names of the settings that were set by somebody, in the order of the class."""
+        """Return the names of explicitly set settings, in the order of the class."""
         names = (name for name in type(self).model_fields if name in self.model_fields_set)
         return [name for name in names if getattr(self, name) is not None]
 
@@ -132,7 +154,7 @@ class Mitigation(Asked):
         )
 
     def _that_takes(self, wrong: Sequence[str]) -> str:
-        """The command with a method that takes every option set, or at least the wrong ones."""
+        """Return a command whose method takes every option set, or at least the wrong ones."""
         for options in ([n for n in self.options_set if n in self.only_for], wrong):
             methods = [m for m in self.methods if all(self._takes(name, m) for name in options)]
             if methods:
@@ -146,23 +168,23 @@ class Mitigation(Asked):
         return [word for name in names for word in option_words(name, values[name])]
 
     def changed(self, **changes: Any) -> Self:
-        """The same settings with some of them changed, and checked anew."""
+        """Return the settings with changes, checked again."""
         settings = {name: getattr(self, name) for name in self.model_fields_set}
         return type(self)(**{**settings, **changes})
 
     def for_method(self, method: str) -> Self:
-        """The same settings for one method, without the options that it does not take."""
+        """Return the settings for one method, without the options that it does not take."""
         settings = {name: getattr(self, name) for name in self.model_fields_set}
         taken = {name: value for name, value in settings.items() if self._takes(name, method)}
         return type(self)(**{**taken, "method": method})
 
     @property
     def paper(self) -> str:
-        """The publications of the methods asked for, each once."""
+        """Publications of the chosen methods, each once."""
         return "; ".join(dict.fromkeys(self.methods[m] for m in self.chosen_methods))
 
     def lexicons(self, kind: str) -> list[str]:
-        """Lexicons whose words a model of this kind is fitted and judged with."""
+        """Return the lexicons whose words a model of this kind is fitted and judged with."""
         return []
 
     def ready(self) -> None:
@@ -172,7 +194,6 @@ class Mitigation(Asked):
         """Refuse a model of another kind, and say what there is for it."""
         if model.kind in self.kinds:
             return
-        from evenhand.mitigations.choosing import methods_for
 
         others = ", ".join(methods_for(model.kind)) or (
             "nothing, but features taken from it can be changed with: evenhand erase FILE.npz"
@@ -198,17 +219,17 @@ class Mitigation(Asked):
         return self.fitted(model, list(texts) if texts is not None else None, note)
 
     def fitted(self, model: Any, texts: list[str] | None, note: Note) -> Fitted:
-        """The family's part of `fit`."""
+        """Fit: the part of `fit` that a family implements."""
         raise NotImplementedError
 
     @classmethod
     def load(cls, folder: Path, base: Model) -> Model:
-        """The mitigated form of the model that a saved folder was fitted for."""
+        """Return the mitigated form of the model that a saved folder was fitted for."""
         raise NotImplementedError
 
     @classmethod
-    def concluded(cls, grounds: Grounds) -> Judgement:
-        """The family's judgement, from what was measured alone: no model is at hand."""
+    def report(cls, measurements: Measurements) -> Judgement:
+        """Return the family's judgement from the measurements alone; no model is available."""
         raise NotImplementedError
 
     @classmethod
@@ -223,7 +244,7 @@ class Mitigation(Asked):
 
     @classmethod
     def charts(cls) -> Mapping[str, Builder]:
-        """Chart builders by table name, in the order of the page."""
+        """Return chart builders by table name, in the order of the page."""
         return {}
 
 
@@ -237,7 +258,7 @@ class Fitted:
 
     @property
     def asked(self) -> Mitigation:
-        """The settings as they were given, where fitting chose among several methods."""
+        """The requested settings, before fitting chose among several methods."""
         return self.settings
 
     @cached_property
@@ -247,11 +268,11 @@ class Fitted:
 
     @property
     def title(self) -> str:
-        """What the mitigated model is called: `minilm + leace gender`."""
+        """Name of the mitigated model, such as `minilm + leace gender`."""
         return f"{self.base.name} + {self.settings.method} {self.settings.axis}"
 
     def apply(self, model: Model) -> Model:
-        """The mitigated form of the model that this was fitted for; any other is refused."""
+        """Return the mitigated form of the model that this was fitted for; refuse any other."""
         if identity(model) != identity(self.base):
             raise ModelError(
                 f"the mitigation was fitted for {self.base.name!r} and does not fit model "
@@ -261,15 +282,15 @@ class Fitted:
         return self.applied(model)
 
     def applied(self, model: Model) -> Model:
-        """The family's part of `apply`."""
+        """Return the mitigated model: the part of `apply` that a family implements."""
         raise NotImplementedError
 
     def save(self, folder: str | Path) -> None:
-        """Write it with its provenance; the folder can be given wherever a model can."""
+        """Write the mitigation with its provenance into a folder that works as a model."""
         raise NotImplementedError
 
     def export(self, path: Path) -> Mapping[str, Any]:
-        """Write it for use without evenhand; gives what is known about what was written."""
+        """Write a form that works without evenhand, and return facts about what was written."""
         raise NotImplementedError
 
     def _repr_html_(self) -> str:
@@ -285,21 +306,21 @@ class Fitted:
         return mapping_page(self.title, [self.settings.title, steps], {**facts, **chosen})
 
     def as_dict(self) -> dict[str, Any]:
-        """What was fitted and measured, as JSON values."""
+        """Return what was fitted and measured, as JSON values."""
         return dict(self.facts)
 
-    def grounds(
+    def measure(
         self, before: Model, after: Model, *, proof: Path, progress: Progress | None = None
-    ) -> Grounds:
-        """The family's part of `judge`: measure; audits of both models go below `proof`."""
+    ) -> Measurements:
+        """Measure both models; audits go below `proof`. A family implements this part."""
         raise NotImplementedError
 
     def judged(
         self, before: Model, after: Model, *, proof: Path, progress: Progress | None = None
     ) -> Judgement:
-        """Both models measured, and what follows from it."""
-        grounds = self.grounds(before, after, proof=proof, progress=progress)
-        return replace(type(self.settings).concluded(grounds), grounds=grounds)
+        """Measure both models and judge the mitigation."""
+        measurements = self.measure(before, after, proof=proof, progress=progress)
+        return replace(type(self.settings).report(measurements), measurements=measurements)
 
     def judge(
         self,
@@ -310,11 +331,11 @@ class Fitted:
         proof: Path | None = None,
         progress: Progress | None = None,
     ) -> Run:
-        """Both models (those of this object) on the same items, as a run folder with a report.
+        """Judge both models on the same items, as a run folder with a report.
 
         `out` is by default a new folder below runs/, audits of both go to `proof` in it.
         """
-        from evenhand.mitigations.folder import judge
+        from evenhand.mitigations.running import judge
 
         return judge(
             self, before or self.base, after or self.model, out=out, proof=proof, progress=progress
@@ -322,7 +343,7 @@ class Fitted:
 
 
 def option_words(name: str, value: Any) -> list[str]:
-    """The words of the command line that set an option to a JSON value.
+    """Return the words of the command line that set an option to a JSON value.
 
     >>> option_words("task_limit", 20), option_words("offset", False)
     (['--task-limit', '20'], ['--no-offset'])
@@ -334,14 +355,159 @@ def option_words(name: str, value: Any) -> list[str]:
 
 
 def identity(model: Model) -> tuple[Any, ...]:
-    """What a mitigation is bound to: kind, weights and the mitigations below; not the precision."""
+    """Return what a mitigation is bound to: kind, weights, mitigations below; not the precision."""
     about = model.describe()
     weights = about.get("weights_sha256") or model.fingerprint
     return model.kind, weights, tuple(about.get("mitigations", ()))
 
 
 def spec_of(model: Model) -> str:
-    """What to type to get a model: what the resolver was given, else where it was read from."""
+    """Return what to type to get a model: the resolver's words, else the place it was read from."""
     if model.recipe is not None:
         return model.recipe.spec
     return str(getattr(model, "source", "") or model.name)
+
+
+@dataclass(frozen=True)
+class Measurements:
+    """Settled when it is made: what is computed from it is what a reader of the file computes.
+
+    Attributes:
+        model: name of the model that was mitigated.
+        facts: JSON values; `settings` among them.
+        numbers: columns of numbers by name.
+        audits: the runs before and after, where the family makes some.
+    """
+
+    model: str
+    facts: Mapping[str, Any]
+    numbers: Mapping[str, Floats]
+    audits: tuple[Run, Run] | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "facts", json.loads(self._text()))
+        settled = {k: np.asarray(v, np.float64).ravel() for k, v in self.numbers.items()}
+        object.__setattr__(self, "numbers", settled)
+
+    def _text(self) -> str:
+        return json.dumps(self.facts, default=_value)
+
+    def codes(self, name: str) -> npt.NDArray[np.int64] | None:
+        """Return each item's level of a factor, or None if it was not recorded."""
+        return self.numbers[name].astype(np.int64) if name in self.numbers else None
+
+    def as_table(self) -> pa.Table:
+        """Return a table for the run folder; audits have their own folders."""
+        rows: list[dict[str, Any]] = [
+            {"name": "model", "text": self.model},
+            {"name": "facts", "text": self._text()},
+            *({"name": k, "numbers": v.tolist()} for k, v in self.numbers.items()),
+        ]
+        return pa.Table.from_pylist(rows, schema=GROUNDS_COLUMNS)
+
+    @classmethod
+    def read(cls, table: pa.Table, audits: tuple[Run, Run] | None) -> Measurements:
+        """Read the table that `as_table` wrote."""
+        rows = {row["name"]: row for row in table.to_pylist()}
+        model, facts = rows.pop("model")["text"], json.loads(rows.pop("facts")["text"])
+        return cls(model, facts, {k: row["numbers"] for k, row in rows.items()}, audits)
+
+
+def _value(value: Any) -> Any:
+    return value.tolist() if hasattr(value, "tolist") else str(value)
+
+
+def family(name: str, where: str = "") -> type[Mitigation]:
+    """Return the family of a name."""
+    found: type[Mitigation] = plugins.load(
+        plugins.MITIGATIONS,
+        name,
+        what="mitigation",
+        where=where,
+        hint="It may be another package's, which is not installed here.",
+    )
+    return found
+
+
+def adopted(settings: Mitigation) -> Mitigation:
+    """Register the family of a custom mitigation by its name, for this process.
+
+    Raises:
+        SpecError: its name belongs to another family.
+    """
+    kind = type(settings)
+    if kind.name not in plugins.places(plugins.MITIGATIONS) or family(kind.name) is not kind:
+        plugins.adopt(plugins.MITIGATIONS, kind.name, kind, what="mitigation")
+    return settings
+
+
+def families() -> list[type[Mitigation]]:
+    """Return all families, built-in ones first."""
+    return [family(name) for name in plugins.places(plugins.MITIGATIONS)]
+
+
+def methods_for(kind: str) -> list[str]:
+    """Return the methods for a kind of model.
+
+    >>> methods_for("vectors")
+    ['attract-repel', 'hard-projection', 'soft-projection']
+    """
+    return [method for f in families() if kind in f.kinds for method in f.methods]
+
+
+def family_of(method: str | None, kind: str) -> type[Mitigation]:
+    """Return the family that a method means for a kind of model.
+
+    A name that two families have (leace, of the head and of hidden states) is decided by the
+    kind; without a method it is the first family for the kind.
+
+    Args:
+        method: as users write it, several with commas; None: the family's usual one.
+        kind: of the model; empty where it is not known yet.
+
+    >>> family_of("leace", "causal").name, family_of("leace", "masked").name
+    ('head', 'hidden')
+    """
+    if method is None:
+        fitting = [f for f in families() if kind in f.kinds or not kind]
+        if not fitting:
+            raise ModelError(f"there is no mitigation for models of kind {kind!r}.")
+        return fitting[0]
+    first = method.split(",")[0]
+    known = [f for f in families() if first in f.methods]
+    if not known:
+        names = dict.fromkeys(m for f in families() for m in f.methods)
+        raise SpecError(unknown("method", first, names, where="--method"))
+    return next((f for f in known if kind in f.kinds), known[0])
+
+
+def kind_if_known(spec: str) -> str:
+    """Return the kind of a model without loading it, or "" if it is unknown.
+
+    A model that is not there is refused when it is loaded, after the settings were checked.
+    """
+    from evenhand.models.loading.resolver import kind_of_spec
+
+    try:
+        return kind_of_spec(spec)
+    except EvenhandError:
+        return ""
+
+
+def settings_for(method: str | None, kind: str, given: dict[str, Any]) -> Mitigation:
+    """Return checked settings of the family that a method means.
+
+    Raises:
+        SpecError: a setting is wrong, or belongs to other methods.
+    """
+    chosen = family_of(method, kind)
+    for name in given:
+        if name not in chosen.model_fields:
+            theirs = [m for f in families() if name in f.model_fields for m in f.methods]
+            if theirs:
+                own = ", ".join(chosen.methods)
+                raise SpecError(
+                    f"--{name.replace('_', '-')}: a setting of {', '.join(dict.fromkeys(theirs))}; "
+                    f"for {kind or 'these'} models {own} do not have it. Leave it out."
+                )
+    return chosen(**({} if method is None else {"method": method}) | given)

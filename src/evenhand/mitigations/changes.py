@@ -52,7 +52,7 @@ NOW = {
 
 
 @dataclass(frozen=True)
-class Followed:
+class PairedChange:
     """One difference before and after, and the change between them.
 
     Attributes:
@@ -87,7 +87,7 @@ class Followed:
         )
 
     def as_row(self) -> dict[str, Any]:
-        """Plain values, for tables and JSON."""
+        """Return plain values, for tables and JSON."""
         return {
             "finding": self.place,
             "probe": self.probe,
@@ -127,17 +127,17 @@ class Followed:
 
 
 @dataclass(frozen=True)
-class Judged:
+class ChangeReport:
     """Every test, what the model was asked to do, and why something was not judged."""
 
-    tests: tuple[Followed, ...] = ()
+    tests: tuple[PairedChange, ...] = ()
     stands: tuple[Standing, ...] = ()
     reason: str = ""
     left_out: tuple[str, ...] = field(default=())
 
     @property
     def standing(self) -> str:
-        """Whether the model as a whole still does what it is asked."""
+        """The worst verdict on the asked behaviours of the model."""
         found = [s.verdict for s in self.stands]
         if not found:
             return "not measured"
@@ -145,7 +145,7 @@ class Judged:
 
     @property
     def verdict(self) -> str:
-        """One word for all tests; the worst of them counts."""
+        """The verdict on all tests, which is that of the worst."""
         if self.standing == BROKEN:
             return BROKEN
         tally = self.tally()
@@ -157,7 +157,7 @@ class Judged:
     def tally(self) -> Counter[str]:
         return Counter(t.verdict for t in self.tests)
 
-    def with_tasks(self, tasks: Sequence[Standing]) -> Judged:
+    def with_tasks(self, tasks: Sequence[Standing]) -> ChangeReport:
         return replace(self, stands=(*tasks, *self.stands))
 
     @property
@@ -192,14 +192,14 @@ class Judged:
         )
 
 
-def judged(before: Run, after: Run, seen: Collection[str] = ()) -> Judged:
-    """Two runs of one suite, test by test.
+def judge_runs(before: Run, after: Run, seen: Collection[str] = ()) -> ChangeReport:
+    """Compare two runs of one suite, test by test.
 
     Args:
         before, after: audits with the same items.
         seen: terms that the mitigation was fitted on; items with one of them are left out.
     """
-    tests: list[Followed] = []
+    tests: list[PairedChange] = []
     stands: list[Standing] = []
     reasons: list[str] = []
     left: set[str] = set()
@@ -219,13 +219,13 @@ def judged(before: Run, after: Run, seen: Collection[str] = ()) -> Judged:
     doubted = {k for known in rates for k, row in known.items() if row["rate"] > BELIEVED}
     broken = {s.probe for s in stands if s.verdict == BROKEN}
     made = decided(tests, rate_of(before.facts), doubted, broken)
-    return Judged(tuple(made), tuple(stands), " ".join(reasons), tuple(sorted(left)))
+    return ChangeReport(tuple(made), tuple(stands), " ".join(reasons), tuple(sorted(left)))
 
 
 def unseen(
     tables: tuple[pa.Table, pa.Table], probe: Probe, seen: Collection[str]
 ) -> tuple[tuple[pa.Table, pa.Table], set[str]]:
-    """The items without a term that the mitigation was fitted on, and which terms those were."""
+    """Remove items with terms that the mitigation was fitted on; return tables and terms."""
     out: set[str] = set()
     keep = np.ones(tables[0].num_rows, bool)
     for name in probe.item_shape.clusters if probe.item_shape and seen else ():
@@ -241,16 +241,16 @@ def unseen(
 
 def _tests(
     before: Run, after: Run, label: str, probe: Probe, tables: tuple[pa.Table, pa.Table]
-) -> Iterator[Followed]:
+) -> Iterator[PairedChange]:
     for t in paired(before, after, label, probe, tables):
         numbers = t.before, t.after, t.change
-        yield Followed(t.old.id, label, t.about, *numbers, t.old.units, t.old.generalises_over)
+        yield PairedChange(t.old.id, label, t.about, *numbers, t.old.units, t.old.generalises_over)
 
 
 def decided(
-    tests: Sequence[Followed], rate: float, doubted: Collection[str], broken: Collection[str]
-) -> list[Followed]:
-    """The tests with q and verdict; probes are families, as in an audit.
+    tests: Sequence[PairedChange], rate: float, doubted: Collection[str], broken: Collection[str]
+) -> list[PairedChange]:
+    """Return the tests with q and verdict; each probe is a family of tests, as in an audit.
 
     `doubted` are probes that detect placebos too, `broken` those whose asked behaviour is.
     """
@@ -282,8 +282,8 @@ def decided(
     return out
 
 
-def _verdict(test: Followed, was: bool, still: bool, moved: bool) -> str:
-    """What became of one difference.
+def _verdict(test: PairedChange, was: bool, still: bool, moved: bool) -> str:
+    """Return the verdict on one difference.
 
     A change that is not detected is none. One that was there is gone when nothing is detected any
     more, reversed when it is detected on the other side; one that was not is larger or smaller.

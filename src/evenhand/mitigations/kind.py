@@ -94,7 +94,7 @@ class MitigationKind(RunKind):
         return shlex.join(line), ""
 
     def resume(self, folder: Path, **options: Any) -> Run:
-        """A finished one as it is; one that was killed is made again, since fitting is not kept."""
+        """Return a finished run; refuse an interrupted one, since fitting is not saved."""
         run = Run.open(folder)
         if run.status == "finished":
             return run
@@ -104,7 +104,7 @@ class MitigationKind(RunKind):
         )
 
     def again(self, run: Run, scratch: Path, models: Mapping[str, Model] | None = None) -> Again:
-        from evenhand.mitigations.folder import again
+        from evenhand.mitigations.running import again
 
         return again(run, scratch, models or {})
 
@@ -118,8 +118,8 @@ class MitigationKind(RunKind):
 
 
 def _family(facts: Mapping[str, Any]) -> type[Mitigation] | None:
-    """The family that judged; None where its package is not installed."""
-    from evenhand.mitigations.choosing import family
+    """Return the family that judged, or None if its package is not installed."""
+    from evenhand.mitigations.base import family
 
     (entry,) = facts["probes"].values()
     try:
@@ -129,7 +129,7 @@ def _family(facts: Mapping[str, Any]) -> type[Mitigation] | None:
 
 
 def _steps(run: Run) -> list[Step]:
-    """What next: audits of both models, or those that the judgement has made already."""
+    """Return next steps: audit both models, or compare the audits that exist already."""
     place = shlex.quote(str(run.folder))
     model = shlex.quote(str(run.facts["work"]["model"]))
     proof = [p / "proof" for p in (run.folder, run.folder.parent)]

@@ -1,28 +1,43 @@
-"""Judging by audits: both models on one suite and on their task, item by item.
+"""Judge by audits: both models on one suite and on their task, item by item.
 
     proof/before  proof/after     audits of the model and of its mitigated form, the same items
     proof/proof.json              what became of each difference, and whether the model still does
                                   what it is asked: order, negation, mass on the options, its task
+
+The task is an asked behaviour with a margin:
+
+    choice       accuracy on a Social IQa file          (share of questions, higher is better)
+    span         F1 on a SQuAD file                     (0 to 1, higher is better)
+    masked       loss of masked pieces on plain text    (nats a piece, lower is better)
+    classifier   accuracy on a file with text, label    (labels as the model names them)
+    encoder, masked   accuracy of a linear classifier on frozen vectors, same file
 
 Families whose result is a model like any other are judged this way.
 """
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+import numpy.typing as npt
 from pydantic import Field
 
 from evenhand.audit.comparison.standing import PAIRED, Standing, standing
-from evenhand.mitigations.base import Fitted, Judgement, Mitigation
-from evenhand.mitigations.changes import WORSE, Judged, judged
-from evenhand.mitigations.grounds import Grounds
+from evenhand.corpora.tables import read_table
+from evenhand.errors import DataError
+from evenhand.mitigations.base import Fitted, Judgement, Measurements, Mitigation
+from evenhand.mitigations.changes import WORSE, ChangeReport, judge_runs
+from evenhand.mitigations.erase_features import standardised_logistic
 from evenhand.models.protocol import Model
 from evenhand.probes.base import Behaviour
 from evenhand.probes.shared.estimates import claim
+from evenhand.requests import Classify, Embed, Option
+from evenhand.runner.ask import Ask
 from evenhand.runs.card import MetricCard
 from evenhand.runs.finding import Finding
 from evenhand.runs.wording import count
@@ -52,9 +67,12 @@ PROOF_CARDS = (
         "worse", "loss of an asked behaviour", "0: done as well as before; above the margin: broken"
     ),
 )
+Floats = npt.NDArray[np.float64]
+POINTS, NATS = 0.05, 0.10
+"""Margins: five of 100 questions; a tenth of a nat a piece (perplexity up by a tenth)."""
 
 
-class ProvedMitigation(Mitigation):
+class AuditedMitigation(Mitigation):
     """Settings of every family that is judged by audits."""
 
     texts: Path | None = Field(
@@ -76,8 +94,7 @@ class ProvedMitigation(Mitigation):
             read_texts(self.texts)
 
     def require_kind(self, model: Model) -> None:
-        """The task's file too: nothing is fitted that cannot be judged."""
-        from evenhand.mitigations.utility import require_readable
+        """Refuse a model of another kind, and a task file that cannot be read."""
 
         super().require_kind(model)
         if self.task is not None:
@@ -88,7 +105,7 @@ class ProvedMitigation(Mitigation):
         return [name for e in (suite.entries if suite else ()) for name in e.probe.lexicons()]
 
     def proof_suite(self, kind: str) -> Suite | None:
-        """The suite to judge with: the one given, or a small one that fits kind and axis."""
+        """Return the suite to judge with: the one given, or a small one that fits kind and axis."""
         from evenhand.audit.suites import load_suite, parse_suite
 
         if self.suite:
@@ -127,8 +144,8 @@ class ProvedMitigation(Mitigation):
             }
 
     @classmethod
-    def concluded(cls, grounds: Grounds) -> Judgement:
-        return judgement(cls.label, grounds.model, followed(grounds))
+    def report(cls, measurements: Measurements) -> Judgement:
+        return report_changes(cls.label, measurements.model, judge_measurements(measurements))
 
     @classmethod
     def charts(cls) -> Mapping[str, Builder]:
@@ -138,19 +155,19 @@ class ProvedMitigation(Mitigation):
 
 
 @dataclass(frozen=True)
-class Proved(Fitted):
+class JudgedByAudits(Fitted):
     """What is judged by audits of the model and of its mitigated form."""
 
-    settings: ProvedMitigation
+    settings: AuditedMitigation
 
     @property
     def seen(self) -> frozenset[str]:
-        """Terms that it was fitted on; no item with one of them is judged."""
+        """Terms that were fitted on; no item with one of them is judged."""
         return frozenset(self.facts.get("fitted_on", ()))
 
-    def grounds(
+    def measure(
         self, before: Model, after: Model, *, proof: Path, progress: Progress | None = None
-    ) -> Grounds:
+    ) -> Measurements:
         reason, audits = self.audits(before, after, proof, progress)
         tasks = self.tasks(before, after)
         facts = {
@@ -161,25 +178,24 @@ class Proved(Fitted):
             **self.told(),
         }
         numbers = {f"task{k}.{n}": v for k, t in enumerate(tasks) for n, v in t.numbers.items()}
-        return Grounds(self.base.name, facts, {**numbers, **self.items()}, audits)
+        return Measurements(self.base.name, facts, {**numbers, **self.items()}, audits)
 
     def told(self) -> dict[str, Any]:
-        """What the family knows beside audits and tasks, as JSON values."""
+        """Return a family's further facts, beside audits and tasks, as JSON values."""
         return {}
 
     def items(self) -> dict[str, Any]:
-        """What it measured item by item beside them: columns of numbers."""
+        """Return a family's further measurements, item by item: columns of numbers."""
         return {}
 
     def tasks(self, before: Model, after: Model) -> list[Task]:
-        """The model's task, where a file for it was given."""
+        """Measure the model's task if a file for it was given."""
         from evenhand.corpora.text import read_texts
-        from evenhand.mitigations import utility
 
         settings = self.settings
         texts = read_texts(settings.texts) if settings.texts else None
         measured = [
-            utility.measure(m, task=settings.task, texts=texts, limit=settings.task_limit)
+            measure_tasks(m, task=settings.task, texts=texts, limit=settings.task_limit)
             for m in (before, after)
         ]
         return [Task(one, two) for one, two in zip(*measured)]
@@ -187,7 +203,7 @@ class Proved(Fitted):
     def audits(
         self, before: Model, after: Model, proof: Path, progress: Progress | None
     ) -> tuple[str, tuple[Run, Run] | None]:
-        """Both models on the suite, or why not."""
+        """Audit both models on the suite, or return the reason not to."""
         from evenhand.audit.auditing import audit
 
         suite = self.settings.proof_suite(before.kind)
@@ -229,23 +245,26 @@ class Task:
         return {name: values for name, values in found.items() if values is not None}
 
 
-def followed(grounds: Grounds) -> Judged:
-    """What became of each difference and each task, from what was measured."""
-    facts, audits = grounds.facts, grounds.audits
-    found = judged(*audits, facts["seen"]) if audits else Judged(reason=facts["reason"])
+def judge_measurements(measurements: Measurements) -> ChangeReport:
+    """Return what became of each difference and each task."""
+    facts, audits = measurements.facts, measurements.audits
+    found = judge_runs(*audits, facts["seen"]) if audits else ChangeReport(reason=facts["reason"])
     tasks = []
     for k, about in enumerate(facts["tasks"]):
-        weights, units = grounds.numbers.get(f"task{k}.weights"), grounds.codes(f"task{k}.units")
+        weights, units = (
+            measurements.numbers.get(f"task{k}.weights"),
+            measurements.codes(f"task{k}.units"),
+        )
         one, two = (
-            Behaviour(values=grounds.numbers[f"task{k}.{n}"], weights=weights, **about)
+            Behaviour(values=measurements.numbers[f"task{k}.{n}"], weights=weights, **about)
             for n in ("before", "after")
         )
         tasks.append(standing(one, two, [] if units is None else [units]))
     return found.with_tasks(tasks)
 
 
-def judgement(label: str, model: str, found: Judged) -> Judgement:
-    """What was found as findings, tables and sentences."""
+def report_changes(label: str, model: str, found: ChangeReport) -> Judgement:
+    """Return a change report as findings, tables and sentences."""
     tests, stands = [t.as_row() for t in found.tests], [s.as_row() for s in found.stands]
     return Judgement(
         findings=[
@@ -268,7 +287,7 @@ def judgement(label: str, model: str, found: Judged) -> Judgement:
 
 
 def _stands(s: Standing, label: str, model: str) -> Finding:
-    """A behaviour as a finding; detected where it became worse or better beyond chance."""
+    """Return a behaviour as a finding, detected if it became worse or better beyond chance."""
     p = s.worse.p
     return claim(
         f"{label}/stands/{s.what}",
@@ -287,7 +306,7 @@ def _stands(s: Standing, label: str, model: str) -> Finding:
     )
 
 
-def _costs(found: Judged) -> tuple[str, ...]:
+def _costs(found: ChangeReport) -> tuple[str, ...]:
     out = [s.sentence for s in found.stands]
     if all(s.probe for s in found.stands):
         out.append(
@@ -297,7 +316,7 @@ def _costs(found: Judged) -> tuple[str, ...]:
     return (*out, *(f"Worse: {t.sentence}" for t in found.tests if t.verdict in WORSE))
 
 
-def _sure(found: Judged) -> tuple[str, ...]:
+def _sure(found: ChangeReport) -> tuple[str, ...]:
     out = [found.reason] if found.reason and found.tests else []
     if found.tests:
         over = ", ".join(dict.fromkeys(o for t in found.tests for o in t.over)) or "items"
@@ -311,3 +330,113 @@ def _sure(found: Judged) -> tuple[str, ...]:
             f"{' ...' if len(found.left_out) > 8 else ''}."
         )
     return (*out, "A smaller gap here does not mean that other gaps are smaller: audit it.")
+
+
+def _inside(model: Any) -> Any:
+    """Return a context in which the Hugging Face model below gives this model's states."""
+    return getattr(model, "changed", contextlib.nullcontext)()
+
+
+def choice_accuracy(model: Any, path: Path, limit: int | None = None) -> Behaviour:
+    """Return right (1) or wrong (0) for every question of a Social IQa file."""
+    from evenhand.train.choice import read_questions
+
+    questions = read_questions(path, limit)
+    rows = [(q.text, a) for q in questions for a in q.answers]
+    request = Option([r[0] for r in rows], [r[1] for r in rows])
+    logits = np.asarray(Ask(model)(request)["logit"]).reshape(-1, 3)
+    hits = logits.argmax(axis=1) == np.asarray([q.right for q in questions])
+    return Behaviour("choice accuracy", hits.astype(float), POINTS)
+
+
+def span_f1(model: Any, path: Path, limit: int | None = None) -> Behaviour:
+    """Return F1 for every question of a SQuAD file, against the best of its answers."""
+    from evenhand.train import span
+    from evenhand.train.squad import read_squad, token_f1
+
+    examples = read_squad(path, limit)
+    windows = span.make_windows(model.tokenizer, examples, length=384, stride=128)
+    with _inside(model):
+        found = span.predict(model.model, model.tokenizer, examples, windows, batch=16)
+    model._unlimit_tokenizer()
+    values = [max(token_f1(found.get(e.id, ""), a) for a in e.answers) for e in examples]
+    return Behaviour("span F1", np.asarray(values), POINTS)
+
+
+def masked_loss(model: Any, texts: list[str]) -> Behaviour:
+    """Return the loss per masked piece of every text; masks are equal before and after."""
+    from evenhand.train.masked import text_losses
+
+    with _inside(model):
+        found = text_losses(model.torch, model.model, model.tokenizer, texts, 128, model.device)
+    model._unlimit_tokenizer()
+    each = found[:, 0] / found[:, 1]
+    return Behaviour("masked-LM loss", each, NATS, float("-inf"), weights=found[:, 1])
+
+
+def labelled_accuracy(model: Any, path: Path, limit: int = 2_000, seed: int = 0) -> Behaviour:
+    """Return right or wrong for every text of a labelled file (text, label).
+
+    A classifier answers by itself; for other models a logistic one is fitted on frozen vectors
+    of 70 % of the texts and judged on the rest.
+    """
+    texts, labels = _labelled(model, path, limit)
+    if Classify.kind in model.answers:
+        answered = np.asarray(Ask(model)(Classify(texts))["probabilities"])
+        names = [str(n) for n in model.labels]
+        hits = np.asarray([names[i] == y for i, y in zip(answered.argmax(axis=1), labels)])
+        return Behaviour("accuracy", hits.astype(float), POINTS)
+    X = np.asarray(Ask(model)(Embed(texts))["vector"], np.float64)
+    return _read_task(X, np.asarray(labels), seed)
+
+
+def _labelled(model: Any, path: Path, limit: int) -> tuple[list[str], list[str]]:
+    """Return texts and labels of a file; a classifier must know the labels."""
+    table = read_table(path, text=("text", "label"), needed=("text", "label"))
+    texts, labels = list(table.labels("text"))[:limit], list(table.labels("label"))[:limit]
+    names = [str(n) for n in model.labels] if Classify.kind in model.answers else labels
+    strange = sorted(set(labels) - set(names))
+    if strange:
+        raise DataError(f"{path}: label {strange[0]!r} is none of the model's: {', '.join(names)}.")
+    return texts, labels
+
+
+def require_readable(model: Any, path: Path) -> None:
+    """Refuse a file that the model's task cannot be measured on, before anything is fitted."""
+    if model.kind == "choice":
+        from evenhand.train.choice import read_questions
+
+        read_questions(path)
+    elif model.kind == "span":
+        from evenhand.train.squad import read_squad
+
+        read_squad(path)
+    else:
+        _labelled(model, path, 2_000)
+
+
+def _read_task(X: Floats, labels: npt.NDArray[Any], seed: int) -> Behaviour:
+    order = np.random.default_rng(seed).permutation(len(labels))
+    cut = int(0.7 * len(order))
+    train, test = order[:cut], np.sort(order[cut:])
+    if len(np.unique(labels[train])) < 2 or not len(test):
+        raise DataError("--task: fewer than two labels, or too few texts. Accepted: 20 or more.")
+    hits = standardised_logistic(X[train], labels[train]).predict(X[test]) == labels[test]
+    return Behaviour("linear classifier accuracy", hits.astype(float), POINTS)
+
+
+def measure_tasks(
+    model: Any, *, task: Path | None, texts: list[str] | None, limit: int | None
+) -> list[Behaviour]:
+    """Measure the tasks of a model of this kind for which files were given."""
+    found = []
+    if task is not None:
+        if model.kind == "choice":
+            found.append(choice_accuracy(model, task, limit))
+        elif model.kind == "span":
+            found.append(span_f1(model, task, limit))
+        else:
+            found.append(labelled_accuracy(model, task, limit or 2_000))
+    if model.kind == "masked" and texts:
+        found.append(masked_loss(model, texts))
+    return found

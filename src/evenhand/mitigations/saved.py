@@ -12,7 +12,7 @@ import shutil
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -49,7 +49,7 @@ def check_free(folder: Path, option: str = "--out") -> None:
 
 @contextmanager
 def unfinished(folder: Path, save: Callable[[Path], None]) -> Iterator[None]:
-    """Inside: the folder is saved but not whole yet; who finds it after a kill may start over.
+    """Save into a folder and mark it unfinished inside the context, so that a rerun may start over.
 
     From the moment it appears it holds a mark, which this process locks. Locks die with their
     process, so none is ever stale (the number of a process may be another's by then).
@@ -63,7 +63,7 @@ def unfinished(folder: Path, save: Callable[[Path], None]) -> Iterator[None]:
 
 
 def start_over(folder: Path) -> None:
-    """Throw away what a killed process left unfinished; what is whole or in work stays."""
+    """Delete a folder that a killed process left unfinished; keep others."""
     if (folder / BEGUN).exists() and not is_locked(folder / BEGUN):
         shutil.rmtree(folder)
 
@@ -128,7 +128,7 @@ def write(
 
 
 def read_arrays(folder: Path, facts: Mapping[str, Any]) -> dict[str, npt.NDArray[Any]]:
-    """The arrays of a saved mitigation; refused when they are not those that were written."""
+    """Return the arrays of a saved mitigation; refuse others than those that were written."""
     from safetensors.numpy import load_file
 
     wanted = facts.get("arrays_sha256") or facts.get("edit", {}).get("file_sha256")
@@ -140,15 +140,48 @@ def read_arrays(folder: Path, facts: Mapping[str, Any]) -> dict[str, npt.NDArray
         raise damaged(folder, str(error)) from error
 
 
+class Edit(Protocol):
+    """What a family applies to a model: settings and arrays with a digest."""
+
+    def digest(self) -> str:
+        """SHA-256 of everything that can change a score."""
+
+
+E = TypeVar("E", bound=Edit)
+Arrays = dict[str, npt.NDArray[Any]]
+
+
+def rebuild(
+    folder: Path, facts: Mapping[str, Any], build: Callable[[Mapping[str, Any], Arrays], E]
+) -> tuple[E, Arrays]:
+    """Return the edit that `build` makes of the saved settings and arrays, and the arrays.
+
+    Raises:
+        ModelError: the arrays cannot be read, or the edit is not the one that was written.
+    """
+    arrays = read_arrays(folder, facts)
+    try:
+        edit = build(facts["edit"], arrays)
+        if facts["edit"].get("sha256") not in (None, edit.digest()):
+            raise ValueError("settings and arrays are not those that were written")
+    except KeyError as error:
+        raise ModelError(
+            f"{folder}: the mitigation lacks {error}. Fit it again with: evenhand mitigate MODEL"
+        ) from None
+    except Exception as error:
+        raise damaged(folder, str(error)) from error
+    return edit, arrays
+
+
 def damaged(folder: Path, why: str) -> ModelError:
-    """The message for arrays that cannot be used."""
+    """Return the error for arrays that cannot be used."""
     return ModelError(
         f"{folder / ARRAYS}: damaged or changed ({why}). Fit it again with: evenhand mitigate MODEL"
     )
 
 
 def check_base(folder: Path, facts: Mapping[str, Any], base: Model, width: int = 0) -> None:
-    """Refuse another model than the one it was fitted for (`width`: of its states)."""
+    """Refuse a model other than the one that was fitted (`width`: of its states)."""
     fitted = facts["model"]
     kind, weights, chain = identity(base)
     if kind != fitted.get("kind"):
@@ -172,5 +205,5 @@ def refuse(folder: Path, facts: Mapping[str, Any], base: Model, problem: str) ->
 
 
 def name_of(facts: Mapping[str, Any], base: Model) -> str:
-    """What the mitigated form of a model is called."""
+    """Return the name of the mitigated form of a model."""
     return f"{base.name} + {facts.get('method')} {facts.get('axis')}"

@@ -1,34 +1,39 @@
-"""Mitigating a causal language model at its output head: pairs, INLP, A-INLP, A-SUBSPACE, LEACE.
+"""Mitigate a causal language model at its output head.
 
     pairs       the directions that move most when only the group changes, removed obliquely (see
                 `erasing.erase_pairs`)
     inlp        E P h, P the orthogonal projection on the nullspaces of classifiers that are trained
                 round by round (Ravfogel et al. 2020; Liang et al. 2021, Eq. 6)
-    leace       the same with LEACE
+    leace       E r(h) with LEACE's map r
     a-pairs     a mixture of the model's distribution and that of pairs (Eq. 7), with alpha fixed or
                 learned per step (Eq. 8)
-    a-inlp      the same mixture with inlp
-    a-subspace  the mixture with the bias subspace of the output embeddings taken out of E
+    a-inlp      a mixture with inlp
+    a-subspace  a mixture with the bias subspace of the output embeddings taken out of E
 
 Each is one low-rank edit of the head, so decoding costs one product more. INLP is fitted on states
 minus their mean, which stays in place (`offset`); without the offset, and with the released
 settings (LinearSVC on raw states), the edit is P h.
+
+Openings come in sets that differ only in the group named, so a classifier can learn nothing but
+the group. Ordinary text says which directions of the hidden state the model needs; if none is
+given, the model writes some itself.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from evenhand.errors import SpecError
+from evenhand.errors import SpecError, unknown
 from evenhand.mitigations.base import Note, quiet
 from evenhand.mitigations.erasing import Removal, erase_pairs, inlp, leace
-from evenhand.mitigations.head.openings import Openings, held_out, mined, openings, own_texts
+from evenhand.mitigations.head import LEXICON, axes
 from evenhand.mitigations.head.subspace import model_subspace, tokens_of
 from evenhand.mitigations.head.tradeoff import (
     ALPHAS,
@@ -42,20 +47,26 @@ from evenhand.mitigations.head.tradeoff import (
     pareto,
     pick,
 )
-from evenhand.mitigations.proof import Proved, Task
-from evenhand.mitigations.utility import NATS
+from evenhand.mitigations.proof import NATS, JudgedByAudits, Task
 from evenhand.models.adapters.causal import CausalModel
 from evenhand.models.edits.head import HeadEdit
 from evenhand.models.protocol import Model
 from evenhand.models.vectors.files import open_vectors, resolve_vectors
 from evenhand.probes.base import Behaviour
+from evenhand.requests import Generate
+from evenhand.runner.ask import Ask
+from evenhand.words.lexicons.files import load
+from evenhand.words.lexicons.people import prompts
+from evenhand.words.swaps import pairs_from_texts
 
 if TYPE_CHECKING:
-    from evenhand.mitigations.head.mitigation import HeadMitigation
+    from evenhand.mitigations.head import HeadMitigation
 
 Floats = npt.NDArray[np.float64]
 CHOOSING, JUDGING = "choosing", "judging"
 ROUNDS = {"pairs": (1, 2, 4, 8, 16, 32), "lsq": (5, 10, 20, 40), "svc": (5, 10, 20)}
+Ints = npt.NDArray[np.int64]
+STARTS = ("The", "In", "It was", "When", "Many people", "There is", "Last year", "To", "A", "How")
 
 
 @dataclass(frozen=True)
@@ -88,7 +99,7 @@ class OnOthers:
 
 
 @dataclass(frozen=True)
-class FittedHead(Proved):
+class FittedHead(JudgedByAudits):
     """An edit of the head, how it was chosen, and what it measures on other material.
 
     Attributes:
@@ -149,7 +160,7 @@ class FittedHead(Proved):
         }
 
     def told(self) -> dict[str, Any]:
-        from evenhand.mitigations.head.judging import stereoset
+        from evenhand.mitigations.head.tradeoff import stereoset
 
         names = ("text_tokens", "text", "chosen_on", "held_out_pairs", "reduction")
         return {
@@ -174,7 +185,7 @@ class FittedHead(Proved):
         return {name: values for name, values in found.items() if values is not None}
 
     def tasks(self, before: Model, after: Model) -> list[Task]:
-        """Loss on text that it was neither fitted nor chosen on; texts are the sample."""
+        """Return the loss on text used neither to fit nor to choose; texts are the sample."""
         on = self.judged_on
         if on is None:
             return []
@@ -227,7 +238,7 @@ def collect(
 
 
 def candidates(model: Any, material: Material, settings: HeadMitigation) -> list[Candidate]:
-    """The projections that the settings allow, smallest first."""
+    """Return the projections that the settings allow, smallest first."""
     found = _with_offsets(model, material, settings)
     if settings.offset:
         return found
@@ -258,7 +269,7 @@ def _with_offsets(model: Any, material: Material, settings: HeadMitigation) -> l
 
 
 def _differences(material: Material) -> Floats:
-    """Differences of matched states; a neutral third group does not count as a side."""
+    """Return differences of matched states, without those of a neutral third group."""
     states = material.sets.astype(np.float64)
     sides = [i for i, g in enumerate(material.openings.groups) if g != "neutral"]
     pairs = [(a, b) for k, a in enumerate(sides) for b in sides[k + 1 :]]
@@ -273,7 +284,7 @@ def _edit(base: HeadEdit, removal: Removal) -> HeadEdit:
 
 
 def _alpha_rule(model: Any, settings: HeadMitigation) -> HeadEdit:
-    """The edit without its projection: rule, mixture and token sensitivities."""
+    """Return an edit without projection: rule, mixture and token sensitivities."""
     empty = np.zeros((1, 0), np.float32)
     mixture = "hidden" if settings.as_published else settings.mixture
     common: dict[str, Any] = {"mixture": mixture, "first_token_only": settings.first_token_only}
@@ -378,3 +389,96 @@ def _alphas(settings: HeadMitigation) -> tuple[float | str, ...]:
 
 def _choose(points: list[Point], settings: HeadMitigation) -> Point:
     return points[0] if len(points) == 1 else pick(points, settings.max_perplexity_increase)
+
+
+@dataclass(frozen=True)
+class Openings:
+    """Matched openings: `sets` [n][groups] of contexts that differ only in the group."""
+
+    axis: str
+    groups: tuple[str, ...]
+    sets: tuple[tuple[str, ...], ...]
+
+    @property
+    def contexts(self) -> list[str]:
+        return [context for row in self.sets for context in row]
+
+
+def openings(axis: str, *, sets: int | None = None, seed: int = 0) -> Openings:
+    """Return packaged openings of an axis: every frame with every matched set, or a draw.
+
+    >>> found = openings("religion", sets=10)
+    >>> found.groups, len(found.contexts)
+    (('christian', 'jewish', 'muslim'), 30)
+    """
+    lexicon = load(LEXICON)
+    if axis not in axes():
+        raise SpecError(unknown("axis", axis, axes(), where="--axis"))
+    table = lexicon.table("axes", axis)
+    rows = [
+        tuple(frame.replace("{person}", term) for term in terms)
+        for frame in lexicon.words("frames")
+        for terms in table["terms"]
+    ]
+    if sets is not None and sets < len(rows):
+        keep = np.sort(np.random.default_rng(seed).choice(len(rows), sets, replace=False))
+        rows = [rows[i] for i in keep]
+    return Openings(axis, tuple(table["groups"]), tuple(rows))
+
+
+def mined(texts: list[str], limit: int, seed: int = 0) -> Openings:
+    """Cut openings from text, each with a version in which genders are swapped."""
+    found = pairs_from_texts(texts, limit=limit, seed=seed)
+    return Openings(
+        "gender", ("original", "swapped"), tuple((p.text, p.swapped) for p in found.pairs)
+    )
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """Contexts that differ in the group alone, and which terms and prompt each was made of."""
+
+    first: tuple[str, ...]
+    second: tuple[str, ...]
+    terms: npt.NDArray[np.int64]
+    prompts: npt.NDArray[np.int64]
+
+
+def held_out(axis: str, seed: int = 0) -> tuple[Pairs, Pairs]:
+    """Return pairs to choose a setting on, and pairs to judge it on; they share no term or prompt.
+
+    The prompts are the local ones of Liang et al., which no opening repeats; terms and prompts are
+    drawn into halves with the seed.
+
+    >>> choosing, judging = held_out("gender")
+    >>> len(choosing.first), len(judging.first), set(choosing.prompts) & set(judging.prompts)
+    (30, 30, set())
+    """
+    if axis not in axes():
+        raise SpecError(unknown("axis", axis, axes(), where="--axis"))
+    rows, texts = load(LEXICON).table("judged", axis)["terms"], prompts("local")
+    rng = np.random.default_rng([seed, 17])
+    halves = zip(*(np.array_split(rng.permutation(len(part)), 2) for part in (rows, texts)))
+    one, two = (_crossed(rows, texts, np.sort(t), np.sort(p)) for t, p in halves)
+    return one, two
+
+
+def _crossed(
+    rows: Sequence[Sequence[str]], texts: Sequence[str], terms: Ints, asked: Ints
+) -> Pairs:
+    found = [
+        (texts[p].replace("{person}", a), texts[p].replace("{person}", b), int(t), int(p))
+        for t in terms
+        for p in asked
+        for a, b in combinations(rows[t], 2)
+    ]
+    first, second, codes, numbers = zip(*found)
+    return Pairs(first, second, np.asarray(codes), np.asarray(numbers))
+
+
+def own_texts(model: Any, *, count: int = 80, tokens: int = 40, seed: int = 0) -> list[str]:
+    """Let the model write texts from openings that name nobody."""
+    starts = [STARTS[i % len(STARTS)] for i in range(count)]
+    draws = [str(i) for i in range(count)]
+    request = Generate(starts, draws, max_new_tokens=tokens, top_p=0.95, seed=seed)
+    return [f"{start}{text}" for start, text in zip(starts, Ask(model)(request)["text"])]

@@ -69,30 +69,26 @@ def save(fitted: FittedHead, folder: Path) -> None:
 
 
 def read_edit(folder: Path) -> tuple[HeadEdit, np.ndarray]:
-    """The edit of a saved mitigation and the states of its model after the fixed texts."""
-    facts = read_facts(folder)
-    arrays = saved.read_arrays(folder, facts)
-    try:
-        settings = facts["edit"]
-        edit = HeadEdit(
-            left=arrays["left"],
-            right=arrays["right"],
-            offset=arrays.get("offset"),
-            sensitivity=arrays.get("sensitivity"),
-            sensitive=arrays["sensitive"].astype(bool) if "sensitive" in arrays else None,
-            **{k: settings[k] for k in ("rule", "alpha", "mixture", "top", "first_token_only")},
-        )
-        if settings.get("sha256") not in (None, edit.digest()):
-            raise saved.damaged(folder, "its settings and arrays are not those that were written")
-        return edit, arrays["probe"]
-    except KeyError as error:
-        raise ModelError(
-            f"{folder}: the mitigation lacks {error}. Fit it again with: evenhand mitigate MODEL"
-        ) from None
+    """Return the edit of a saved mitigation, and its model's states after the fixed texts."""
+    edit, arrays = saved.rebuild(folder, read_facts(folder), _edit)
+    if "probe" not in arrays:
+        raise saved.damaged(folder, "the states of its model are missing")
+    return edit, arrays["probe"]
+
+
+def _edit(settings: Mapping[str, Any], arrays: saved.Arrays) -> HeadEdit:
+    return HeadEdit(
+        left=arrays["left"],
+        right=arrays["right"],
+        offset=arrays.get("offset"),
+        sensitivity=arrays.get("sensitivity"),
+        sensitive=arrays["sensitive"].astype(bool) if "sensitive" in arrays else None,
+        **{k: settings[k] for k in ("rule", "alpha", "mixture", "top", "first_token_only")},
+    )
 
 
 def load(folder: Path, base: Any) -> Model:
-    """The mitigated form of the model the folder was fitted for; any other is refused.
+    """Return the mitigated form of the model that a folder was fitted for; refuse any other.
 
     Models are compared by their states, so that the same weights in another file are accepted.
     """
@@ -136,7 +132,7 @@ def attach(folder: str | Path, model: Any, tokenizer: Any = None) -> list[Any]:
 def _unlike(
     facts: Mapping[str, Any], wanted: np.ndarray, model: Any, states: Callable[[], np.ndarray]
 ) -> str:
-    """How a Hugging Face model differs from the one that was fitted; empty when it does not."""
+    """Return how a Hugging Face model differs from the fitted one, or "" if it does not."""
     fitted = (facts["model"].get("vocabulary"), wanted.shape[1])
     here = tuple(model.get_output_embeddings().weight.shape)
     if here != fitted:
@@ -148,7 +144,7 @@ def _unlike(
 
 
 def _states(model: Any, rows: list[list[int]]) -> np.ndarray:
-    """What the head sees after each row of tokens."""
+    """Return the input of the head after each row of tokens."""
     import torch
 
     seen: list[Any] = []
@@ -196,7 +192,7 @@ def export(edit: Any, model: Any, folder: Path) -> float:
 
 
 def _logits(model: Any, network: Any) -> Any:
-    """Logits after the test texts, by plain calls."""
+    """Return the logits after the test texts, by plain calls."""
     rows = []
     with model.torch.inference_mode():
         for text in TEXTS:

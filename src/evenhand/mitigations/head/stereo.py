@@ -10,17 +10,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from evenhand.errors import DataError, SpecError
 from evenhand.metrics.stereoset import Outcomes, intervals, scores
-from evenhand.mitigations.head.tradeoff import Candidate
 from evenhand.models.edits.head import AppliedEdit
 from evenhand.models.edits.head_handles import raw_logits
 from evenhand.probes.stereoset import LABELS, Example, read_gold
+
+if TYPE_CHECKING:
+    from evenhand.mitigations.head.tradeoff import Candidate
 
 Floats = npt.NDArray[np.float64]
 ROWS = 256  # rows of logits alive at once
@@ -28,7 +30,7 @@ ALPHAS = tuple(round(0.1 * i, 1) for i in range(1, 11))
 
 
 def examples_of(path: str | Path, axis: str, count: int | None, seed: int = 0) -> list[Example]:
-    """A seeded draw of an axis' examples from StereoSet's gold file, both splits alike."""
+    """Draw an axis' examples from StereoSet's gold file, as many from each split."""
     known = [e for e in read_gold(path) if e.domain == axis]
     if not known:
         raise DataError(f"{path}: no examples of the domain {axis!r}.")
@@ -74,7 +76,7 @@ class StereoBench:
     def token_scores(
         self, candidates: Sequence[Candidate]
     ) -> tuple[Floats, list[Floats], list[Floats]]:
-        """Log-probability of every token: own, and edited and learned alpha by candidate."""
+        """Return every token's log-probability, unchanged and edited, and learned alphas."""
         torch, found = self.torch, self.sentences
         own = np.empty(len(found.targets))
         hats = [np.empty(len(own)) for _ in candidates]
@@ -111,7 +113,7 @@ def _picked(logits: Any, at: Any) -> Floats:
 
 
 def check_mixture(mixture: str) -> None:
-    """Refuse what the sweep cannot mix."""
+    """Refuse a mixture that the sweep cannot compute."""
     if mixture != "probability":
         raise SpecError(
             f"--stereoset sweeps mixtures of probabilities, not {mixture!r}. Drop --mixture hidden "
@@ -126,7 +128,7 @@ def sweep(
     examples: Sequence[Example],
     seed: int = 0,
 ) -> list[dict[str, Any]]:
-    """StereoSet's numbers for every projection and alpha, the unchanged model first.
+    """Return StereoSet's numbers for every projection and alpha, the unchanged model first.
 
     `increases` of perplexity by (rounds, alpha) come from the trade-off. Rows have method, rounds,
     rank, alpha, increase, lms, ss, icat and gap = |SS - 50|.
@@ -159,7 +161,7 @@ def sweep(
 
 
 def learned_against_fixed(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Whether a learned alpha lies on or beyond the front of the fixed ones.
+    """Return whether a learned alpha lies on or beyond the Pareto front of fixed alphas.
 
     A learned point is beaten when a fixed one (or the unchanged model) has no larger gap and no
     larger perplexity, and is better on one of the two.

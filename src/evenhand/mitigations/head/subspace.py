@@ -49,7 +49,7 @@ class Subspace:
 
 
 def bias_subspace(sets: Sequence[npt.ArrayLike], components: int) -> tuple[Floats, Floats]:
-    """Principal components of sets of vectors, each set centred by its own mean.
+    """Return the principal components of sets of vectors, each set centred by its mean.
 
     For pairs the rows are +-(a - b)/2 and PCA is the SVD of the differences. The first component
     is turned so that the last member of the sets [members, d] lies on its positive side. Gives
@@ -68,7 +68,7 @@ def bias_subspace(sets: Sequence[npt.ArrayLike], components: int) -> tuple[Float
 
 
 def model_subspace(model: Any, axis: str, components: int | None = None) -> Subspace:
-    """The bias subspace of a causal model's output embeddings, words with a leading space."""
+    """Return the bias subspace of a causal model's output embeddings (words after a space)."""
     weight = model.model.get_output_embeddings().weight.detach()
     sets, used, missing, pieced = [], [], [], []
     for words in definitional_sets(axis):
@@ -93,7 +93,7 @@ def model_subspace(model: Any, axis: str, components: int | None = None) -> Subs
 
 
 def vector_subspace(vectors: VectorTable, axis: str, components: int | None = None) -> Subspace:
-    """The bias subspace of word vectors, such as GloVe (the paper's better choice)."""
+    """Return the bias subspace of word vectors, such as GloVe (the paper's better choice)."""
     found = vectors.find([w for words in definitional_sets(axis) for w in words])
     known = dict(zip(found.words, found.rows.astype(np.float64)))
     used = [words for words in definitional_sets(axis) if all(w in known for w in words)]
@@ -109,7 +109,7 @@ def vector_subspace(vectors: VectorTable, axis: str, components: int | None = No
 
 
 def words_of_tokens(model: Any) -> list[str]:
-    """The word each token stands for: letters alone at the start of a word, else nothing.
+    """Return the word of each token: letters alone at the start of a word, else "".
 
     Pieces from the middle of a word ("man" in "command") have no word vector of their own.
     """
@@ -127,7 +127,7 @@ def words_of_tokens(model: Any) -> list[str]:
 
 
 def token_vectors(model: Any, vectors: VectorTable) -> Floats:
-    """The word vector of each token [vocabulary, d]; zeros where a token is no known word."""
+    """Return the word vector of each token [vocabulary, d]; zeros if the token is no known word."""
     words = words_of_tokens(model)
     out = np.zeros((len(words), vectors.dimensions))
     for row, at in enumerate(vectors.places(words, multiword=False)):
@@ -137,7 +137,7 @@ def token_vectors(model: Any, vectors: VectorTable) -> Floats:
 
 
 def projections(embeddings: npt.ArrayLike, basis: Floats) -> Floats:
-    """The paper's projection value, sum over components of b'e(w): no bound, sign of the basis.
+    """Return the paper's projection value, the sum over components of b'e(w), which has no bound.
 
     >>> projections([[3.0, 4.0]], np.eye(2)).tolist()
     [7.0]
@@ -146,7 +146,7 @@ def projections(embeddings: npt.ArrayLike, basis: Floats) -> Floats:
 
 
 def released_tokens(cosine: Floats) -> Any:
-    """The released rule: 2,500 nearest on each side, kept above .24 (men) or .25 (women).
+    """Apply the released rule: 2,500 nearest a side, cosine above .24 (men) or .25 (women).
 
     >>> released_tokens(np.array([0.5, 0.1, -0.3, 0.245])).tolist()
     [True, False, True, True]
@@ -158,7 +158,7 @@ def released_tokens(cosine: Floats) -> Any:
 
 
 def sensitivities(embeddings: npt.ArrayLike, basis: Floats) -> tuple[Floats, Floats]:
-    """q(w) of every token, and the signed cosine with the first component.
+    """Return q(w) of every token, and the signed cosine with the first component.
 
     >>> q, cosine = sensitivities([[3.0, 4.0], [0.0, 0.0]], np.array([[1.0], [0.0]]))
     >>> q.tolist(), cosine.tolist()
@@ -175,7 +175,7 @@ def sensitivities(embeddings: npt.ArrayLike, basis: Floats) -> tuple[Floats, Flo
 def sensitive_tokens(
     q: Floats, cosine: Floats, count: int = SENSITIVE, *, one_side: bool = False
 ) -> Any:
-    """The set S by rank: with one component half from each end of the cosine, else largest q."""
+    """Choose S by rank: half from each end of the cosine (`one_side`: by the largest q)."""
     chosen = np.zeros(len(q), bool)
     count = min(count, len(q))
     if one_side:
@@ -208,7 +208,7 @@ class Tokens:
     known: int
 
     def table(self, model: Any) -> list[dict[str, Any]]:
-        """The set S as rows, most sensitive first."""
+        """Return the set S as rows, most sensitive first."""
         at = np.flatnonzero(self.chosen)
         at = at[np.argsort(-self.q[at], kind="stable")]
         return [
@@ -230,7 +230,7 @@ def tokens_of(
     count: int = SENSITIVE,
     released: bool = False,
 ) -> Tokens:
-    """Sensitivity of a causal model's tokens and the set S, by its own embeddings or by vectors.
+    """Return the sensitivity of a causal model's tokens and the set S.
 
     S are the `count` most sensitive, or (`released`) those beyond the released cosine thresholds.
     """

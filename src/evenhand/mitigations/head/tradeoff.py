@@ -2,7 +2,8 @@
 
 The hidden states of held-out pairs and of ordinary text are kept; a projection costs a low-rank
 product on cached logits, an alpha costs a mixture of two cached distributions (Liang et al. 2021,
-Fig. 3 and 4). Quality is perplexity, e^(mean negative log-likelihood in nats).
+Fig. 3 and 4). Quality is perplexity, e^(mean negative log-likelihood in nats). `concluded` says
+what the chosen setting buys and costs, from the settings that were tried.
 
 Deviates: the released code prints 2^(nats), and its loop over alpha mixes what it mixed before, so
 that its alpha axis is mislabelled (see docs/papers/liang.md).
@@ -10,18 +11,28 @@ that its alpha axis is mislabelled (see docs/papers/liang.md).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from evenhand.audit.comparison.items import changes
 from evenhand.errors import SpecError
+from evenhand.mitigations.base import Judgement, Measurements
+from evenhand.mitigations.changes import PairedChange, decided
+from evenhand.mitigations.head import stereo
+from evenhand.mitigations.proof import judge_measurements, report_changes
+from evenhand.mitigations.running import RATE
 from evenhand.models.edits.head import AppliedEdit, HeadEdit
 from evenhand.models.edits.head_handles import after_head, raw_logits
+from evenhand.runs.finding import Finding
+from evenhand.runs.wording import count, defined, number
 from evenhand.stats.estimate import Estimate
+
+if TYPE_CHECKING:
+    from evenhand.mitigations.head.fit import FittedHead
 
 Floats = npt.NDArray[np.float64]
 Mixed = tuple[list[Any], Any, list[Any]]
@@ -32,6 +43,7 @@ REDUCTION = ("value", "low", "high", "p", "units")
 """What is kept of a fall."""
 SMALLEST = 1e-9
 """Below this two distributions are one."""
+GAP, JUDGING = "gap", "judging"
 
 
 @dataclass(frozen=True)
@@ -91,7 +103,7 @@ class Point:
 
     @property
     def setting(self) -> tuple[str, int, str]:
-        """What was tried: no two points of one fit share it."""
+        """Key of the setting: no two points of one fit share it."""
         return self.method, self.rounds, str(self.alpha)
 
     def as_dict(self) -> dict[str, Any]:
@@ -114,7 +126,7 @@ class Bench:
         self.targets = self.torch.as_tensor(held.targets[self.rows], device=self.device)
 
     def _own(self, states: npt.NDArray[np.float32]) -> tuple[Any, Any]:
-        """States and the model's own log-probabilities."""
+        """Return states and the unchanged model's log-probabilities."""
         h = self.torch.as_tensor(np.array(states), device=self.device)
         raw = self.raw(h)
         return h, (raw if self.post is None else self.post(raw)).log_softmax(-1)
@@ -122,7 +134,7 @@ class Bench:
     def judge(
         self, candidate: Candidate, alphas: Sequence[float | str], *, full: bool = False
     ) -> list[Point]:
-        """Points of one projection at several alphas ("learned" uses the edit's own rule).
+        """Return points of one projection at several alphas ("learned" uses the edit's own rule).
 
         `full` adds kl, change and kept, which cost more than all the rest; they are NaN otherwise.
         """
@@ -135,7 +147,7 @@ class Bench:
     def items(
         self, candidate: Candidate, alpha: float | str
     ) -> tuple[tuple[Floats, Floats], tuple[Floats, Floats]]:
-        """Gap of every pair and loss of every token, in the unchanged model and under a setting."""
+        """Return every pair's gap and every token's loss, unchanged and under a setting."""
         with self.torch.inference_mode():
             ((sides, new, _),) = self._mixed(candidate, (alpha,))
             gap = _hellinger2(*(own for _, own in self.sides)), _hellinger2(*sides)
@@ -143,7 +155,7 @@ class Bench:
             return gap, (before, after)
 
     def _mixed(self, candidate: Candidate, alphas: Sequence[float | str]) -> Iterator[Mixed]:
-        """Both sides' log-probabilities, those of the true next tokens, and alpha by row."""
+        """Yield both sides' log-probabilities, those of the true next tokens, and alpha by row."""
         applied = AppliedEdit(self.torch, self.model.model, candidate.edit)
         hats = [self._edited(applied, own) for own in (*self.sides, self.text)]
         mixture, owns = candidate.edit.mixture, [own for _, own in (*self.sides, self.text)]
@@ -184,7 +196,7 @@ class Bench:
         return logp.gather(1, self.targets[:, None])[:, 0].double()
 
     def _of_targets(self, own: Any, hat: Any, weight: Any, mixture: str) -> Any:
-        """Log-probability of the true next token; Eq. 7 needs that entry alone."""
+        """Return the log-probability of the true next token; Eq. 7 needs that entry alone."""
         if mixture == "hidden":
             return self._picked(self._mix(own, hat, weight, mixture))
         w = weight.double()
@@ -214,7 +226,7 @@ def _hellinger2(log_p: Any, log_q: Any) -> Floats:
 
 
 def _details(owns: list[Any], mixed: list[Any]) -> tuple[float, float, float]:
-    """Mean symmetric KL of the sides, and what changed against the unchanged model."""
+    """Return the mean symmetric KL of the sides, and the change against the unchanged model."""
     p, q = (m.double().clamp_min(-1e3) for m in mixed)
     kl = float((0.5 * (p.exp() - q.exp()) * (p - q)).sum(-1).mean())
     return (kl, *_against(owns, mixed))
@@ -232,7 +244,7 @@ def _against(owns: list[Any], mixed: list[Any]) -> tuple[float, float]:
 
 
 def pareto(points: Sequence[Point]) -> list[Point]:
-    """The points that no other beats on both the measured gap and perplexity, by perplexity."""
+    """Return the points that none beats on both measured gap and perplexity, by perplexity."""
     best: list[Point] = []
     for point in sorted(points, key=lambda p: (p.perplexity, p.hellinger2)):
         if not best or point.hellinger2 < best[-1].hellinger2:
@@ -241,7 +253,7 @@ def pareto(points: Sequence[Point]) -> list[Point]:
 
 
 def pick(points: Sequence[Point], max_increase: float) -> Point:
-    """The smallest measured gap whose perplexity rises by at most `max_increase` (0.02 is 2 %)."""
+    """Return the point with the smallest gap within `max_increase` of perplexity (0.02: 2 %)."""
     if not max_increase >= 0:
         raise SpecError(f"--max-perplexity-increase '{max_increase}': expected 0 or more.")
     allowed = [p for p in points if p.increase <= max_increase]
@@ -256,7 +268,7 @@ def pick(points: Sequence[Point], max_increase: float) -> Point:
 
 
 def area(points: Sequence[Point], reach: float = 0.1) -> float:
-    """Area under the front: mean measured gap, relative to none, over increases of 0 to `reach`.
+    """Return the area under the front: mean relative gap over increases of 0 to `reach`.
 
     1 means that no perplexity buys anything; 0 that the gap vanishes at no cost. Comparable
     between methods only with the same pairs and text.
@@ -276,7 +288,7 @@ Codes = npt.NDArray[np.int64] | None
 def logs(
     before: Any, after: Any, terms: Codes, prompts: Codes
 ) -> tuple[Estimate, Estimate, Estimate]:
-    """Mean log gap before and after, and their difference, over terms and prompts.
+    """Return the mean log gap before and after, and their difference, over terms and prompts.
 
     Logarithms, since a few pairs in which the group decides the next word ("known for her") are a
     hundred times as far apart as the rest and would be all that a mean sees.
@@ -289,7 +301,7 @@ def logs(
 
 
 def fall(before: Any, after: Any, terms: Codes, prompts: Codes) -> Estimate:
-    """Relative fall of the typical gap, 1 - e^(mean log after - mean log before).
+    """Return the relative fall of the typical gap, 1 - e^(mean log after - mean log before).
 
     0 is what a setting gets that does nothing; the pairs must not be those it was chosen by.
     """
@@ -298,3 +310,209 @@ def fall(before: Any, after: Any, terms: Codes, prompts: Codes) -> Estimate:
         1 - float(np.exp(x)) for x in (change.value, change.high, change.low, -change.detectable)
     )
     return replace(change, value=value, low=low, high=high, detectable=seen, error=NAN)
+
+
+def report(measurements: Measurements, label: str) -> Judgement:
+    """Report the chosen setting on pairs, text and questions that it was not chosen by.
+
+    Table `points` is the choosing half alone, `verdict` the judging half alone: a number of one is
+    never set beside a number of the other. Runs of versions that did not keep the unchanged model
+    on the choosing half (`On.unchanged`) come out as they were written.
+    """
+    on, found = On.read(measurements), judge_measurements(measurements)
+    if on.pairs:
+        gap = decided([_gap(on)], RATE, (), ())
+        found = replace(found, tests=(*gap, *found.tests))
+    told = report_changes(label, measurements.model, found)
+    first = on.before if on.unchanged is None else on.unchanged
+    rows = [_row(first, False), *(_row(p, p.setting == on.chosen.setting) for p in on.points)]
+    verdict = [] if on.unchanged is None else _verdict(on)
+    tables = {"points": rows, **({"verdict": verdict} if verdict else {}), **told.tables}
+    proof = {**told.proof, "reduction": on.reduction}
+    swept = measurements.facts["stereoset"]
+    if swept:
+        proof["stereoset"] = swept
+        tables["stereoset"] = [{**r, "alpha": str(r["alpha"])} for r in swept["rows"]]
+    claim = _claim(on)
+    kept = [f for f in told.findings if f.id != f"{label}/{GAP}"]
+    return replace(
+        told,
+        findings=[claim, *kept],
+        tables=tables,
+        proof=proof,
+        buys=f"{found.headline} {_by(on, claim)}",
+        costs=(*_costs(on), *told.costs),
+        sure=(*_sure(on), *told.sure),
+    )
+
+
+@dataclass(frozen=True)
+class On:
+    """What was measured, as the sentences below need it.
+
+    Attributes:
+        before, chosen: the unchanged model and the chosen setting on the judging half.
+        points: every setting on the choosing half.
+        pairs: gaps before and after with terms and prompts; empty where none were kept.
+        reduction: the fall of the typical gap.
+        unchanged: the unchanged model on the choosing half; None in runs of earlier versions.
+    """
+
+    measurements: Measurements
+    before: Point
+    chosen: Point
+    points: tuple[Point, ...]
+    pairs: tuple[Any, ...]
+    reduction: Mapping[str, Any]
+    unchanged: Point | None = None
+
+    @classmethod
+    def read(cls, measurements: Measurements) -> On:
+        facts, numbers = measurements.facts, measurements.numbers
+        before, chosen, *points = (
+            Point(**row) for row in (facts["before"], facts["chosen"], *facts["points"])
+        )
+        pairs: tuple[Any, ...] = ()
+        reduction = facts["reduction"]
+        if "gap.before" in numbers:
+            levels = (measurements.codes(f"gap.{name}") for name in ("terms", "prompts"))
+            pairs = (numbers["gap.before"], numbers["gap.after"], *levels)
+            reduced = fall(*pairs)
+            reduction = {name: getattr(reduced, name) for name in REDUCTION}
+        sweep = facts.get("sweep")
+        unchanged = Point(**sweep["before"]) if sweep else None
+        return cls(measurements, before, chosen, tuple(points), pairs, reduction, unchanged)
+
+    @property
+    def axis(self) -> str:
+        return str(self.measurements.facts["settings"]["axis"])
+
+    @property
+    def contexts(self) -> str:
+        """Words for the contexts that the verdict is about."""
+        of = "" if self.unchanged is None else f" of the {JUDGING} half"
+        return f"{self.axis} contexts{of}"
+
+
+def _gap(on: On) -> PairedChange:
+    """Return the change of the distance between contexts of two groups, pair by pair."""
+    *sizes, change = logs(*on.pairs)
+    before, after = (Estimate(float(np.exp(e.value)), p=0.0, units=e.units) for e in sizes)
+    about = f"typical distance between {on.contexts} (log change)"
+    over = ("terms", "prompts")
+    return PairedChange(GAP, "pairs", about, before, after, change, "terms", over)
+
+
+def _row(point: Point, chosen: bool) -> dict[str, Any]:
+    return {**point.as_dict(), "alpha": str(point.alpha), "chosen": chosen}
+
+
+def _verdict(on: On) -> list[dict[str, Any]]:
+    """Return the rows of the judging half, before and after."""
+    pairs = on.measurements.facts["held_out_pairs"]
+    return [
+        {**_row(point, stage == "after"), "stage": stage, "pairs": pairs}
+        for stage, point in (("before", on.before), ("after", on.chosen))
+    ]
+
+
+def _claim(on: On) -> Finding:
+    reduced, axis = on.reduction, on.axis
+    how = f"between {on.contexts}"
+    if on.unchanged is None:
+        how += " that it was not chosen by"
+    method = on.measurements.facts["settings"]["method"]
+    sentence = (
+        f"{method} changes the typical gap {how} by {-100 * reduced['value']:+.0f} %, while "
+        f"perplexity changes by {100 * on.chosen.increase:+.1f} %."
+    )
+    return Finding(
+        id="tradeoff/reduction",
+        probe="tradeoff",
+        metric="relative_fall",
+        value=reduced["value"],
+        low=reduced["low"],
+        high=reduced["high"],
+        p=reduced["p"],
+        q=reduced["p"],
+        n=reduced["units"],
+        attribute=axis,
+        model=on.measurements.model,
+        detected=bool(reduced["p"] <= RATE),
+        units="terms",
+        generalises_over=("terms", "prompts"),
+        sentence=sentence if reduced["p"] <= RATE else f"No change of the gap {how} was detected.",
+        method="log of squared Hellinger, pair by pair; terms and prompts as samples",
+    )
+
+
+def stereoset(fitted: FittedHead) -> Mapping[str, Any]:
+    """Score StereoSet under all settings that were judged, and place the learned alpha."""
+    from evenhand.mitigations.head import fit
+
+    examples = fitted.settings.examples()
+    if not examples or fitted.material is None:
+        return {}
+    settings = fitted.settings
+    mine = [p for p in fitted.points if p.method == settings.method]
+    increases = {(p.rounds, p.alpha): p.increase for p in mine}
+    tried = fit.candidates(fitted.base, fitted.material, settings)
+    rows = stereo.sweep(fitted.base, tried, increases, examples, settings.seed)
+    return {"n": len(examples), **stereo.learned_against_fixed(rows), "rows": rows}
+
+
+def _by(on: On, claim: Finding) -> str:
+    point = on.chosen
+    how = f"({point.method}, {count(point.rounds, 'round')}, alpha {point.alpha})"
+    return (
+        f"Fall of the typical gap between {on.contexts}: {100 * claim.value:.0f} %, "
+        f"95 % interval {100 * claim.low:.0f} % to {100 * claim.high:.0f} % {how}."
+    )
+
+
+def _costs(on: On) -> tuple[str, ...]:
+    before, after, facts = on.before, on.chosen, on.measurements.facts
+    out = [
+        f"Perplexity {number(before.perplexity)} before, {number(after.perplexity)} after "
+        f"({100 * after.increase:+.1f} %), on {facts['text_tokens']} tokens"
+        f"{_of(on)} ({facts['text']})."
+    ]
+    if defined(before.kept) and defined(after.kept):
+        out.append(
+            f"Probability of the favourite next word {number(before.kept)} before, "
+            f"{number(after.kept)} after."
+        )
+    if defined(after.change):
+        out.append(f"Next-word distributions moved by {number(after.change)} (KL) on those pairs.")
+    return tuple(out)
+
+
+def _of(on: On) -> str:
+    return "" if on.unchanged is None else f" of the {JUDGING} half"
+
+
+def _sure(on: On) -> tuple[str, ...]:
+    facts, tried = on.measurements.facts, len(on.points)
+    if on.unchanged is not None:
+        return _halves(on, on.unchanged)
+    if tried < 2:
+        return ()
+    return (
+        f"The setting was chosen among {tried} by {count(facts['chosen_on'], 'pair')} of contexts, "
+        f"and judged on {facts['held_out_pairs']} others: no term, prompt or text is in both.",
+    )
+
+
+def _halves(on: On, unchanged: Point) -> tuple[str, ...]:
+    """Say the mean gap on each half, before and after, and the purpose of each half."""
+    facts, tried = on.measurements.facts, len(on.points)
+    swept = next(p for p in on.points if p.setting == on.chosen.setting)
+    start = f"The setting was chosen among {tried} by" if tried > 1 else "One setting was tried on"
+    return (
+        f"{start} {count(facts['chosen_on'], 'pair')} of contexts (choosing half: mean squared "
+        f"Hellinger distance {number(unchanged.hellinger2)} before, {number(swept.hellinger2)} "
+        f"after), and judged on {facts['held_out_pairs']} others (judging half: "
+        f"{number(on.before.hellinger2)} before, {number(on.chosen.hellinger2)} after).",
+        "No term, prompt or text is in both halves, so a number of one does not compare with a "
+        "number of the other.",
+    )

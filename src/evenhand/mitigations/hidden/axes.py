@@ -77,16 +77,16 @@ class AxisData:
         return len(self.texts)
 
     def counts(self) -> dict[str, int]:
-        """Rows of each part."""
+        """Return the number of rows of each part."""
         return {name: int((self.part == k).sum()) for k, name in enumerate(PARTS)}
 
     def seconds(self) -> list[str]:
-        """Answers for models that read pairs of texts, the same for every group of a frame."""
+        """Return second texts for models that read pairs; all groups of a frame share one."""
         codes = {f: i for i, f in enumerate(dict.fromkeys(self.frames))}
         return [ANSWERS[codes[f] % len(ANSWERS)] for f in self.frames]
 
     def firsts(self) -> list[str]:
-        """The texts as situations with a question, as multiple-choice models read them."""
+        """Return the texts as situations with a question, as multiple-choice models read them."""
         return [
             f"{text.rstrip('.')}. How would you describe {term or 'this person'}?"
             for text, term in zip(self.texts, self.terms)
@@ -96,7 +96,7 @@ class AxisData:
 def axis_data(
     axis: str, *, texts: list[str] | None = None, limit: int = 1_500, seed: int = 0
 ) -> AxisData:
-    """Axis data by name or file (see the module), or pairs cut from own passages.
+    """Return axis data by name or file (see the module), or pairs cut from passages.
 
     At most `limit` matched sets are drawn (rows, for labelled texts).
 
@@ -125,7 +125,7 @@ def axis_data(
 def _word_sets(
     axis: str, groups: tuple[str, ...], terms: Sequence[Sequence[str]], source: str
 ) -> AxisData:
-    """Matched terms in every frame; a neutral group does not count as a side."""
+    """Put matched terms into every frame, without those of a neutral group."""
     sides = [i for i, group in enumerate(groups) if group != NEUTRAL]
     frames = load(FRAMES).words("frames")
     rows = [
@@ -139,7 +139,7 @@ def _word_sets(
 
 
 def _names(axis: str) -> AxisData:
-    """First names of groups of the lexicons. Names are not matched: no sets."""
+    """Put first names of the lexicons' groups into frames; names are not matched (set -1)."""
     wanted = [g.strip() for g in axis.removeprefix("names:").split(",") if g.strip()]
     if len(wanted) < 2:
         raise SpecError(
@@ -160,7 +160,7 @@ def _names(axis: str) -> AxisData:
 def _split(
     axis: str, groups: tuple[str, ...], rows: Sequence[Row], units: Sequence[int], source: str
 ) -> AxisData:
-    """Frames: 60 % to fit on, 15 % to stop on, 25 % held out; every fourth term is new there."""
+    """Split frames: 60 % to fit, 15 % to stop, 25 % held out; every fourth term only there."""
     frames = list(dict.fromkeys(r[2] for r in rows))
     by_frame = dict(zip(frames, _own_part(len(frames))))
     part = np.asarray([by_frame[r[2]] for r in rows], np.int64)
@@ -179,7 +179,7 @@ def _data(
 
 
 def _from_table(path: Path) -> AxisData:
-    """Labelled texts (text, label) or pairs (first, second) of a file."""
+    """Read labelled texts (text, label) or pairs (first, second) from a file."""
     table = read_table(path, text=("text", "label", "first", "second"))
     if table.has("first") and table.has("second"):
         table.require(("first", "second"))
@@ -200,14 +200,14 @@ def _pairs(
 
 
 def _own_part(n: int) -> Ints:
-    """Units split 60/15/25 in a fixed shuffled order."""
+    """Split units 60/15/25 in a fixed shuffled order."""
     share = np.empty(n)
     share[np.random.default_rng(20).permutation(n)] = (np.arange(n) + 0.5) / max(n, 1)
     return np.where(share < 0.6, TRAIN, np.where(share < 0.75, DEV, TEST)).astype(np.int64)
 
 
 def _mined(axis: str, texts: list[str], limit: int, seed: int) -> AxisData:
-    """Counterfactual pairs cut from own text; the first side is always the first group."""
+    """Cut counterfactual pairs from text; the first side is always the first group."""
     if axis == "gender":
         sides: tuple[str, str] = ("female", "male")
         found = pairs_from_texts(texts, limit=limit, seed=seed).pairs
@@ -251,7 +251,7 @@ def _read_sets(path: Path) -> tuple[tuple[str, ...], list[list[str]]]:
 
 
 def _limited(data: AxisData, limit: int, seed: int) -> AxisData:
-    """At most `limit` matched sets (or texts), drawn with every part in proportion."""
+    """Draw at most `limit` matched sets (or texts), every part in proportion."""
     units = np.where(data.sets >= 0, data.sets, np.arange(len(data)) + data.sets.max(initial=0) + 1)
     distinct = np.unique(units)
     if len(distinct) <= limit:
@@ -261,7 +261,7 @@ def _limited(data: AxisData, limit: int, seed: int) -> AxisData:
 
 
 def take(data: AxisData, rows: npt.NDArray[np.int64]) -> AxisData:
-    """Some rows."""
+    """Return the data of some rows."""
 
     def pick(values: tuple[str, ...]) -> tuple[str, ...]:
         return tuple(values[i] for i in rows)

@@ -1,10 +1,14 @@
-"""Mitigating an encoder at its hidden states: INLP, LEACE and SentenceDebias on chosen layers.
+"""Edit the hidden states of an encoder: INLP, LEACE and SentenceDebias on chosen layers.
 
     inlp       h' = h - B B'(h - mean), B the directions of rounds of classifiers (Ravfogel et al.
                2020), until a fresh classifier on other frames reads nothing
     leace      h' = h - W^+ Q W (h - mean) (Belrose et al. 2023), one step, least change
     sentence   h' = h - V V'(h - mean), V the first principal components of the differences between
                contexts that differ in the group alone (SentenceDebias, Liang et al. 2020)
+
+Each is a map h' = h - L (R'h) + o of low rank, computed in float32 and returned in the model's own
+precision. The maps run as forward hooks only while an answer is computed, so the unchanged model
+keeps its scores although both share weights.
 
 `as_published` follows Bias Bench (Meade et al. 2022): mean of the last layer's tokens, LinearSVC,
 80 rounds, no mean kept in place. Layers are fitted in running order, each on states that the layers
@@ -13,7 +17,9 @@ before it have changed already. Only the training frames are used; fresh classif
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import contextlib
+import hashlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,9 +27,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from evenhand.errors import DataError
+from evenhand.errors import DataError, ModelError, SpecError
 from evenhand.mitigations import saved
-from evenhand.mitigations.base import Judgement, Note, quiet
+from evenhand.mitigations.base import Judgement, Measurements, Note, quiet
 from evenhand.mitigations.erase_features import (
     Features,
     StopAtMajority,
@@ -32,23 +38,16 @@ from evenhand.mitigations.erase_features import (
     standardised_logistic,
 )
 from evenhand.mitigations.erasing import Floats, Removal, inlp, leace, pair_components
-from evenhand.mitigations.grounds import Grounds
+from evenhand.mitigations.hidden import KINDS
 from evenhand.mitigations.hidden.axes import DEV, NEW, TEST, TRAIN, AxisData
-from evenhand.mitigations.hidden.edit import (
-    EditedModel,
-    HiddenEdit,
-    LayerMap,
-    find_layers,
-    layer_states,
-    width_of,
-)
-from evenhand.mitigations.proof import Proved
+from evenhand.mitigations.proof import JudgedByAudits
 from evenhand.models.loading.saved import read_facts
 from evenhand.models.protocol import Model
+from evenhand.requests import Column, Requests
 from evenhand.runs.finding import Finding
 
 if TYPE_CHECKING:
-    from evenhand.mitigations.hidden.mitigation import HiddenMitigation
+    from evenhand.mitigations.hidden import HiddenMitigation
 
 Array = npt.NDArray[Any]
 ARRAYS = ("left", "right", "offset")
@@ -59,7 +58,260 @@ STRONG = 1.0  # of the mean variance, for INLP: see `erasing.inlp`
 
 
 @dataclass(frozen=True)
-class FittedHidden(Proved):
+class LayerMap(Removal):
+    """The map of the module at the path `layer` in the Hugging Face model, in float32."""
+
+    layer: str = ""
+
+    def __post_init__(self) -> None:
+        d = len(self.offset)
+        if self.left.ndim != 2 or self.left.shape != self.right.shape or len(self.left) != d:
+            raise DataError(
+                f"mitigation: layer {self.layer!r} has left {self.left.shape}, right "
+                f"{self.right.shape} and offset {self.offset.shape}. Accepted: [d, rank] twice "
+                "and [d]."
+            )
+        if not all(np.isfinite(a).all() for a in (self.left, self.right, self.offset)):
+            raise DataError(f"mitigation: layer {self.layer!r} holds NaN or infinity.")
+
+
+@dataclass(frozen=True)
+class HiddenEdit:
+    """Maps of one or more layers, in the order in which the model runs them."""
+
+    maps: tuple[LayerMap, ...]
+
+    @property
+    def rank(self) -> int:
+        return max((m.rank for m in self.maps), default=0)
+
+    def digest(self) -> str:
+        """SHA-256 of everything that can change a score."""
+        state = hashlib.sha256()
+        for part in self.maps:
+            state.update(part.layer.encode())
+            for array in (part.left, part.right, part.offset):
+                state.update(repr(array.shape).encode())
+                state.update(np.ascontiguousarray(array, np.float32).tobytes())
+        return state.hexdigest()
+
+
+def layer_names(model: Any) -> dict[str, str]:
+    """Return the names of layers and the module path of each, in running order.
+
+    `embeddings`, `layer.0` to `layer.N`, `last` (the same as the highest), and `pooler` where the
+    checkpoint has one (what multiple-choice and classification heads read).
+    """
+    base = model.base_model
+    paths = {id(module): path for path, module in model.named_modules()}
+    depth = getattr(model.config, "num_hidden_layers", None)
+    stacks = [
+        m for m in base.modules() if type(m).__name__ == "ModuleList" and len(m) == depth and depth
+    ]
+    found: dict[str, str] = {}
+    if getattr(base, "embeddings", None) is not None:
+        found["embeddings"] = paths[id(base.embeddings)]
+    if stacks:
+        found |= {f"layer.{i}": paths[id(m)] for i, m in enumerate(stacks[0])}
+        found["last"] = paths[id(stacks[0][-1])]
+    pooler = getattr(base, "pooler", None)
+    if pooler is not None:
+        found["pooler"] = paths[id(pooler)]
+    return found
+
+
+def find_layers(model: Any, names: Sequence[str]) -> list[str]:
+    """Return the module paths of the layers, each once, in running order.
+
+    Raises:
+        SpecError: no such layer; the message lists those there are.
+    """
+    known = layer_names(model)
+    modules = [path for path, _ in model.named_modules() if path]
+    chosen = []
+    for name in names:
+        if name == "all":
+            chosen += [path for key, path in known.items() if key.startswith("layer.")]
+        elif name in known:
+            chosen.append(known[name])
+        elif name in modules:
+            chosen.append(name)
+        else:
+            raise SpecError(
+                f"--layers: unknown layer {name!r}. Layers of this model: {', '.join(known)}; "
+                "'all' for every numbered one, or the path of a module."
+            )
+    if not chosen:
+        raise SpecError(f"--layers: none given. Layers of this model: {', '.join(known)}.")
+    return sorted(set(chosen), key=modules.index)
+
+
+def _passed_on(name: str) -> Any:
+    """Return a property that reads and sets the attribute of the model below."""
+    return property(lambda me: getattr(me.base, name), lambda me, v: setattr(me.base, name, v))
+
+
+class EditedModel(Model):
+    """A model whose hidden states pass through maps; everything else is the base's.
+
+    It answers the same requests, has a fingerprint of its own, and can carry further edits. What
+    the runner needs (`Model`) is passed on here by name; whatever else an adapter has, as it is.
+    """
+
+    recipe = None
+
+    def __init__(self, base: Any, edit: HiddenEdit, name: str = "") -> None:
+        digest = f"hidden:{edit.digest()}"
+        if digest in base.mitigations:
+            raise ModelError(
+                f"model {base.name!r} carries this mitigation already; a second time it changes "
+                "nothing. Fit one on the mitigated model instead with: evenhand mitigate FOLDER"
+            )
+        if base.kind not in KINDS:
+            raise ModelError(
+                f"model {base.name!r} is of kind {base.kind!r}. Accepted: {', '.join(KINDS)}."
+            )
+        self.base, self.edit = base, edit
+        self.name = name or f"{base.name} (mitigated)"
+        self.mitigations = (*base.mitigations, digest)
+        self.kind, self.answers = base.kind, base.answers
+        self.device, self.dtype = base.device, base.dtype
+        self._ready = [(m, self._tensors(m)) for m in edit.maps]
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__") or name == "base":
+            raise AttributeError(name)
+        return getattr(self.base, name)
+
+    token_budget, overlaps, alternates, threads, release, count_tokens, prepare = map(
+        _passed_on,
+        ("token_budget", "overlaps", "alternates", "threads", "release", "count_tokens", "prepare"),
+    )
+
+    @property
+    def fingerprint(self) -> str:
+        parts = "|".join((self.base.fingerprint, self.mitigations[-1]))
+        return hashlib.sha256(parts.encode()).hexdigest()
+
+    def describe(self) -> dict[str, Any]:
+        return {**self.base.describe(), "name": self.name, "mitigations": list(self.mitigations)}
+
+    def begin(self, requests: Requests, prepared: Any) -> Callable[[], dict[str, Column]]:
+        """Start answering; every forward pass is queued before the maps are taken off again."""
+        with self.changed():
+            begun: Callable[[], dict[str, Column]] = self.base.begin(requests, prepared)
+        return begun
+
+    def answer(self, requests: Requests, prepared: Any) -> dict[str, Column]:
+        return self.begin(requests, prepared)()
+
+    @contextlib.contextmanager
+    def changed(self) -> Iterator[None]:
+        """Let the Hugging Face model below give this model's states inside the context."""
+        with contextlib.ExitStack() as stack:
+            stack.enter_context(self.base.changed())
+            for part, tensors in self._ready:
+                module = self.model.get_submodule(part.layer)
+                handle = module.register_forward_hook(_hook(*tensors))
+                stack.callback(handle.remove)
+            yield
+
+    def _tensors(self, part: LayerMap) -> tuple[Any, Any, Any]:
+        torch = self.base.torch
+        try:
+            self.base.model.get_submodule(part.layer)
+        except AttributeError:
+            names = ", ".join(layer_names(self.base.model))
+            raise ModelError(
+                f"model {self.base.name!r} has no module {part.layer!r}. Layers of this model: "
+                f"{names}."
+            ) from None
+        width = width_of(self.base)
+        if len(part.left) != width:
+            raise ModelError(
+                f"mitigation: fitted for states of width {len(part.left)}, model "
+                f"{self.base.name!r} has {width}. Fit one for it with: evenhand mitigate MODEL"
+            )
+        arrays = (part.left.T.copy(), part.right, part.offset)
+        left, right, offset = (
+            torch.as_tensor(np.array(a), device=self.base.device) for a in arrays
+        )
+        return left, right, offset
+
+
+def width_of(model: Any) -> int:
+    """Return the width of a model's hidden states."""
+    config = model.model.config
+    return int(getattr(config, "hidden_size", None) or config.dim)
+
+
+def _hook(left: Any, right: Any, offset: Any) -> Any:
+    """Return a hook for x - (x R) L' + o, in float32, rounded to the incoming precision."""
+
+    def change(module: Any, inputs: Any, output: Any) -> Any:
+        hidden = states_of(output)
+        exact = hidden.float()
+        moved = (exact - (exact @ right) @ left + offset).to(hidden.dtype)
+        if isinstance(output, tuple):
+            return (moved, *output[1:])
+        if type(moved) is type(output):
+            return moved
+        output["last_hidden_state"] = moved
+        return output
+
+    return change
+
+
+def states_of(output: Any) -> Any:
+    """Return the hidden states in the output of a module."""
+    if isinstance(output, tuple):
+        return output[0]
+    return output["last_hidden_state"] if hasattr(output, "keys") else output
+
+
+def layer_states(
+    model: Any, layer: str, first: Sequence[str], second: Sequence[str] | None, pool: str
+) -> npt.NDArray[np.float32]:
+    """Return a layer's states after texts (or pairs of texts): float32 [texts, d].
+
+    The adapter's own edits are in force; `pool` takes the "first" token, or the "mean" of all.
+    """
+    torch = model.torch
+    encoded = model.encode_texts(first, second)
+    out: list[Any] = [None] * len(first)
+    seen: list[Any] = []
+    with torch.inference_mode(), model.changed():
+        module = model.model.get_submodule(layer)
+        handle = module.register_forward_hook(lambda m, i, o: seen.append(states_of(o)))
+        try:
+            for rows, tensors in model.batches(encoded):
+                seen.clear()
+                model.model.base_model(**tensors)
+                for row, value in zip(rows, _pooled(seen[-1].float(), tensors, pool)):
+                    out[row] = value
+        finally:
+            handle.remove()
+    states = np.stack(out) if out else np.zeros((0, width_of(model)), np.float32)
+    if not np.isfinite(states).all():
+        raise ModelError(
+            f"model {model.name!r}: hidden states hold NaN or infinity in {model.dtype}. Load it "
+            "in another precision with: --dtype float32"
+        )
+    return states
+
+
+def _pooled(states: Any, tensors: dict[str, Any], pool: str) -> Any:
+    """Pool the states into one vector per row of the batch."""
+    if states.ndim == 2:  # a pooler's output: one vector a text already
+        return states.cpu().numpy()
+    if pool == "first":
+        return states[:, 0].cpu().numpy()
+    weight = tensors["attention_mask"][..., None].float()
+    return ((states * weight).sum(1) / weight.sum(1).clamp_min(1)).cpu().numpy()
+
+
+@dataclass(frozen=True)
+class FittedHidden(JudgedByAudits):
     """Maps of hidden states; `facts` hold what fresh classifiers read before and after."""
 
     edit: HiddenEdit
@@ -87,10 +339,10 @@ class FittedHidden(Proved):
         return {"readers": self.facts["readers"]}
 
 
-def concluded(found: Judgement, grounds: Grounds, label: str) -> Judgement:
-    """As all audited families; and what classifiers read of the groups."""
-    rows = grounds.facts["readers"]
-    read_off = [_readable(row, grounds, label) for row in rows]
+def report(found: Judgement, measurements: Measurements, label: str) -> Judgement:
+    """Add what classifiers read of the groups to the judgement of audited families."""
+    rows = measurements.facts["readers"]
+    read_off = [_readable(row, measurements, label) for row in rows]
     return replace(
         found,
         findings=[*read_off, *found.findings],
@@ -99,8 +351,8 @@ def concluded(found: Judgement, grounds: Grounds, label: str) -> Judgement:
     )
 
 
-def _readable(row: Mapping[str, Any], grounds: Grounds, label: str) -> Finding:
-    where, axis = str(row["layer"]), Path(grounds.facts["settings"]["axis"]).name
+def _readable(row: Mapping[str, Any], measurements: Measurements, label: str) -> Finding:
+    where, axis = str(row["layer"]), Path(measurements.facts["settings"]["axis"]).name
     low, high = chance_interval(row["test_after"], row["test_n"])
     return Finding(
         id=f"{label}/readable/{where}",
@@ -113,7 +365,7 @@ def _readable(row: Mapping[str, Any], grounds: Grounds, label: str) -> Finding:
         high=high,
         n=row["test_n"],
         attribute=axis,
-        model=grounds.model,
+        model=measurements.model,
         sentence=(
             f"A fresh classifier reads {axis} off {where} in {100 * row['test_before']:.0f} % of "
             f"held-out texts before, {100 * row['test_after']:.0f} % after (chance "
@@ -125,22 +377,19 @@ def _readable(row: Mapping[str, Any], grounds: Grounds, label: str) -> Finding:
 
 
 def load(folder: Path, base: Any) -> EditedModel:
-    """The mitigated form of the model that a folder was fitted for; all else is refused."""
+    """Return the mitigated form of the model that a folder was fitted for; refuse any other."""
     facts = read_facts(folder)
     saved.check_base(folder, facts, base, width_of(base))
-    arrays = saved.read_arrays(folder, facts)
-    try:
-        wanted = facts["edit"]
-        maps = (
-            _layer_map(layer, *(arrays[f"{i}.{n}"] for n in ARRAYS))
-            for i, layer in enumerate(wanted["layers"])
-        )
-        edit = HiddenEdit(tuple(maps))
-        if edit.digest() != wanted["sha256"]:
-            raise ValueError("layers and arrays are not those that were written")
-    except Exception as error:
-        raise saved.damaged(folder, str(error)) from error
+    edit, _ = saved.rebuild(folder, facts, _edit)
     return EditedModel(base, edit, saved.name_of(facts, base))
+
+
+def _edit(settings: Mapping[str, Any], arrays: saved.Arrays) -> HiddenEdit:
+    maps = (
+        _layer_map(layer, *(arrays[f"{i}.{name}"] for name in ARRAYS))
+        for i, layer in enumerate(settings["layers"])
+    )
+    return HiddenEdit(tuple(maps))
 
 
 def fit(model: Any, data: AxisData, settings: HiddenMitigation, note: Note = quiet) -> FittedHidden:
@@ -179,7 +428,7 @@ def fit(model: Any, data: AxisData, settings: HiddenMitigation, note: Note = qui
 
 
 def _default_pool(model: Any, as_published: bool) -> str:
-    """What the head reads: the first token for choices and classes, every token otherwise."""
+    """Return what the head reads: the first token for choices and classes, else all tokens."""
     if as_published:
         return "mean"
     own = getattr(model, "head", None)
@@ -191,7 +440,7 @@ def _default_pool(model: Any, as_published: bool) -> str:
 def fit_layer(
     states: Floats, data: AxisData, settings: HiddenMitigation, layer: str
 ) -> tuple[LayerMap, list[str]]:
-    """The map of one layer from the states of all rows; only training rows are used to fit."""
+    """Fit the map of one layer on the training rows of the states."""
     at = data.part == TRAIN
     X, y = states[at], data.labels[at]
     notes = []
@@ -253,7 +502,7 @@ def _subspace(X: Floats, data: AxisData, settings: HiddenMitigation) -> tuple[Re
 
 
 def read(states: Floats, made: LayerMap, data: AxisData, seed: int) -> dict[str, Any]:
-    """What classifiers read of the axis before and after a map.
+    """Return how well classifiers read the axis before and after a map.
 
     `test` rows stand in held-out frames, `new` rows hold terms never fitted on as well.
     `relearned` is one fitted on held-out rows themselves (five folds over frames): what
@@ -277,7 +526,7 @@ def read(states: Floats, made: LayerMap, data: AxisData, seed: int) -> dict[str,
 
 
 def chance_interval(chance: float, n: int) -> tuple[float, float]:
-    """Where 95 % of accuracies over n rows lie when nothing is read (binomial, rows independent).
+    """Return the range of 95 % of accuracies over n independent rows if nothing is read (binomial).
 
     Rows of one frame resemble each other, so the true range is wider, never narrower.
 
@@ -294,7 +543,7 @@ def chance_interval(chance: float, n: int) -> tuple[float, float]:
 
 
 def relearned(states: Floats, data: AxisData, seed: int) -> float:
-    """Cross-validated accuracy on held-out rows themselves, frames kept apart."""
+    """Return the cross-validated accuracy on held-out rows themselves, frames kept apart."""
     from sklearn.linear_model import RidgeClassifier
     from sklearn.model_selection import GroupKFold
     from sklearn.preprocessing import StandardScaler

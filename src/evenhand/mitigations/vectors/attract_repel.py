@@ -66,7 +66,7 @@ class AttractRepel:
     seed: int = 0
 
     def as_published(self) -> AttractRepel:
-        """The same numbers under the rules of the code that Kato & Miyao ran.
+        """Return these numbers under the rules of the code that Kato & Miyao ran.
 
         Its text export also rounds to six decimals, which is left to the writer.
         """
@@ -110,7 +110,7 @@ class Trained:
 
 
 def pairs_for(sets: WordSets, direction: str = "reduce") -> tuple[list[Pair], list[Pair]]:
-    """Attract and repel pairs of an association test (Kato & Miyao 2024, Sec. 5.3).
+    """Return attract and repel pairs of an association test (Kato & Miyao 2024, Sec. 5.3).
 
     reduce: attract x with b and y with a, repel x from a and y from b; increase: the reverse.
 
@@ -135,7 +135,7 @@ def attract_repel(
     device: str | None = None,
     **changes: Any,
 ) -> VectorTable:
-    """Vectors with attract pairs drawn together and repel pairs pushed apart.
+    """Draw attract pairs of vectors together and push repel pairs apart.
 
     With unit vectors x, margins d, negatives t and tau(z) = max(0, z) (Mrkšić et al. 2017, Eq.
     1-3), the cost of an attract batch is the sum over pairs (l, r) of
@@ -163,7 +163,7 @@ def attract_repel(
 
 
 def put_back(vectors: VectorTable, trained: Trained, *, norms: str = "keep") -> VectorTable:
-    """The table with the trained rows in place, at their old length or all at length one."""
+    """Return the table with the trained rows in place, at their old length or all at length one."""
     matrix = np.array(vectors.matrix, dtype=np.float32)
     new = trained.vectors / np.linalg.norm(trained.vectors, axis=1, keepdims=True)
     if norms == "keep":
@@ -184,7 +184,7 @@ def train(
     settings: AttractRepel,
     device: str | None = None,
 ) -> Trained:
-    """Train the rows of the pairs' words and give them with the course of the training."""
+    """Train the rows of the pairs' words; return them with the course of the training."""
     settings.check()
     terms, pairs, missing = _resolve(vectors, attract, repel)
     rows, entries = _entries(terms)
@@ -205,7 +205,7 @@ def train(
 def _resolve(
     vectors: VectorTable, attract: Sequence[Pair], repel: Sequence[Pair]
 ) -> tuple[list[tuple[int, ...]], tuple[Ints, Ints], tuple[str, ...]]:
-    """Distinct terms as rows to average, and the pairs as numbers of terms.
+    """Return distinct terms as rows to average, and the pairs as numbers of terms.
 
     Pairs with a missing or identical side are left out; one in both lists repels.
     """
@@ -238,7 +238,7 @@ def _resolve(
 
 
 def _entries(terms: Sequence[tuple[int, ...]]) -> tuple[Ints, tuple[Ints, Floats]]:
-    """The rows that take part, and each term as places among them with averaging weights."""
+    """Return the rows that take part, and each term as places among them with averaging weights."""
     rows = np.unique(np.concatenate([np.array(term, np.int64) for term in terms]))
     width = max(len(term) for term in terms)
     places = np.zeros((len(terms), width), np.int64)
@@ -252,7 +252,7 @@ def _entries(terms: Sequence[tuple[int, ...]]) -> tuple[Ints, tuple[Ints, Floats
 def _plan(
     rng: np.random.Generator, pairs: tuple[Ints, Ints], settings: AttractRepel
 ) -> list[tuple[int, Ints]]:
-    """Batches of one epoch in random order: the kind (0 attract, 1 repel) and the pairs."""
+    """Return the batches of one epoch in random order: kind (0 attract, 1 repel) and pairs."""
     plan: list[tuple[int, Ints]] = []
     size = settings.batch_size
     for kind, part in enumerate(pairs):
@@ -287,7 +287,7 @@ class Problem:
 
     @contextmanager
     def one_thread(self) -> Iterator[None]:
-        """One CPU thread: batches are too small for more, and sums then come out the same."""
+        """Use one CPU thread: batches are too small for more, and sums stay reproducible."""
         before = self.torch.get_num_threads()
         self.torch.set_num_threads(1)
         try:
@@ -299,7 +299,7 @@ class Problem:
         return self.torch.as_tensor(np.asarray(array), device=self.device)
 
     def vectors(self) -> Floats:
-        """The rows as they are now."""
+        """Return the current rows."""
         return np.asarray(self.weight.detach().cpu().numpy(), np.float64)
 
     def _terms(self, weight: Any, codes: Any) -> Any:
@@ -309,7 +309,7 @@ class Problem:
         return vectors / vectors.norm(dim=-1, keepdim=True).clamp_min(1e-12)
 
     def chosen_negatives(self, kind: int, codes: Any, x: Any) -> tuple[Any, Any]:
-        """Position of each word's negative in the batch, and whether it has one.
+        """Return the position of each word's negative in the batch, and whether it has one.
 
         `codes` are the left words of all pairs, then the right ones. Attract: the nearest other
         vector of the batch; repel: the farthest. The word and its partner do not count.
@@ -326,7 +326,7 @@ class Problem:
         return near.argmax(1), ~barred.all(1)
 
     def _mixed(self, chosen: Any, rng: np.random.Generator) -> Any:
-        """Half of the negatives replaced by a random side of a random other pair."""
+        """Replace half of the negatives by a random side of a random other pair."""
         size = len(chosen)
         pair = np.arange(size) % (size // 2)
         other = (pair + rng.integers(1, max(size // 2, 2), size)) % (size // 2)
@@ -335,7 +335,7 @@ class Problem:
         return self.torch.where(self._tensor(swap), self._tensor(other + side), chosen)
 
     def hinges(self, kind: int, x: Any, chosen: Any, usable: Any) -> Any:
-        """The hinge cost of each pair, from unit vectors of the left, then the right words."""
+        """Return each pair's hinge cost, from unit vectors of the left, then the right words."""
         half = len(x) // 2
         pair = (x[:half] * x[half:]).sum(1).repeat(2)
         negative = (x * x[chosen]).sum(1)
@@ -345,7 +345,7 @@ class Problem:
         return cost[:half] + cost[half:]
 
     def held(self, codes: Any, weight: Any, x: Any) -> Any:
-        """The regularisation of a batch, in the form of the paper or of the released code."""
+        """Return the regularisation of a batch, as in the paper or the released code."""
         settings = self.settings
         if settings.reg == "released":
             half_square = ((x - self.begin[codes]) ** 2).sum() / 2
@@ -358,7 +358,7 @@ class Problem:
         return settings.regularisation * length.sum()
 
     def cost(self, kind: int, pairs: Any, weight: Any, rng: np.random.Generator | None) -> Any:
-        """Total cost of a batch of pairs [m, 2] of term numbers."""
+        """Return the total cost of a batch of pairs [m, 2] of term numbers."""
         codes = self._tensor(np.asarray(pairs).T.reshape(-1))
         x = self._unit(self._terms(weight, codes))
         with self.torch.no_grad():
@@ -368,7 +368,7 @@ class Problem:
         return self.hinges(kind, x, chosen, usable).sum() + self.held(codes, weight, x)
 
     def step(self, kind: int, pairs: Any, rng: np.random.Generator | None = None) -> float:
-        """One AdaGrad step; gives the cost before it."""
+        """Take one AdaGrad step and return the cost before it."""
         settings = self.settings
         weight = self.weight.requires_grad_(True)
         cost = self.cost(kind, pairs, weight, rng)

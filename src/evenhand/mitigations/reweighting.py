@@ -1,4 +1,4 @@
-"""Re-weighting what a language model says by what it says when told to be harmful.
+"""The family that re-weights what a language model says by what it says when told to be harmful.
 
 Self-Debias (Schick et al. 2021, Eq. 2 and 3), for masked and causal language models:
 
@@ -7,7 +7,7 @@ Self-Debias (Schick et al. 2021, Eq. 2 and 3), for masked and causal language mo
     alpha(delta) = 1 if delta >= 0, else max(e^(lambda delta), eps)
 
 A word that becomes likelier once the text is announced as discriminating is made less likely; no
-weights change and nothing is fitted. Several announcements: the smallest delta counts.
+weights change and nothing is fitted. With several announcements the smallest delta counts.
 """
 
 from __future__ import annotations
@@ -16,24 +16,78 @@ import contextlib
 import hashlib
 import itertools
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from pathlib import Path
+from typing import Any, ClassVar
 
 import numpy as np
+from pydantic import Field
 
 from evenhand.errors import ModelError, SpecError
-from evenhand.mitigations.hidden.edit import EditedModel
+from evenhand.mitigations import saved
+from evenhand.mitigations.base import Fitted, Note
+from evenhand.mitigations.hidden.fit import EditedModel
+from evenhand.mitigations.proof import PROOF_CARDS, AuditedMitigation, JudgedByAudits
 from evenhand.models.adapters.causal import CausalModel
 from evenhand.models.adapters.causal_pass import HEAD_ELEMENTS, Use, Wanted
 from evenhand.models.adapters.generation import Chance, Draws, until
 from evenhand.models.adapters.masked import Fill, Ints, Masked, MaskedModel
 from evenhand.models.batching.packing import common_prefix
+from evenhand.models.loading.saved import FACTS, read_facts
 from evenhand.models.loading.transformer import Transformer
+from evenhand.models.protocol import Model
 from evenhand.requests import Column, Generate, Requests
+from evenhand.runs.card import MetricCard
 
 ANNOUNCEMENT = "The following text discriminates against people because of their {what}:\n"
 WHAT = {"gender": "gender", "race": "race/color", "religion": "religion"}
+
+
+class ReweightingMitigation(AuditedMitigation):
+    """Words that become likelier once a text is announced as harmful are made less likely."""
+
+    name: ClassVar[str] = "reweighting"
+    kinds: ClassVar[tuple[str, ...]] = ("masked", "causal")
+    methods: ClassVar[Mapping[str, str]] = {"reweighting": "Schick et al. 2021 (Self-Debias)"}
+    cards: ClassVar[tuple[MetricCard, ...]] = PROOF_CARDS
+
+    method: str = "reweighting"
+    axis: str = Field("gender", description="gender, religion, race, or any word.")
+    decay: float = Field(50.0, description="reweighting: lambda.")
+
+    def fitted(self, model: Any, texts: list[str] | None, note: Note) -> Fitted:
+
+        told = {"reweighting": asdict(for_axis(self.axis, self.decay))}
+        facts = {"notes": [], "settings": self.model_dump(mode="json"), **told}
+        fitted = Reweighted(self, model, facts)
+        fitted.applied(model)  # refuses what cannot be re-weighted before anything is written
+        return fitted
+
+    @classmethod
+    def load(cls, folder: Path, base: Model) -> Model:
+
+        facts = read_facts(folder)
+        saved.check_base(folder, facts, base)
+        try:
+            told = Announced(**facts["reweighting"])
+        except (KeyError, TypeError) as error:
+            raise ModelError(f"{folder}/{FACTS}: damaged ({error}).") from error
+        made: Model = reweighted(base, told, saved.name_of(facts, base))
+        return made
+
+
+@dataclass(frozen=True)
+class Reweighted(JudgedByAudits):
+    """An announcement for one model."""
+
+    def applied(self, model: Model) -> Model:
+
+        made: Model = reweighted(model, Announced(**self.facts["reweighting"]), self.title)
+        return made
+
+    def save(self, folder: str | Path) -> None:
+        saved.write(Path(folder), self, self.facts)
 
 
 @dataclass(frozen=True)
@@ -65,7 +119,7 @@ class Announced:
 
 
 def for_axis(axis: str, decay: float = 50.0) -> Announced:
-    """The paper's announcement for an axis, or for any word a user gives.
+    """Return the paper's announcement for an axis, or for any word.
 
     >>> for_axis("age").announcements[0].strip()
     'The following text discriminates against people because of their age:'
@@ -74,7 +128,7 @@ def for_axis(axis: str, decay: float = 50.0) -> Announced:
 
 
 def adjusted(torch: Any, own: Any, told: Sequence[Any], settings: Announced) -> Any:
-    """Re-weighted logits [rows, vocabulary] from the model's own and those after announcements."""
+    """Return re-weighted logits [rows, vocabulary] from those without and with announcements."""
     own = own.float()
     p = own.softmax(-1)
     delta = torch.stack([p - t.float().softmax(-1) for t in told]).amin(0)
@@ -84,7 +138,7 @@ def adjusted(torch: Any, own: Any, told: Sequence[Any], settings: Announced) -> 
 
 
 def reweighted(base: Any, settings: Announced, name: str = "") -> Any:
-    """The re-weighted form of a masked or causal model; the base stays as it is.
+    """Return the re-weighted form of a masked or causal model; the base stays as it is.
 
     Raises:
         ModelError: another kind of model, or one that carries this re-weighting already.
@@ -139,7 +193,7 @@ class ReweightedMasked(_Above, MaskedModel):
         super()._at_masks(masked, both)
 
     def _told(self, fills: Sequence[Fill], announcement: str) -> Any:
-        """Logits at the masks of the announced texts, in the order of the fills."""
+        """Return the logits at the masks of the announced texts, in the order of the fills."""
         twin = super()._laid_out(_announced(fills, announcement))
         rows: list[Any] = [None] * len(fills)
 
@@ -159,7 +213,7 @@ class ReweightedCausal(_Above, CausalModel):
     """A causal model whose next-token distribution is re-weighted at every step."""
 
     def states(self, wanted: Wanted) -> np.ndarray:
-        """Hidden states are those of the model below: only its distribution is re-weighted."""
+        """Return the states of the model below: only its distribution is re-weighted."""
         return np.asarray(self.below.states(wanted))
 
     def _visit(self, wanted: Wanted, use: Use) -> None:
@@ -176,7 +230,7 @@ class ReweightedCausal(_Above, CausalModel):
             use(logits, np.arange(len(owners)), owners + low, steps)
 
     def _gathered(self, wanted: Wanted) -> Any:
-        """Logits of every wanted position, sequence after sequence."""
+        """Return the logits of every wanted position, sequence after sequence."""
         first = np.concatenate([[0], np.cumsum([len(p) for p in wanted.positions])])
         rows: list[Any] = [None] * int(first[-1])
 
@@ -188,7 +242,7 @@ class ReweightedCausal(_Above, CausalModel):
         return self.torch.stack(rows)
 
     def _announced(self, wanted: Wanted) -> list[Wanted]:
-        """The same sequences behind each announcement, positions moved along."""
+        """Return the sequences behind each announcement, positions moved along."""
         begins = self._openings(wanted.sequences)
         found = []
         for ids in self.encode(list(self.settings.announcements), special=False):
@@ -199,7 +253,7 @@ class ReweightedCausal(_Above, CausalModel):
         return found
 
     def _openings(self, sequences: Sequence[Sequence[int]]) -> list[int]:
-        """Where an announcement stands: after the begin token, or first in the user's turn."""
+        """Return where an announcement goes: after the begin token, or first in the user's turn."""
         if self.chat:
             (before,) = self.encode([self.chat.before], special=False)
             return [common_prefix(before, s) for s in sequences]
@@ -218,7 +272,7 @@ class ReweightedCausal(_Above, CausalModel):
     def _sampled(
         self, requests: Generate, prompts: list[list[int]], rows: range
     ) -> tuple[list[str], list[int]]:
-        """Texts of some rows: plain and announced copies are decoded together, one token each."""
+        """Decode plain and announced copies of some rows together, one token each."""
         torch = self.torch
         rows = rows[: len(requests) - rows.start]
         plain = [prompts[r] for r in rows]

@@ -15,13 +15,13 @@ from pydantic import Field
 from evenhand.errors import ModelError, SpecError
 from evenhand.mitigations import saved
 from evenhand.mitigations.base import Fitted, Note, spec_of
-from evenhand.mitigations.proof import PROOF_CARDS, Proved, ProvedMitigation
+from evenhand.mitigations.proof import PROOF_CARDS, AuditedMitigation, JudgedByAudits
 from evenhand.models.protocol import LoadOptions, Model
 from evenhand.runs.card import MetricCard
 from evenhand.writing import drafted
 
 
-class TrainingMitigation(ProvedMitigation):
+class TrainingMitigation(AuditedMitigation):
     """A masked language model trained on; what comes out is an ordinary checkpoint."""
 
     name: ClassVar[str] = "training"
@@ -46,7 +46,7 @@ class TrainingMitigation(ProvedMitigation):
         return [*(["swap_terms"] if self.method == "cda" else []), *super().lexicons(kind)]
 
     def fitted(self, model: Any, texts: list[str] | None, note: Note) -> Fitted:
-        """Train; `texts`, where given, instead of the file."""
+        """Train on `texts`, or on the file of the settings if there are none."""
         from evenhand.corpora.text import read_texts
         from evenhand.train.masked import MaskedTraining, train
 
@@ -80,7 +80,7 @@ class TrainingMitigation(ProvedMitigation):
 
     @classmethod
     def load(cls, folder: Path, base: Model) -> Model:
-        """What is saved is a checkpoint like any other, which needs no base."""
+        """Load the saved checkpoint, which needs no base."""
         from evenhand.models.adapters.masked import MaskedModel
 
         options = LoadOptions(dtype=base.dtype, device=base.device)
@@ -88,7 +88,7 @@ class TrainingMitigation(ProvedMitigation):
 
 
 @dataclass(frozen=True)
-class Trained(Proved):
+class Trained(JudgedByAudits):
     """A trained checkpoint, kept in a folder of its own until it is saved or forgotten."""
 
     place: Path
