@@ -22,8 +22,8 @@ from evenhand.runs.record import LOCK, RunWriter
 
 ROOT = Path(__file__).resolve().parents[1]
 SOURCE = ROOT / "src" / "evenhand"
-ONE_PLACE = {"systems.py"}
-"""Files that may look at what only some systems have."""
+ONE_PLACE = {"systems.py", "confined.py"}
+"""Files that may name what only some systems have (the second as names of audit events)."""
 GONE = {"fcntl", "resource", "termios", "pwd", "grp", "msvcrt"}
 WORDS = ("os.uname", "os.getuid", "os.fork", "os.kill", "'/proc", '"/proc')
 MODES = {"r", "w", "a", "x", "rt", "wt", "at", "xt", "r+", "w+"}

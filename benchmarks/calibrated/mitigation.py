@@ -19,7 +19,7 @@ from evenhand.audit.comparison.paired import difference
 from evenhand.mitigations.changes import PairedChange, decided
 from evenhand.mitigations.head.fit import Pairs, held_out
 from evenhand.mitigations.head.tradeoff import ALPHAS, Point, fall, pick
-from evenhand.mitigations.vectors.fit import followed
+from evenhand.mitigations.vectors.fit import cosines, follow
 from evenhand.probes.association.score import table_of
 from evenhand.probes.underspecified.leans import estimates
 from evenhand.words.lexicons import WordSets
@@ -123,7 +123,8 @@ def vectors(size: int, tests: int) -> Path:
         found = []
         for number in range(tests):
             sets, names, one, two = made(rng, number, size, push if number == 0 else 0.0)
-            found.append(followed(table_of(names, one), table_of(names, two), sets))
+            tables = cosines(table_of(names, one), table_of(names, two), sets)
+            found.append(follow(sets.name, *tables))
         return decided(found, 0.05, (), ())
 
     @cache

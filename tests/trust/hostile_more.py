@@ -200,11 +200,11 @@ def lora(change: Callable[[dict[str, np.ndarray]], Any] = len, **given: Any) -> 
         from safetensors.numpy import save_file
 
         adapter(base_model_name_or_path="../base", **given)(folder)
-        held = {}
+        held, rng = {}, np.random.default_rng(0)
         for layer in range(2):
             name = f"base_model.model.model.layers.{layer}.self_attn.q_proj.lora_"
-            held[f"{name}A.weight"] = np.ones((2, 32), "f4")
-            held[f"{name}B.weight"] = np.ones((32, 2), "f4")
+            held[f"{name}A.weight"] = rng.normal(size=(2, 32)).astype("f4")
+            held[f"{name}B.weight"] = rng.normal(size=(32, 2)).astype("f4")
         change(held)
         save_file(held, folder / "adapter_model.safetensors", metadata={"format": "pt"})
 
@@ -225,7 +225,8 @@ def dense(change: Callable[[dict[str, np.ndarray]], Any] = len) -> Spoil:
         place = folder / "2_Dense"
         place.mkdir()
         (place / "config.json").write_text('{"in_features": 32, "out_features": 8, "bias": true}')
-        held = {"linear.weight": np.ones((8, 32), "f4"), "linear.bias": np.zeros(8, "f4")}
+        weight = np.random.default_rng(0).normal(size=(8, 32)).astype("f4")
+        held = {"linear.weight": weight, "linear.bias": np.zeros(8, "f4")}
         change(held)
         save_file(held, place / "model.safetensors")
 
