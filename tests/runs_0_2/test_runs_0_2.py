@@ -8,12 +8,17 @@ import json
 import math
 import shutil
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import evenhand as eh
+from evenhand.evidence.comparing import difference, near
+from evenhand.runs.kinds import kind_of
 from in_process import evenhand
 from runs_0_2 import make
 
@@ -224,6 +229,25 @@ def test_a_run_that_is_computed_again_is_bundled_and_verified(folder: Path) -> N
             assert evenhand("resume", place, cwd=folder).returncode == 0
         outcome = eh.verify(eh.bundle(place, f"{Path(place).name}.evidence.tar"))
         assert outcome.ok, outcome.reason
+
+
+def test_what_a_run_recorded_is_compared_whatever_was_added_since(folder: Path) -> None:
+    """Keys and columns that came later are left out; a changed number of today's is found."""
+    run = eh.Run.open("audits/even")
+    again = kind_of(run.facts).again(run, folder / "again").run
+    assert difference(run, again, near) == ""
+
+    facts = again.facts
+    facts["probes"]["underspecified"]["summary"]["mean_score"] += 0.001
+    other: Any = SimpleNamespace(folder=again.folder, facts=facts)
+    assert "summary of 'underspecified'" in difference(run, other, near)
+
+    file = again.folder / "probes" / "bbq" / "scores.parquet"
+    table = pq.read_table(file)
+    changed = [value + 0.001 for value in table.column("value").to_pylist()]
+    where = table.column_names.index("value")
+    pq.write_table(table.set_column(where, "value", pa.array(changed)), file)
+    assert difference(run, again, near) == "probes/bbq/scores.parquet"
 
 
 @pytest.mark.parametrize("spec", MITIGATIONS)

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from evenhand.models.choosing import TOLD
@@ -60,12 +61,17 @@ def elsewhere(run: Run) -> str:
     )
 
 
+def another_state(run: Run) -> bool:
+    """Return whether another state of evenhand computed a run, which may have recorded less."""
+    return bool(run.facts.get("environment", {}).get("code") != code())
+
+
 def older_words(run: Run) -> bool:
     """Whether a run's findings were worded before a difference without a harm had words.
 
     Such a run was computed by another state of evenhand, and none of its findings has the field.
     """
-    if run.facts.get("environment", {}).get("code") == code():
+    if not another_state(run):
         return False
     rows = json.loads((run.folder / "findings.json").read_bytes())["findings"]
     return not any("difference" in row for row in rows)
@@ -82,7 +88,11 @@ def same_document(computed: bytes, held: bytes, *, older: bool) -> bool:
 
 
 def difference(one: Run, two: Run, equal: Same = same) -> str:
-    """The first part that differs, in words; empty when all that is computed is equal."""
+    """Return the first part that differs, in words; empty when all that is computed is equal.
+
+    Of a run that another state of evenhand computed, only what it recorded is compared: keys of a
+    summary and columns of a table that came later are left out, and so is the order of columns.
+    """
     raw = [(run.folder / "findings.json").read_bytes() for run in (one, two)]
     older = older_words(one)
     if raw[0] != raw[1]:
@@ -93,8 +103,9 @@ def difference(one: Run, two: Run, equal: Same = same) -> str:
             return "findings.json"
     if older and not _tabulated(one.folder):
         return "findings.parquet"
-    told_apart = _told(one.facts, two.facts, equal)
-    return told_apart or _tables(one.folder, two.folder, equal, older=older)
+    recorded = another_state(one)
+    told_apart = _told(one.facts, two.facts, equal, recorded=recorded)
+    return told_apart or _tables(one.folder, two.folder, equal, older=older, recorded=recorded)
 
 
 def _tabulated(folder: Path) -> bool:
@@ -116,46 +127,69 @@ def _numbers(one: dict[str, Any], two: dict[str, Any]) -> tuple[list[Any], list[
 
 
 def _shared(new: Any, old: Any) -> Any:
-    """A value of the newer run; of a mapping only what the older one has too."""
+    """Return a value of the newer run; of mappings in it, only the keys that the older one has."""
     if isinstance(new, dict) and isinstance(old, dict):
-        return {k: new[k] for k in old if k in new}
+        return {k: _shared(new[k], old[k]) for k in old if k in new}
+    if isinstance(new, list) and isinstance(old, list) and len(new) == len(old):
+        return [_shared(a, b) for a, b in zip(new, old)]
     return new
 
 
-def _told(one: dict[str, Any], two: dict[str, Any], equal: Same) -> str:
+def _told(one: dict[str, Any], two: dict[str, Any], equal: Same, *, recorded: bool) -> str:
     if CONTROLS in one and not equal(one[CONTROLS], two.get(CONTROLS)):  # older runs have none
         return f"{CONTROLS!r} in run.json"
     for key in COMPUTED:
         if key in two and not equal(one.get(key), two[key]):
             return f"{key!r} in run.json"
     for label, entry in two["probes"].items():
-        if not equal(one["probes"].get(label, {}).get("summary"), entry.get("summary")):
+        summary = one["probes"].get(label, {}).get("summary")
+        computed = _shared(entry.get("summary"), summary) if recorded else entry.get("summary")
+        if not equal(summary, computed):
             return f"the summary of {label!r} in run.json"
     return ""
 
 
-def _tables(one: Path, two: Path, equal: Same, *, older: bool = False) -> str:
+def _tables(
+    one: Path, two: Path, equal: Same, *, older: bool = False, recorded: bool = False
+) -> str:
     names = [
         {p.relative_to(folder).as_posix() for p in folder.glob("probes/*/*.parquet")}
         for folder in (one, two)
     ]
-    for name in sorted(names[0] | names[1] | (set() if older else {"findings.parquet"})):
+    wanted = names[0] if recorded else names[0] | names[1]
+    for name in sorted(wanted | (set() if older else {"findings.parquet"})):
         old, new = one / name, two / name
-        if not (old.is_file() and new.is_file() and _equal(old, new, equal)):
+        if not (old.is_file() and new.is_file() and _equal(old, new, equal, recorded=recorded)):
             return name
     return ""
 
 
-def _equal(one: Path, two: Path, equal: Same) -> bool:
-    """Equal bytes, or, where another version of Parquet wrote one of them, equal rows."""
+def _equal(one: Path, two: Path, equal: Same, *, recorded: bool) -> bool:
+    """Equal bytes, or, where another version of Parquet wrote one of them, equal rows.
+
+    With `recorded`, the rows of the columns that the first has and in which it has a value.
+    """
     if one.read_bytes() == two.read_bytes():
         return True
     try:
         files = [pq.ParquetFile(p) for p in (one, two)]
         sizes = {f.metadata.num_rows for f in files}
-        if files[0].schema_arrow != files[1].schema_arrow or len(sizes) > 1:
+        schemas = [f.schema_arrow for f in files]
+        if (not recorded and schemas[0] != schemas[1]) or len(sizes) > 1:
             return False
-        rows = (f.iter_batches(ROWS) for f in files)
-        return all(equal(a.to_pylist(), b.to_pylist()) for a, b in zip(*rows))
+        if not set(schemas[0].names) <= set(schemas[1].names):
+            return False
+        for batches in zip(*(f.iter_batches(ROWS) for f in files)):
+            if recorded:
+                batches = tuple(batch.select(_filled(batches[0])) for batch in batches)
+            if not equal(*(batch.to_pylist() for batch in batches)):
+                return False
+        return True
     except (pa.ArrowException, OSError, ValueError):
         return False
+
+
+def _filled(batch: pa.RecordBatch) -> list[str]:
+    """Return the columns that hold a value in some row, neither null nor NaN."""
+    empty = {n: pc.all(pc.is_null(batch.column(n), nan_is_null=True)) for n in batch.schema.names}
+    return [name for name, value in empty.items() if not value.as_py()]
