@@ -23,6 +23,7 @@ from evenhand.mitigations.hidden.fit import (
     layer_states,
 )
 from evenhand.models.loading.resolver import resolve
+from evenhand.models.loading.saved import FACTS
 from evenhand.models.protocol import LoadOptions
 from evenhand.requests import Classify, Embed, MaskScore, Option, Span
 
@@ -328,3 +329,30 @@ def test_the_range_of_chance_is_the_binomial_one() -> None:
     low, high = hidden.chance_interval(0.5, 20)
     assert (low, high) == (6 / 20, 14 / 20)  # P(X <= 5) = .0207, P(X <= 6) = .0577
     assert np.isnan(hidden.chance_interval(0.5, 0)).all()
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"pool": "frst"}, "--pool: unknown pool 'frst'. Did you mean 'first'"),
+        ({"method": "inlp", "classifier": "lqs"}, "unknown classifier 'lqs'. Did you mean 'lsq'"),
+        ({"method": "inlp", "rounds": 0}, "rounds: .* greater than or equal to 1; got 0"),
+        ({"method": "sentence", "components": 0}, "components: .* or equal to 1; got 0"),
+    ],
+)
+def test_wrong_settings_are_named_with_what_is_accepted(
+    settings: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(SpecError, match=message):
+        HiddenMitigation(**settings)
+
+
+def test_a_saved_mitigation_without_layers_says_what_it_lacks(
+    masked: Any, fitted: hidden.FittedHidden, tmp_path: Path
+) -> None:
+    fitted.save(tmp_path / "m")
+    facts = json.loads((tmp_path / "m" / FACTS).read_text())
+    del facts["sha256"], facts["files_sha256"], facts["edit"]["layers"]
+    (tmp_path / "m" / FACTS).write_text(json.dumps(facts))
+    with pytest.raises(ModelError, match="lacks 'layers'.*evenhand mitigate MODEL"):
+        hidden.load(tmp_path / "m", masked)
