@@ -13,14 +13,10 @@ from benchmarks.calibrated import Outcome, Path, outcome
 from evenhand.probes.discovery import findings
 from evenhand.probes.discovery.compare import word_changes
 from evenhand.probes.discovery.counts import WordCounts
-from evenhand.probes.discovery.inference import Settings, compare
-from evenhand.probes.discovery.word_tests import corrected, pair_rows
+from evenhand.probes.discovery.inference import Settings, compare, corrected, pair_rows
 from evenhand.stats.multiple import benjamini_hochberg
 
-COVERS = tuple(
-    f"evenhand.probes.discovery.{name}"
-    for name in ("word_tests", "findings", "inference", "compare")
-)
+COVERS = tuple(f"evenhand.probes.discovery.{name}" for name in ("findings", "inference", "compare"))
 
 SHARED = (0.06, 0.05, 0.06)
 """What a name does to every word; the same in one situation; a situation to a group's names."""

@@ -14,9 +14,8 @@ from evenhand.metrics import sodapop
 from evenhand.models.adapters.scripted import ScriptedModel
 from evenhand.probes.discovery.counts import Shown, WordCounts, count_words
 from evenhand.probes.discovery.inference import Settings, compare, rates
-from evenhand.probes.discovery.letters import letter_successes
 from evenhand.probes.discovery.probe import Discovery
-from evenhand.probes.discovery.score import Pool, Tally
+from evenhand.probes.discovery.score import Pool, Tally, letter_successes
 from evenhand.runner.ask import Ask
 from evenhand.stats.multiple import benjamini_hochberg
 from evenhand.stats.permutation import shared

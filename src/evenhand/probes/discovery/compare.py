@@ -16,16 +16,18 @@ An et al. (2023, Sec. 6) compare top words by eye; Tables 6, 9, 12 and 14 to 20 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from evenhand.charts.base import Chart, Drawn
+from evenhand.charts.marks import VERDICTS, dot_plot, finite
 from evenhand.errors import RunError
 from evenhand.metrics.sodapop import Floats
 from evenhand.probes.discovery.counts import WordCounts
-from evenhand.probes.discovery.word_tests import Marks, cell_rates, pair_tests, typical_words
+from evenhand.probes.discovery.inference import Marks, cell_rates, pair_tests, typical_words
 from evenhand.runs.finding import NAN
 from evenhand.runs.record import Run
 from evenhand.runs.story import rate_of
@@ -34,6 +36,7 @@ from evenhand.stats.multiple import benjamini_hochberg
 
 PROBE = "discovery"
 TOP = 15
+DRAWN = 40
 
 
 def counts_of(table: pa.Table) -> WordCounts:
@@ -196,6 +199,25 @@ def _clusters(before: Run, after: Run, label: str) -> list[dict[str, Any]]:
             }
         )
     return rows
+
+
+def changed_words(part: Mapping[str, Any], rate: float) -> list[Drawn]:
+    """Words whose difference persisted, shrank, grew, appeared or is gone, from a comparison."""
+    told = [r for r in part["words"] if r["status"] != "not detected" and finite(r["change"])]
+    rows = [
+        {
+            "word": f"{r['word']} ({r['group_a']} / {r['group_b']})",
+            "verdict": VERDICTS[int(not (r["q"] is not None and r["q"] <= rate))],
+            **{k: r[k] for k in ("before", "after", "change", "low", "high", "q", "status")},
+        }
+        for r in sorted(told, key=lambda r: r["change"])[:DRAWN]
+    ]
+    if not rows:
+        return []
+    spec = dot_plot(rows, "change", "word", "change of the difference of success rates")
+    caption = "Words detected in either run; bars are 95 % intervals over names and situations."
+    columns = ("word", "status", "before", "after", "change", "low", "high", "q")
+    return [Chart(f"Words of {part['label']}", caption, spec, columns)]
 
 
 def views(runs: Sequence[Run], names: Sequence[str], label: str = PROBE) -> dict[str, Any]:

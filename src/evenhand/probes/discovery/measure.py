@@ -11,21 +11,26 @@ from pydantic import Field
 from evenhand.corpora.tables import read_table
 from evenhand.errors import SpecError, unknown
 from evenhand.metrics.sodapop import COUNTS
-from evenhand.probes.discovery.counts import WordCounts, count_words
-from evenhand.probes.discovery.inference import Clusters, Settings, WordRow, check_groups, compare
-from evenhand.probes.discovery.rows import (
+from evenhand.probes.discovery.counts import (
     COLUMNS,
     MIN_COUNT,
     RELEASED_MIN_COUNT,
+    WordCounts,
+    count_words,
     ordered,
     read_stop_words,
     shown_from,
 )
+from evenhand.probes.discovery.inference import (
+    Clusters,
+    Settings,
+    Tested,
+    WordRow,
+    check_groups,
+    compare,
+)
+from evenhand.probes.discovery.people import SuggestTraitsReader, TraitsReader, ValidityReader
 from evenhand.probes.discovery.stereotypes import Matched, match, read_stereotypes
-from evenhand.probes.discovery.trait_suggestions import SuggestTraitsReader
-from evenhand.probes.discovery.traits import TraitsReader
-from evenhand.probes.discovery.validity import ValidityReader
-from evenhand.probes.discovery.word_tests import Tested
 from evenhand.probes.reading import Claims, Input, Reader, Result, Seed, Shown, number, span
 from evenhand.strict import OPTIONAL
 
