@@ -192,7 +192,7 @@ def test_a_chat_model_that_only_writes_text_is_asked_for_letters():
     context = Context("0", "{name} sang.", "How would you describe {name}?", "happy", "{name} is")
     texts = ["violent man", "kind man", "odd man", "so violent"]
     pools = [Pool(0, context.filled("Tia"), texts), Pool(1, context.filled("Bo"), texts)]
-    tally = Tally(2)
+    tally = Tally(2, 1)
     tally.begin()
     writer = Ask(writes_letters(["Tia"], ["Bo"]))
     tia, bo = letter_successes(writer, pools, 0, "generate", tally)

@@ -16,6 +16,7 @@ An et al. (2023, Sec. 6) compare top words by eye; Tables 6, 9, 12 and 14 to 20 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -24,6 +25,7 @@ import pyarrow as pa
 
 from evenhand.charts.base import Chart, Drawn
 from evenhand.charts.marks import VERDICTS, dot_plot, finite
+from evenhand.compare.items import Items
 from evenhand.errors import RunError
 from evenhand.metrics.sodapop import Floats
 from evenhand.probes.discovery.counts import WordCounts
@@ -40,33 +42,15 @@ DRAWN = 40
 
 
 def counts_of(table: pa.Table) -> WordCounts:
-    """Counts per name, context and word from the items of a run."""
-    columns = {c: np.asarray(table.column(c).to_pylist(), object) for c in table.column_names}
-    people = [f"{g}\t{n}" for g, n in zip(columns["group"], columns["name"])]
-    units = list(dict.fromkeys(people))
-    contexts, words = (list(dict.fromkeys(columns[c])) for c in ("context", "word"))
-    words.sort()
-    at = tuple(
-        np.asarray([{v: i for i, v in enumerate(known)}[v] for v in values])
-        for known, values in (
-            (units, people),
-            (contexts, columns["context"]),
-            (words, columns["word"]),
-        )
-    )
-    shown = np.zeros((len(units), len(contexts), len(words)))
-    won = np.zeros_like(shown)
-    shown[at], won[at] = columns["shown"].astype(float), columns["won"].astype(float)
-    groups, names = zip(*(u.split("\t") for u in units))
-    return WordCounts(
-        tuple(groups),
-        tuple(names),
-        tuple(map(str, contexts)),
-        tuple(map(str, words)),
-        shown,
-        won,
-        len(words),
-    )
+    """Counts per name, context and word from the items of a run; everything is sorted."""
+    items = Items.from_table(table)
+    at = tuple(items.codes(*names) for names in (("group", "name"), ("context",), ("word",)))
+    shown, won = np.zeros((2, *(int(codes.max(initial=-1)) + 1 for codes in at)))
+    shown[at], won[at] = items.numbers("shown"), items.numbers("won")
+    first = np.unique(at[0], return_index=True)[1]
+    groups, names = (tuple(items[column][first].tolist()) for column in ("group", "name"))
+    words = items.levels("word")
+    return WordCounts(groups, names, items.levels("context"), words, shown, won, len(words))
 
 
 def paired_words(before: Run, after: Run, label: str = PROBE) -> dict[str, Any]:
@@ -98,15 +82,13 @@ def paired_words(before: Run, after: Run, label: str = PROBE) -> dict[str, Any]:
     for row, value in zip(rows, q):
         row["q"] = float(value)
         row["status"] = _status(row, rate_of(before.facts))
-    tally: dict[str, int] = {}
-    for row in rows:
-        tally[row["status"]] = tally.get(row["status"], 0) + 1
+    tally = Counter(row["status"] for row in rows)
     order = ("persisted", "shrank", "grew", "reversed", "appeared", "gone", "not detected")
     rows.sort(key=lambda r: (order.index(r["status"]), -abs(r["before"])))
     return {
         "label": label,
         "words": rows,
-        "counts": {k: tally.get(k, 0) for k in order},
+        "counts": {status: tally[status] for status in order},
         "clusters": _clusters(before, after, label),
     }
 

@@ -260,14 +260,10 @@ def _texts(table: Table) -> tuple[list[str], Codes]:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    column = table.columns["distractor"]
-    if pa.types.is_dictionary(column.type):
-        column = column.cast(pa.string())
-    column = pc.fill_null(column.cast(pa.string()), "").dictionary_encode()
-    if isinstance(column, pa.ChunkedArray):
-        column = column.unify_dictionaries().combine_chunks()
-        column = column.chunk(0) if isinstance(column, pa.ChunkedArray) else column
-    return column.dictionary.to_pylist(), np.asarray(column.indices, np.int64)
+    texts = pc.fill_null(table.columns["distractor"].cast(pa.string()), "").dictionary_encode()
+    if isinstance(texts, pa.ChunkedArray):
+        texts = texts.unify_dictionaries().combine_chunks()
+    return texts.dictionary.to_pylist(), np.asarray(texts.indices, np.int64)
 
 
 def ordered(rows: Shown, first: str) -> Shown:

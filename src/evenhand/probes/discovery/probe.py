@@ -397,7 +397,7 @@ class Discovery(Probe):
         sums = CountSums(of, people)
         shown: list[Shown] = []
         scored = 0
-        tally = Tally(len(people))
+        tally = Tally(len(people), len(found))
         for number, context in enumerate(found):
             tally.begin()
             sums.begin(context.id)

@@ -18,11 +18,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
+from evenhand.compare.sums import DenseSums
 from evenhand.metrics import sodapop
+from evenhand.metrics.sodapop import Floats
 from evenhand.models.choosing import TOLD, Choices, answered, how, same_place, unrotated
 from evenhand.probes.base import Asker
 from evenhand.requests import (
@@ -137,52 +139,50 @@ def _unread() -> Choose:
     raise AssertionError("probabilities are read without the questions")
 
 
-@dataclass
 class Tally:
-    """What is known of the answers beside which one won: sums over the questions with each name,
-    and their number, [names, TOLD] for every context."""
+    """What is known of the answers beside which one won, by name and context.
 
-    names: int
-    sums: list[np.ndarray] = field(default_factory=list)
-    known: list[np.ndarray] = field(default_factory=list)
-    one_place: int = 0
-    """Questions whose answer stands at one place in all rotations, of `rotated` ones."""
-    rotated: int = 0
+    Args:
+        names: how many names there are.
+        contexts: how many contexts follow, each after `begin`.
+
+    Attributes:
+        one_place: questions whose answer stands at one place in all rotations, of `rotated` ones.
+    """
+
+    def __init__(self, names: int, contexts: int) -> None:
+        self._sums = DenseSums(2, names, contexts, len(TOLD))
+        self._context = -1
+        self.one_place = self.rotated = 0
 
     def begin(self) -> None:
         """The next context."""
-        for part in (self.sums, self.known):
-            part.append(np.zeros((self.names, len(TOLD))))
+        self._context += 1
 
-    def add(self, found: Choices, names: np.ndarray) -> None:
+    def add(self, choices: Choices, names: np.ndarray) -> None:
         """Answers of this context, with the name that each question is about."""
-        for k, name in enumerate(TOLD):
-            values = getattr(found, name)
-            there = ~np.isnan(values)
-            np.add.at(self.sums[-1], (names[there], k), values[there])
-            np.add.at(self.known[-1], (names[there], k), 1.0)
+        values = np.stack([getattr(choices, name) for name in TOLD], axis=1)
+        row, kind = np.nonzero(~np.isnan(values))
+        at = (names[row], np.full(len(row), self._context), kind)
+        self._sums.add(at, values[row, kind], 1.0)
 
     def add_rotated(self, chances: np.ndarray) -> None:
         """Add questions that were asked in several orders, [questions, orders, places]."""
         at_one, compared = same_place(chances)
         self.one_place, self.rotated = self.one_place + at_one, self.rotated + compared
 
-    def cells(self) -> np.ndarray:
+    def cells(self) -> Floats:
         """Means [names, contexts, TOLD]; NaN where nothing is known."""
-        return _ratio(np.stack(self.sums, axis=1), np.stack(self.known, axis=1))
+        return sodapop.success_rate(*self._sums.totals)
 
-    def totals(self) -> np.ndarray:
+    def totals(self) -> Floats:
         """Sums and numbers of answers, [2, TOLD]."""
-        return np.stack([np.sum(part, axis=(0, 1)) for part in (self.sums, self.known)])
+        return np.asarray(self._sums.totals.sum(axis=(1, 2)))
 
     def means(self) -> dict[str, float | None]:
-        found = _ratio(*self.totals())
-        return {n: None if v != v else float(v) for n, v in zip(TOLD, found)}
-
-
-def _ratio(total: np.ndarray, count: np.ndarray) -> np.ndarray:
-    blank = np.full(total.shape, np.nan)
-    return np.asarray(np.divide(total, count, out=blank, where=count > 0))
+        """Means over all answers, None where nothing is known."""
+        means = sodapop.success_rate(*self.totals())
+        return {name: None if v != v else float(v) for name, v in zip(TOLD, means)}
 
 
 def _success(
