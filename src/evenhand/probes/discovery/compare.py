@@ -112,28 +112,26 @@ def _pair_rows(
     typical = typical_words(one, in_a)
     was, now = (pair_tests(v, in_a, typical).words.value for v in (one, two))
     change = word_changes(one, two, in_a)
-    rows = []
-    for i, word in enumerate(counts[0].words):
-        old, new = (k[*pair, word] for k in known)
-        rows.append(
-            {
-                "group_a": pair[0],
-                "group_b": pair[1],
-                "word": word,
-                "n": int(old["n"]),
-                "d_before": old["d"],
-                "d_after": new["d"],
-                "before": float(was[i]),
-                "after": float(now[i]),
-                "change": change[i].value,
-                "low": change[i].low,
-                "high": change[i].high,
-                "p": change[i].p,
-                "q_before": _q(old),
-                "q_after": _q(new),
-            }
-        )
-    return rows
+    pairs = ((known[0][*pair, word], known[1][*pair, word]) for word in counts[0].words)
+    return [
+        {
+            "group_a": pair[0],
+            "group_b": pair[1],
+            "word": old["word"],
+            "n": int(old["n"]),
+            "d_before": old["d"],
+            "d_after": new["d"],
+            "before": float(was[i]),
+            "after": float(now[i]),
+            "change": change[i].value,
+            "low": change[i].low,
+            "high": change[i].high,
+            "p": change[i].p,
+            "q_before": _q(old),
+            "q_after": _q(new),
+        }
+        for i, (old, new) in enumerate(pairs)
+    ]
 
 
 def word_changes(one: Floats, two: Floats, in_a: Marks) -> list[Estimate]:
@@ -164,23 +162,21 @@ def _status(row: dict[str, Any], rate: float) -> str:
 
 
 def _clusters(before: Run, after: Run, label: str) -> list[dict[str, Any]]:
-    tables = [run.table(label, "pairs").to_pylist() for run in (before, after)]
-    later = {(r["group_a"], r["group_b"]): r for r in tables[1]}
-    rows = []
-    for old in tables[0]:
-        new = later[old["group_a"], old["group_b"]]
-        rows.append(
-            {
-                "group_a": old["group_a"],
-                "group_b": old["group_b"],
-                "chance": old["null_mean"],
-                "before": old["kmeans_accuracy"],
-                "after": new["kmeans_accuracy"],
-                "q_before": old["q"],
-                "q_after": new["q"],
-            }
-        )
-    return rows
+    one, two = (run.table(label, "pairs").to_pylist() for run in (before, after))
+    later = {(r["group_a"], r["group_b"]): r for r in two}
+    pairs = ((old, later[old["group_a"], old["group_b"]]) for old in one)
+    return [
+        {
+            "group_a": old["group_a"],
+            "group_b": old["group_b"],
+            "chance": old["null_mean"],
+            "before": old["kmeans_accuracy"],
+            "after": new["kmeans_accuracy"],
+            "q_before": old["q"],
+            "q_after": new["q"],
+        }
+        for old, new in pairs
+    ]
 
 
 def changed_words(part: Mapping[str, Any], rate: float) -> list[Drawn]:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from evenhand.compare.examples import median_example
 from evenhand.compare.rows import Reported, Row, Test, claim, judge
 from evenhand.compare.rows import table_of as rows_as_table
 from evenhand.metrics.sodapop import Floats
@@ -60,14 +61,15 @@ def items(counts: WordCounts, told: Floats | None = None) -> pa.Table:
 
 def rate_table(counts: WordCounts) -> pa.Table:
     """Mean success rate by group and word, for the heat map."""
-    values = rates(counts)
-    groups = list(dict.fromkeys(counts.groups))
-    rows = []
-    for group in groups:
-        mine = np.asarray(counts.groups) == group
-        mean = values[mine].mean(axis=0) if len(counts.words) else []
-        rows += [{"group": group, "word": w, "sr": float(v)} for w, v in zip(counts.words, mean)]
-    return table_of(rows)
+    values, labels = rates(counts), np.asarray(counts.groups)
+    means = {group: values[labels == group].mean(axis=0) for group in dict.fromkeys(counts.groups)}
+    return table_of(
+        [
+            {"group": group, "word": word, "sr": float(rate)}
+            for group, mean in means.items()
+            for word, rate in zip(counts.words, mean)
+        ]
+    )
 
 
 def name_map(counts: WordCounts, seed: int) -> pa.Table:
@@ -75,29 +77,28 @@ def name_map(counts: WordCounts, seed: int) -> pa.Table:
     return plane_table(counts.names, counts.groups, np.nan_to_num(rates(counts)), seed)
 
 
-def sample_table(shown: Sequence[Shown], found: Sequence[Context]) -> pa.Table:
+def sample_table(shown: Sequence[Shown], contexts: Sequence[Context]) -> pa.Table:
     """Kept distractors with their right answers: the validity sheet starts from it."""
-    right = {c.id: c for c in found}
-    columns = ("group", "name", "context", "situation", "answer", "distractor", "success")
-    rows: dict[str, list[Any]] = {name: [] for name in columns}
-    for part in shown:
-        for n, d, s in zip(part.name, part.distractor, part.success):
-            filled = right[part.contexts[0]].filled(part.names[n])
-            values = (
-                part.groups[n],
-                part.names[n],
-                filled.id,
-                filled.context,
-                filled.answer,
-                part.distractors[d],
-                float(s),
-            )
-            for key, value in zip(columns, values):
-                rows[key].append(value)
-    text = {k: pa.array(v, pa.string()) for k, v in rows.items() if k != "success"}
-    return pa.table({**text, "success": pa.array(rows["success"], pa.float64())})
+    right = {context.id: context for context in contexts}
+    rows = [
+        {
+            "group": part.groups[n],
+            "name": part.names[n],
+            "context": filled.id,
+            "situation": filled.context,
+            "answer": filled.answer,
+            "distractor": part.distractors[d],
+            "success": float(success),
+        }
+        for part in shown
+        for n, d, success in zip(part.name, part.distractor, part.success)
+        for filled in [right[part.contexts[0]].filled(part.names[n])]
+    ]
+    texts = [(name, pa.string()) for name in SAMPLE]
+    return pa.Table.from_pylist(rows, schema=pa.schema([*texts, ("success", pa.float64())]))
 
 
+SAMPLE = ("group", "name", "context", "situation", "answer", "distractor")
 RELEASED = "released permutation test (seed 10, strict); interval over names (Welch)"
 BEYOND = "beyond what holds for the typical word"
 DETAILS = ("sr_a", "sr_b", "d", "rd", "log_odds", "p_max_t", "p_names")
@@ -266,10 +267,10 @@ def typical_examples(
         if sides[more] and sides[less]:
             rates = {g: float(np.mean([t["success"] for t in rows])) for g, rows in sides.items()}
             gaps.append((rates[more] - rates[less], distractor, sides[more][0], rates))
-    agree = sorted((g for g in gaps if g[0] > 0), key=lambda g: g[:2])
-    if not agree:
+    example = median_example([gap[0] for gap in gaps], 1.0, ties=[gap[1] for gap in gaps])
+    if example is None:
         return ()
-    _, distractor, text, rates = agree[(len(agree) - 1) // 2]
+    _, distractor, text, rates = gaps[example.place]
     return (
         {
             "situation": text["situation"],
@@ -277,7 +278,7 @@ def typical_examples(
             "distractor": distractor,
             "success": rates[more],
             "success_for_the_others": rates[less],
-            "typical": f"the median of {len(agree)} that agree, of {len(gaps)} wrong answers",
+            "typical": f"the median of {example.agree} that agree, of {len(gaps)} wrong answers",
         },
     )
 

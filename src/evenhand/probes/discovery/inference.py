@@ -26,7 +26,7 @@ import numpy as np
 import numpy.typing as npt
 
 from evenhand.compare.rows import Reported, Row, Test, judge
-from evenhand.errors import DataError
+from evenhand.errors import DataError, unknown
 from evenhand.metrics import sodapop
 from evenhand.metrics.sodapop import Floats, success_rate
 from evenhand.probes.base import FDR, TOO_FEW, Placebo
@@ -166,9 +166,8 @@ def halves(counts: WordCounts, groups: Sequence[str], seed: int) -> tuple[Placeb
         if len(mine) < 4 or not mine.shape[2]:
             continue
         rng = np.random.default_rng([seed, number, 7])
-        p = [_of_halves(mine, rng) for _ in range(each)]
-        known = np.concatenate(p)
-        known = known[~np.isnan(known)]
+        p = np.concatenate([_of_halves(mine, rng) for _ in range(each)])
+        known = p[~np.isnan(p)]
         if len(known):
             what = f"random halves of the names of {group}"
             out.append(Placebo(what, len(known), int((known <= ALARM).sum())))
@@ -372,8 +371,6 @@ def _reason(counts: WordCounts, used: np.ndarray, in_a: np.ndarray) -> str:
 
 def check_groups(present: Sequence[str], wanted: Sequence[str], where: str) -> None:
     """Refuse groups that the table does not have, or a group against itself."""
-    from evenhand.errors import unknown
-
     for name in wanted:
         if name not in present:
             raise DataError(unknown("group", name, set(present), where=where))

@@ -34,6 +34,7 @@ import numpy as np
 import pyarrow as pa
 from pydantic import Field
 
+from evenhand.compare.items import Floats
 from evenhand.corpora.tables import read_table
 from evenhand.errors import DataError, SpecError
 from evenhand.models.vectors.files import VectorTable, open_vectors, resolve_vectors
@@ -473,21 +474,20 @@ class SheetWritten(Result):
 def read_sheet(path: Path, *, seed: int = 0) -> ValidityResult:
     """What people filled in."""
     table = read_table(path, text=COLUMNS, needed=SCALES)
-    scales = []
-    for scale in SCALES:
-        values = table.numbers(scale)
-        values = values[~np.isnan(values)]
-        wrong = values[(values < 1) | (values > 5)]
-        if len(wrong):
-            raise DataError(f"{path}, column {scale}: '{wrong[0]:g}' is outside 1 to 5.")
-        mean = float(values.mean()) if len(values) else NAN
-        if len(values) < 2:
-            scales.append(Scale(len(values), mean, NAN, NAN, NAN))
-            continue
-        found = bootstrap.interval(values, seed=seed)
-        sd = float(values.std(ddof=1))
-        scales.append(Scale(len(values), mean, sd, float(found.low), float(found.high)))
+    scales = (_scale(f"{path}, column {name}", table.numbers(name), seed) for name in SCALES)
     return ValidityResult(table.n_rows, *scales)
+
+
+def _scale(where: str, values: Floats, seed: int) -> Scale:
+    known = values[~np.isnan(values)]
+    wrong = known[(known < 1) | (known > 5)]
+    if len(wrong):
+        raise DataError(f"{where}: '{wrong[0]:g}' is outside 1 to 5.")
+    mean = float(known.mean()) if len(known) else NAN
+    if len(known) < 2:
+        return Scale(len(known), mean, NAN, NAN, NAN)
+    interval, sd = bootstrap.interval(known, seed=seed), float(known.std(ddof=1))
+    return Scale(len(known), mean, sd, float(interval.low), float(interval.high))
 
 
 class ValidityReader(Reader):
