@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from evenhand.probes.discovery.generate import Filler, Generation
-from evenhand.probes.discovery.published import _masked, _one_edit, word_tokens
+from evenhand.probes.discovery.generate import Filler, Generation, _masked, _one_edit, word_tokens
 from evenhand.probes.discovery.score import Pool, prompt
 from evenhand.requests import MASK
 from evenhand.runner.ask import Ask

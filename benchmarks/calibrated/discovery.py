@@ -10,17 +10,14 @@ from __future__ import annotations
 import numpy as np
 from benchmarks.calibrated import Outcome, Path, outcome
 
+from evenhand.compare.rows import judge
 from evenhand.probes.discovery import findings
 from evenhand.probes.discovery.compare import word_changes
 from evenhand.probes.discovery.counts import WordCounts
-from evenhand.probes.discovery.inference import Settings, compare
-from evenhand.probes.discovery.word_tests import corrected, pair_rows
+from evenhand.probes.discovery.inference import Settings, compare, pair_verdicts
 from evenhand.stats.multiple import benjamini_hochberg
 
-COVERS = tuple(
-    f"evenhand.probes.discovery.{name}"
-    for name in ("word_tests", "findings", "inference", "compare")
-)
+COVERS = tuple(f"evenhand.probes.discovery.{name}" for name in ("findings", "inference", "compare"))
 
 SHARED = (0.06, 0.05, 0.06)
 """What a name does to every word; the same in one situation; a situation to a group's names."""
@@ -51,8 +48,8 @@ def words(names: int, situations: int, count: int, offered: float) -> Path:
     def draw(rng: np.random.Generator, effect: float) -> Outcome:
         rates = fair(rng, names, situations, count, offered)
         rates[:names, :, 0] += effect
-        made = corrected(pair_rows(rates, np.arange(2 * names) < names), 0.05)
-        kept = [row for row in made if row.p == row.p]
+        verdicts = pair_verdicts(rates, np.arange(2 * names) < names)
+        kept = [row for row in judge(v.test() for v in verdicts) if row.p == row.p]
         truth = np.zeros(len(kept))
         truth[0] = effect
         return outcome(kept, truth, np.asarray([row.q for row in kept]))
@@ -69,7 +66,7 @@ def typical(names: int, situations: int) -> Path:
     def draw(rng: np.random.Generator, effect: float) -> Outcome:
         rates = fair(rng, names, situations, 20, 1.0)
         rates[:names] += effect
-        return outcome([pair_rows(rates, np.arange(2 * names) < names)[-1]], [effect])
+        return outcome([pair_verdicts(rates, np.arange(2 * names) < names)[-1]], [effect])
 
     return Path(f"discovery, typical word, {names} v {names} names, {situations} situations", draw)
 
@@ -115,8 +112,7 @@ def published(names: int, clusters: bool) -> Path:
             row = findings.cluster_rows([made], [("a", "b")])[0]
             return Outcome(np.array([row["p"]]), np.array([row["q"]]), none, none, none, np.nan)
         p, q, low, high = (
-            np.asarray([getattr(w, name) for w in made.words])
-            for name in ("p", "q", "d_low", "d_high")
+            np.asarray([w[name] for w in made.words]) for name in ("p", "q", "d_low", "d_high")
         )
         return Outcome(p, q, low, high, np.zeros(12), np.nan)
 

@@ -8,16 +8,18 @@ import pyarrow as pa
 import pytest
 
 from evenhand.errors import EvenhandError
-from evenhand.probes.discovery import trait_suggestions as suggestions
-from evenhand.probes.discovery.trait_suggestions import suggest
-from evenhand.probes.discovery.traits import (
+from evenhand.probes.discovery import people
+from evenhand.probes.discovery.people import (
+    SCALES,
     TRAITS,
     discovered,
     orderings,
     read_alignments,
     read_human,
+    read_sheet,
+    suggest,
+    write_sheet,
 )
-from evenhand.probes.discovery.validity import SCALES, read_sheet, write_sheet
 from evenhand.strict import plain
 
 
@@ -82,7 +84,7 @@ def test_suggestions_are_the_nearest_ends_by_cosine_one_per_trait(vectors):
 
 def test_suggestions_count_only_when_people_write_them_into_the_sheet(vectors, tmp_path):
     path = tmp_path / "sheet.csv"
-    suggestions.write_sheet(suggest(["kind", "icy"], vectors, top=1), path)
+    people.write_suggestions(suggest(["kind", "icy"], vectors, top=1), path)
     assert read_alignments(path) == []
     assert all(r.n == 0 for r in orderings(["kind"], ["icy"], read_alignments(path)))
     with path.open() as file:

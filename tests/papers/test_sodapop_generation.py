@@ -8,8 +8,7 @@ import zlib
 import pytest
 
 from evenhand.models.adapters.scripted import ScriptedModel
-from evenhand.probes.discovery.generate import Filler, Generation, generate
-from evenhand.probes.discovery.published import neighbours
+from evenhand.probes.discovery.generate import Filler, Generation, generate, neighbours
 from evenhand.runner.ask import Ask
 from evenhand.words.social_iqa import Context
 

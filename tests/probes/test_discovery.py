@@ -14,9 +14,8 @@ from evenhand.metrics import sodapop
 from evenhand.models.adapters.scripted import ScriptedModel
 from evenhand.probes.discovery.counts import Shown, WordCounts, count_words
 from evenhand.probes.discovery.inference import Settings, compare, rates
-from evenhand.probes.discovery.letters import letter_successes
 from evenhand.probes.discovery.probe import Discovery
-from evenhand.probes.discovery.score import Pool, Tally
+from evenhand.probes.discovery.score import Pool, Tally, letter_successes
 from evenhand.runner.ask import Ask
 from evenhand.stats.multiple import benjamini_hochberg
 from evenhand.stats.permutation import shared
@@ -193,7 +192,7 @@ def test_a_chat_model_that_only_writes_text_is_asked_for_letters():
     context = Context("0", "{name} sang.", "How would you describe {name}?", "happy", "{name} is")
     texts = ["violent man", "kind man", "odd man", "so violent"]
     pools = [Pool(0, context.filled("Tia"), texts), Pool(1, context.filled("Bo"), texts)]
-    tally = Tally(2)
+    tally = Tally(2, 1)
     tally.begin()
     writer = Ask(writes_letters(["Tia"], ["Bo"]))
     tia, bo = letter_successes(writer, pools, 0, "generate", tally)
@@ -289,13 +288,13 @@ def by_situation(effect, names=10, contexts=8, words=12, seed=0):
 
 def test_what_hangs_on_a_few_situations_is_not_found_though_names_tell_the_groups_apart():
     few = by_situation([0.4, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.05])
-    word = next(w for w in compare(few, "A", "B", Settings()).words if w.word == "w0")
+    word = next(w for w in compare(few, "A", "B", Settings()).words if w["word"] == "w0")
     assert word.q < 0.001  # for these situations
-    assert word.beyond.q > 0.2
+    assert word["beyond"].q > 0.2
     every = by_situation([0.06, 0.04, 0.05, 0.07, 0.03, 0.05, 0.06, 0.05])
-    word = next(w for w in compare(every, "A", "B", Settings()).words if w.word == "w0")
-    assert word.beyond.q < 0.001
-    assert word.beyond.low < 0.05 < word.beyond.high
+    word = next(w for w in compare(every, "A", "B", Settings()).words if w["word"] == "w0")
+    assert word["beyond"].q < 0.001
+    assert word["beyond"].low < 0.05 < word["beyond"].high
 
 
 def test_what_all_words_share_is_one_finding_and_not_one_per_word():
@@ -305,8 +304,8 @@ def test_what_all_words_share_is_one_finding_and_not_one_per_word():
     found = compare(replace(counts, won=won), "A", "B", Settings())
     assert found.typical.value == pytest.approx(0.1, abs=0.02)
     assert found.typical.q < 0.001
-    assert min(w.beyond.q for w in found.words) > 0.05
-    assert min(w.d for w in found.words) > 0.05
+    assert min(w["beyond"].q for w in found.words) > 0.05
+    assert min(w["d"] for w in found.words) > 0.05
 
 
 @pytest.mark.parametrize(
@@ -411,4 +410,4 @@ def test_compare_takes_any_two_groups_of_the_counts():
                   np.zeros(3, int), np.zeros(3, int), np.array([1.0, 0.0, 0.5]))  # fmt: skip
     counts = count_words(shown, min_count=1)
     found = compare(counts, "A", "C", Settings())
-    assert found.words[0].d == 0.5
+    assert found.words[0]["d"] == 0.5

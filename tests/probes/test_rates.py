@@ -11,10 +11,10 @@ from evenhand.charts.base import About, Chart
 from evenhand.compare.items import Items
 from evenhand.compare.rows import Reported, Row, Test
 from evenhand.models.adapters.scripted import ScriptedModel
-from evenhand.probes.discovery.chart import words
 from evenhand.probes.discovery.counts import WordCounts
 from evenhand.probes.discovery.findings import Kept, measured
 from evenhand.probes.discovery.inference import Settings
+from evenhand.probes.discovery.probe import word_charts
 from evenhand.probes.divergence.probe import Divergence
 from evenhand.probes.name_study import NameStudy
 from evenhand.runner.ask import Ask
@@ -87,6 +87,6 @@ def test_the_chart_shows_the_pair_with_most_words_detected_at_that_rate() -> Non
         for k, q in enumerate(values)
     ]  # fmt: skip
     for rate, pair in ((0.05, "c / d"), (0.01, "a / b")):
-        first = words(pa.Table.from_pylist(rows), About("x", "x", "words", rate))[0]
+        first = word_charts(pa.Table.from_pylist(rows), About("x", "x", "words", rate))[0]
         assert isinstance(first, Chart)
         assert first.title == f"Words of {pair}"

@@ -16,16 +16,20 @@ An et al. (2023, Sec. 6) compare top words by eye; Tables 6, 9, 12 and 14 to 20 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from evenhand.charts.base import Chart, Drawn
+from evenhand.charts.marks import VERDICTS, dot_plot, finite
+from evenhand.compare.items import Items
 from evenhand.errors import RunError
 from evenhand.metrics.sodapop import Floats
 from evenhand.probes.discovery.counts import WordCounts
-from evenhand.probes.discovery.word_tests import Marks, cell_rates, pair_tests, typical_words
+from evenhand.probes.discovery.inference import Marks, cell_rates, pair_tests, typical_words
 from evenhand.runs.finding import NAN
 from evenhand.runs.record import Run
 from evenhand.runs.story import rate_of
@@ -34,36 +38,19 @@ from evenhand.stats.multiple import benjamini_hochberg
 
 PROBE = "discovery"
 TOP = 15
+DRAWN = 40
 
 
 def counts_of(table: pa.Table) -> WordCounts:
-    """Counts per name, context and word from the items of a run."""
-    columns = {c: np.asarray(table.column(c).to_pylist(), object) for c in table.column_names}
-    people = [f"{g}\t{n}" for g, n in zip(columns["group"], columns["name"])]
-    units = list(dict.fromkeys(people))
-    contexts, words = (list(dict.fromkeys(columns[c])) for c in ("context", "word"))
-    words.sort()
-    at = tuple(
-        np.asarray([{v: i for i, v in enumerate(known)}[v] for v in values])
-        for known, values in (
-            (units, people),
-            (contexts, columns["context"]),
-            (words, columns["word"]),
-        )
-    )
-    shown = np.zeros((len(units), len(contexts), len(words)))
-    won = np.zeros_like(shown)
-    shown[at], won[at] = columns["shown"].astype(float), columns["won"].astype(float)
-    groups, names = zip(*(u.split("\t") for u in units))
-    return WordCounts(
-        tuple(groups),
-        tuple(names),
-        tuple(map(str, contexts)),
-        tuple(map(str, words)),
-        shown,
-        won,
-        len(words),
-    )
+    """Counts per name, context and word from the items of a run; everything is sorted."""
+    items = Items.from_table(table)
+    at = tuple(items.codes(*names) for names in (("group", "name"), ("context",), ("word",)))
+    shown, won = np.zeros((2, *(int(codes.max(initial=-1)) + 1 for codes in at)))
+    shown[at], won[at] = items.numbers("shown"), items.numbers("won")
+    first = np.unique(at[0], return_index=True)[1]
+    groups, names = (tuple(items[column][first].tolist()) for column in ("group", "name"))
+    words = items.levels("word")
+    return WordCounts(groups, names, items.levels("context"), words, shown, won, len(words))
 
 
 def paired_words(before: Run, after: Run, label: str = PROBE) -> dict[str, Any]:
@@ -95,15 +82,13 @@ def paired_words(before: Run, after: Run, label: str = PROBE) -> dict[str, Any]:
     for row, value in zip(rows, q):
         row["q"] = float(value)
         row["status"] = _status(row, rate_of(before.facts))
-    tally: dict[str, int] = {}
-    for row in rows:
-        tally[row["status"]] = tally.get(row["status"], 0) + 1
+    tally = Counter(row["status"] for row in rows)
     order = ("persisted", "shrank", "grew", "reversed", "appeared", "gone", "not detected")
     rows.sort(key=lambda r: (order.index(r["status"]), -abs(r["before"])))
     return {
         "label": label,
         "words": rows,
-        "counts": {k: tally.get(k, 0) for k in order},
+        "counts": {status: tally[status] for status in order},
         "clusters": _clusters(before, after, label),
     }
 
@@ -127,28 +112,26 @@ def _pair_rows(
     typical = typical_words(one, in_a)
     was, now = (pair_tests(v, in_a, typical).words.value for v in (one, two))
     change = word_changes(one, two, in_a)
-    rows = []
-    for i, word in enumerate(counts[0].words):
-        old, new = (k[*pair, word] for k in known)
-        rows.append(
-            {
-                "group_a": pair[0],
-                "group_b": pair[1],
-                "word": word,
-                "n": int(old["n"]),
-                "d_before": old["d"],
-                "d_after": new["d"],
-                "before": float(was[i]),
-                "after": float(now[i]),
-                "change": change[i].value,
-                "low": change[i].low,
-                "high": change[i].high,
-                "p": change[i].p,
-                "q_before": _q(old),
-                "q_after": _q(new),
-            }
-        )
-    return rows
+    pairs = ((known[0][*pair, word], known[1][*pair, word]) for word in counts[0].words)
+    return [
+        {
+            "group_a": pair[0],
+            "group_b": pair[1],
+            "word": old["word"],
+            "n": int(old["n"]),
+            "d_before": old["d"],
+            "d_after": new["d"],
+            "before": float(was[i]),
+            "after": float(now[i]),
+            "change": change[i].value,
+            "low": change[i].low,
+            "high": change[i].high,
+            "p": change[i].p,
+            "q_before": _q(old),
+            "q_after": _q(new),
+        }
+        for i, (old, new) in enumerate(pairs)
+    ]
 
 
 def word_changes(one: Floats, two: Floats, in_a: Marks) -> list[Estimate]:
@@ -179,23 +162,40 @@ def _status(row: dict[str, Any], rate: float) -> str:
 
 
 def _clusters(before: Run, after: Run, label: str) -> list[dict[str, Any]]:
-    tables = [run.table(label, "pairs").to_pylist() for run in (before, after)]
-    later = {(r["group_a"], r["group_b"]): r for r in tables[1]}
-    rows = []
-    for old in tables[0]:
-        new = later[old["group_a"], old["group_b"]]
-        rows.append(
-            {
-                "group_a": old["group_a"],
-                "group_b": old["group_b"],
-                "chance": old["null_mean"],
-                "before": old["kmeans_accuracy"],
-                "after": new["kmeans_accuracy"],
-                "q_before": old["q"],
-                "q_after": new["q"],
-            }
-        )
-    return rows
+    one, two = (run.table(label, "pairs").to_pylist() for run in (before, after))
+    later = {(r["group_a"], r["group_b"]): r for r in two}
+    pairs = ((old, later[old["group_a"], old["group_b"]]) for old in one)
+    return [
+        {
+            "group_a": old["group_a"],
+            "group_b": old["group_b"],
+            "chance": old["null_mean"],
+            "before": old["kmeans_accuracy"],
+            "after": new["kmeans_accuracy"],
+            "q_before": old["q"],
+            "q_after": new["q"],
+        }
+        for old, new in pairs
+    ]
+
+
+def changed_words(part: Mapping[str, Any], rate: float) -> list[Drawn]:
+    """Words whose difference persisted, shrank, grew, appeared or is gone, from a comparison."""
+    told = [r for r in part["words"] if r["status"] != "not detected" and finite(r["change"])]
+    rows = [
+        {
+            "word": f"{r['word']} ({r['group_a']} / {r['group_b']})",
+            "verdict": VERDICTS[int(not (r["q"] is not None and r["q"] <= rate))],
+            **{k: r[k] for k in ("before", "after", "change", "low", "high", "q", "status")},
+        }
+        for r in sorted(told, key=lambda r: r["change"])[:DRAWN]
+    ]
+    if not rows:
+        return []
+    spec = dot_plot(rows, "change", "word", "change of the difference of success rates")
+    caption = "Words detected in either run; bars are 95 % intervals over names and situations."
+    columns = ("word", "status", "before", "after", "change", "low", "high", "q")
+    return [Chart(f"Words of {part['label']}", caption, spec, columns)]
 
 
 def views(runs: Sequence[Run], names: Sequence[str], label: str = PROBE) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,9 @@ from numpy.typing import NDArray
 
 from evenhand.arrays import save_array
 from evenhand.confined import own_folder
+from evenhand.corpora.tables import Table
 from evenhand.metrics.sodapop import Floats, Tokens, tokens, usable_word
+from evenhand.opening import lines
 
 Codes = NDArray[np.int64]
 BLOCK = 1_000_000
@@ -222,3 +225,105 @@ class CountSums:
         return WordCounts(
             self.groups, self.names, tuple(self._contexts), words, shown, won, len(self._places)
         )
+
+
+COLUMNS = ("group", "name", "context", "distractor", "success")
+MIN_COUNT = 50
+RELEASED_MIN_COUNT = 51  # released: more than 50
+
+
+def shown_from(table: Table) -> Shown:
+    """The rows of a table, coded; names in the order in which they first appear."""
+    success = table.scores("success")
+    group, name, context = (table.labels(c) for c in COLUMNS[:3])
+    unit = group.codes * len(name.values) + name.codes
+    found, first, inverse = np.unique(unit, return_index=True, return_inverse=True)
+    order = np.argsort(first, kind="stable")
+    place = np.empty(len(found), np.int64)
+    place[order] = np.arange(len(found))
+    units = found[order]
+    texts, codes = _texts(table)
+    return Shown(
+        tuple(group.values[u // len(name.values)] for u in units),
+        tuple(name.values[u % len(name.values)] for u in units),
+        context.values,
+        texts,
+        place[inverse.ravel()],
+        context.codes,
+        codes,
+        success,
+    )
+
+
+def _texts(table: Table) -> tuple[list[str], Codes]:
+    """The distractor column, coded; an empty distractor is allowed."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    texts = pc.fill_null(table.columns["distractor"].cast(pa.string()), "").dictionary_encode()
+    if isinstance(texts, pa.ChunkedArray):
+        texts = texts.unify_dictionaries().combine_chunks()
+    return texts.dictionary.to_pylist(), np.asarray(texts.indices, np.int64)
+
+
+def ordered(rows: Shown, first: str) -> Shown:
+    """Names of group `first` before the others, each group in its own order."""
+    order = sorted(range(len(rows.names)), key=lambda n: rows.groups[n] != first)
+    place = np.empty(len(order), np.int64)
+    place[order] = np.arange(len(order))
+    return replace(
+        rows,
+        groups=tuple(rows.groups[n] for n in order),
+        names=tuple(rows.names[n] for n in order),
+        name=place[rows.name],
+    )
+
+
+def read_stop_words(which: str) -> Collection[str]:
+    """`nltk`, `none`, or the words of a file, one per line; lines with # are notes."""
+    if which == "none":
+        return frozenset()
+    if which == "nltk":
+        from evenhand.words.lexicons import load
+
+        return frozenset(load("stop_words").words("sets", "english"))
+    expected = "nltk, none, or a text file with one word per line (--stop-words)"
+    listed = lines(Path(which).expanduser(), expected)
+    return frozenset(w.strip() for w in listed if w.strip() and not w.startswith("#"))
+
+
+class Sample:
+    """Some of a context's rows at random, for examples and for people to judge.
+
+    Every row gets a random number, and those with the smallest stay, so that it does not matter
+    how many come at a time.
+    """
+
+    def __init__(self, size: int, seed: Sequence[int]) -> None:
+        self._size, self._seed = size, seed
+        self._kept: list[tuple[np.ndarray, Shown]] = []
+
+    def add(self, rows: Shown, first: int) -> None:
+        """Rows of the names from `first` on."""
+        counts = np.bincount(rows.name, minlength=len(rows.names))
+        keys = np.concatenate(
+            [
+                np.random.default_rng([*self._seed, first + k]).random(n)
+                for k, n in enumerate(counts.tolist())
+            ]
+        )
+        self._kept.append((keys, rows))
+        every = np.concatenate([k for k, _ in self._kept])
+        if len(every) > self._size:
+            limit = np.partition(every, self._size - 1)[self._size - 1]
+            self._kept = [(k[k <= limit], _only(r, k <= limit)) for k, r in self._kept]
+
+    def parts(self) -> list[Shown]:
+        return [rows for _, rows in self._kept]
+
+
+def _only(rows: Shown, kept: np.ndarray) -> Shown:
+    """Some of the rows, with their own texts alone."""
+    at = np.flatnonzero(kept)
+    texts = [rows.distractors[i] for i in rows.distractor[at]]
+    return replace(rows.take(at), distractors=texts, distractor=np.arange(len(at)))

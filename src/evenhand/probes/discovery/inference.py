@@ -1,89 +1,208 @@
-"""Two groups of names compared word by word: SODAPOP's numbers, the tests, the clusters."""
+"""Two groups of names compared word by word: SODAPOP's numbers, verdicts beyond them, clusters.
+
+A wrong answer that wins for some names wins whatever its words are: a model reads rare names less
+well, say. That moves all words alike. What a word does beyond that is its contrast within name and
+situation,
+
+    beyond(w; n, c) = SR(w; n, c) - mean over typical words of SR(.; n, c)
+
+where the typical words are the half of the vocabulary whose difference of groups is nearest the
+median, so that a few words with strong differences do not move what they are compared with (as in
+the trimmed means of Robinson and Oshlack 2010). What the typical words share is a test of its own.
+Fewer than `ENOUGH` words have no middle; then the rates themselves are compared.
+
+Names and situations are both samples (`stats.two_groups`): a difference that hangs on the few
+situations in which a word happened to be offered is not found.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import zip_longest
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from evenhand.errors import DataError
+from evenhand.compare.rows import Reported, Row, Test, judge
+from evenhand.errors import DataError, unknown
 from evenhand.metrics import sodapop
-from evenhand.metrics.sodapop import Floats
-from evenhand.probes.base import FDR
+from evenhand.metrics.sodapop import Floats, success_rate
+from evenhand.probes.base import FDR, TOO_FEW, Placebo
 from evenhand.probes.discovery.counts import WordCounts
-from evenhand.probes.discovery.word_tests import Tested, cell_rates, corrected, pair_rows
 from evenhand.probes.shared.reach import out_of_reach
 from evenhand.stats import clustering, permutation
-from evenhand.stats.multiple import benjamini_hochberg
-from evenhand.strict import INLINE, OPTIONAL
+from evenhand.stats.estimate import NAN, Estimate, detectable
+from evenhand.stats.two_groups import Contrasts, group_contrasts
 
-RELEASED_RESTARTS = 10
+Marks = npt.NDArray[np.bool_]
+ENOUGH = 8
+"""Words from which on a middle half can be told."""
+LEAST = 3
+"""Situations in which a word must have been offered, where a run has this many."""
+FEW_SITUATIONS = "shown with names of both groups in too few situations to speak of others"
+SPLITS = 100
+ALARM = 0.05
 
 
-@dataclass(frozen=True)
-class WordRow:
-    """One word: SODAPOP's numbers for these situations, and what holds beyond them.
+NUMBERS = ("value", "low", "high", "p", "q", "error", "freedom", "detectable")
+VERDICT = (*NUMBERS, "situations", "units", "reason")
+"""What is recorded of a verdict; q is its row's."""
 
-    `p` re-labels names, `low` and `high` bound rd, `d_low` and `d_high` bound d. `beyond` is the
-    verdict over names and situations, beyond the typical word (`word_tests`); as published there
-    is none.
+
+@dataclass(frozen=True, eq=False)
+class Verdict(Estimate):
+    """A difference of two groups over names and situations.
+
+    Attributes:
+        situations: how many there are in which both groups had a value.
+        alone: the difference of the word by itself, where the value compares it with the typical
+            word.
     """
 
-    word: str
-    n: int
-    sr_a: float
-    sr_b: float
-    d: float
-    m: float
-    rd: float
-    log_odds: float
-    p: float
-    p_max_t: float
-    q: float
-    low: float
-    high: float
-    d_low: float
-    d_high: float
-    beyond: Tested | None = field(default=None, metadata=OPTIONAL)
+    situations: int = 0
+    alone: Estimate | None = None
+
+    def recorded(self) -> dict[str, Any]:
+        return {name: getattr(self, name, NAN) for name in VERDICT}
+
+    def test(self) -> Test:
+        """The test of it, without a name; what is detectable depends on the family."""
+        return Test("", "", {}, self._among, tested=self.p == self.p, about=self.alone)
+
+    def _among(self, family: int, rate: float) -> Verdict:
+        return replace(self, detectable=detectable(self.error, self.freedom, family, rate))
+
+
+def fixed(estimate: Estimate) -> Callable[..., Estimate]:
+    """What estimates a number that is known, whatever else is tested."""
+    return lambda **_: estimate
 
 
 @dataclass(frozen=True)
-class Linear:
-    """How well a straight line tells the groups apart."""
+class PairTests:
+    """The tests of one pair of groups: of each word, and of the typical one."""
 
-    linear_accuracy: float
-    linear_p: float
-    linear_null_p95: float
+    words: Contrasts
+    typical: Contrasts | None
+    """None where words are compared as they are."""
 
 
-@dataclass(frozen=True)
-class Clusters:
-    """How well two clusters of names recover the groups, beside permuted labels."""
+def cell_rates(counts: WordCounts) -> Floats:
+    """Success rates [names, contexts, words]; NaN where a word was not shown."""
+    return success_rate(counts.won, counts.shown)
 
-    kmeans_accuracy: float
-    null_mean: float
-    null_p95: float
-    p: float
-    restarts: int
-    reason: str
-    linear: Linear | None = field(default=None, metadata=INLINE)
+
+def pair_tests(rates: Floats, in_a: Marks, typical: Marks | None = None) -> PairTests:
+    """Every word of one pair of groups.
+
+    Args:
+        rates: [names, contexts, words] of the names of both groups.
+        in_a: which names are of the first group.
+        typical: the words to compare with; by default found among these.
+    """
+    least = min(LEAST, rates.shape[1])
+    chosen = typical_words(rates, in_a) if typical is None else typical
+    if not chosen.any():
+        return PairTests(group_contrasts(rates, in_a, least), None)
+    known = ~np.isnan(rates)
+    filled = np.where(known, rates, 0.0)
+    total, count = filled[..., chosen].sum(axis=2), known[..., chosen].sum(axis=2)
+    # A typical word is compared with the other typical ones.
+    rest = total[..., None] - np.where(chosen, filled, 0.0)
+    size = count[..., None] - (known & chosen)
+    beyond = rates - success_rate(rest, size)
+    shared = success_rate(total, count)[..., None]
+    return PairTests(group_contrasts(beyond, in_a, least), group_contrasts(shared, in_a, least))
+
+
+def typical_words(rates: Floats, in_a: Marks) -> Marks:
+    """The half of the words whose difference of groups is nearest the median; none of a few."""
+    chosen = np.zeros(rates.shape[2], bool)
+    known = ~np.isnan(rates)
+    filled = np.where(known, rates, 0.0)
+    means = [success_rate(filled[g].sum(axis=0), known[g].sum(axis=0)) for g in (in_a, ~in_a)]
+    apart = means[0] - means[1]
+    both = ~np.isnan(apart)
+    d = success_rate(np.where(both, apart, 0.0).sum(axis=0), both.sum(axis=0))
+    usable = int((~np.isnan(d)).sum())
+    if usable >= ENOUGH:
+        chosen[np.argsort(np.abs(d - np.nanmedian(d)), kind="stable")[: -(-usable // 2)]] = True
+    return chosen
+
+
+def pair_verdicts(rates: Floats, in_a: Marks, why: str = "") -> list[Verdict]:
+    """The verdicts of a pair, each for itself: on each word, then on the typical one.
+
+    `why` says why a test could not be made, if not for want of situations.
+    """
+    tests = pair_tests(rates, in_a)
+    parts, alone = [tests.words], list[Estimate]()
+    if tests.typical is not None:
+        parts.append(tests.typical)
+        alone = group_contrasts(rates, in_a, min(LEAST, rates.shape[1])).estimates()
+    each = [(e, int(k)) for part in parts for e, k in zip(part.estimates(), part.situations)]
+    return [
+        Verdict(
+            **{**vars(e), "reason": e.reason if e.value == e.value else why or FEW_SITUATIONS},
+            situations=k,
+            alone=by_itself,
+        )
+        for (e, k), by_itself in zip_longest(each, alone)
+    ]
+
+
+def halves(counts: WordCounts, groups: Sequence[str], seed: int) -> tuple[Placebo, ...]:
+    """Random halves of one group's names against each other: there is nothing to find.
+
+    At least `SPLITS` splits over all groups, each tested word by word as pairs of groups are.
+    """
+    rates, labels = cell_rates(counts), np.asarray(counts.groups)
+    each = max(SPLITS // 4, -(-SPLITS // max(1, len(groups))))
+    out = []
+    for number, group in enumerate(groups):
+        mine = rates[labels == group]
+        if len(mine) < 4 or not mine.shape[2]:
+            continue
+        rng = np.random.default_rng([seed, number, 7])
+        p = np.concatenate([_of_halves(mine, rng) for _ in range(each)])
+        known = p[~np.isnan(p)]
+        if len(known):
+            what = f"random halves of the names of {group}"
+            out.append(Placebo(what, len(known), int((known <= ALARM).sum())))
+    return tuple(out) or (Placebo("random halves of one group's names", 0, 0, TOO_FEW),)
+
+
+def _of_halves(rates: Floats, rng: np.random.Generator) -> Floats:
+    order = rng.permutation(len(rates))
+    made = pair_tests(rates, order < len(rates) // 2)
+    rest = made.typical.p() if made.typical else np.empty(0)
+    return np.concatenate([made.words.p(), rest])
+
+
+RELEASED_RESTARTS = 10
 
 
 @dataclass(frozen=True)
 class Compared:
     """A pair of groups: words by rd downwards (positive leans to group A), and the clusters.
 
-    `typical` is the difference of the typical word, where words are compared with it.
+    Attributes:
+        words: the value of a row is rd; its interval, p and q re-label names, so that they hold for
+            these situations. Under `beyond` is the verdict over names and situations, beyond the
+            typical word; as published there is none.
+        clustering: how well two clusters of names recover the groups, beside permuted labels.
+        p_method: how p was obtained, from `n_partitions` splits of the names.
+        typical: the difference of the typical word, where words are compared with it.
     """
 
-    words: Sequence[WordRow]
-    clustering: Clusters
+    words: Sequence[Row]
+    clustering: Mapping[str, Any]
     p_method: str
     n_partitions: int
     reason: str
-    typical: Tested | None
+    typical: Row | None
 
 
 @dataclass(frozen=True)
@@ -123,38 +242,51 @@ def compare(counts: WordCounts, group_a: str, group_b: str, settings: Settings) 
     if coarse and not reason and not settings.as_published:
         reason = f"d, by re-labelled names: {coarse}"
     beyond, typical = _verdicts(counts, used, in_a, settings, reason)
-    numbers = [
-        found.sr_a,
-        found.sr_b,
-        found.d,
-        found.m,
-        found.rd,
-        sodapop.log_odds(won[used], shown[used], in_a),
-        p,
-        p_max_t,
-        benjamini_hochberg(p),
-        *_ends(values, in_a, float(in_a.sum()) if settings.as_published else 1.0),
-    ]
-    n = shown[used].sum(axis=0).astype(np.int64)
+    low, high, d_low, d_high = _ends(
+        values, in_a, float(in_a.sum()) if settings.as_published else 1.0
+    )
+    columns = {
+        "n": shown[used].sum(axis=0).astype(np.int64),
+        "sr_a": found.sr_a,
+        "sr_b": found.sr_b,
+        "d": found.d,
+        "m": found.m,
+        "rd": found.rd,
+        "log_odds": sodapop.log_odds(won[used], shown[used], in_a),
+        "p": p,
+        "p_max_t": p_max_t,
+        "q": np.full(len(p), NAN),
+        "low": low,
+        "high": high,
+        "d_low": d_low,
+        "d_high": d_high,
+    }
     order = np.argsort(-np.where(np.isnan(found.rd), -np.inf, found.rd), kind="stable")
-    rows = []
-    for i in order:
-        told: list[Any] = [counts.words[i], int(n[i]), *(float(v[i]) for v in numbers), beyond[i]]
-        rows.append(WordRow(*told))
+    listed = {name: column[order].tolist() for name, column in columns.items()}
+    tests = [
+        _of_word({"word": counts.words[i], **dict(zip(listed, numbers))}, beyond[i])
+        for i, numbers in zip(order, zip(*listed.values()))
+    ]
     clusters = _clusters(values, in_a, settings)
-    return Compared(rows, clusters, method, n_partitions, reason, typical)
+    return Compared(judge(tests, settings.rate), clusters, method, n_partitions, reason, typical)
+
+
+def _of_word(columns: Mapping[str, Any], beyond: Row | None) -> Test:
+    """SODAPOP's test of a word, with the verdict beyond it."""
+    ends = {name: columns[name] for name in ("low", "high", "p")}
+    rd = Reported(columns["rd"], **ends, columns=columns)
+    return Test("", "rd", {}, fixed(rd), {} if beyond is None else {"beyond": beyond})
 
 
 def _verdicts(
     counts: WordCounts, used: np.ndarray, in_a: np.ndarray, settings: Settings, reason: str
-) -> tuple[Sequence[Tested | None], Tested | None]:
+) -> tuple[Sequence[Row | None], Row | None]:
     """What each word does beyond the typical one, and the typical one itself."""
     if settings.as_published or not counts.words:
         return [None] * len(counts.words), None
-    rows = corrected(
-        pair_rows(cell_rates(counts)[used], in_a, reason if "name" in reason else ""),
-        settings.rate,
-    )
+    why = reason if "name" in reason else ""
+    verdicts = pair_verdicts(cell_rates(counts)[used], in_a, why)
+    rows = judge((verdict.test() for verdict in verdicts), settings.rate)
     return rows, rows[-1] if len(rows) > len(counts.words) else None
 
 
@@ -203,21 +335,27 @@ def _test(values: Floats, in_a: np.ndarray, settings: Settings) -> tuple[Floats,
     return found.p, found.p_max_t, found.method, found.n_partitions
 
 
-def _clusters(values: Floats, in_a: np.ndarray, settings: Settings) -> Clusters:
+def _clusters(values: Floats, in_a: np.ndarray, settings: Settings) -> dict[str, Any]:
     """K-means accuracy with its exact permuted-label null, and linear separability."""
     usable = values[:, ~np.isnan(values).any(axis=0)]
     if not usable.shape[1]:
         usable = np.full((len(values), 1), np.nan)
     restarts = RELEASED_RESTARTS if settings.as_published else settings.restarts
     seed = 0 if settings.as_published else settings.seed
-    made = clustering.kmeans_separation(usable, in_a, restarts=restarts, seed=seed)
-    linear = None
-    if not settings.as_published:
-        line = clustering.linear_separability(usable, in_a, seed=settings.seed)
-        linear = Linear(line.accuracy, line.p, line.null_p95)
-    return Clusters(
-        made.accuracy, made.null_mean, made.null_p95, made.p, restarts, made.reason, linear
-    )
+    means = clustering.kmeans_separation(usable, in_a, restarts=restarts, seed=seed)
+    columns = {
+        "kmeans_accuracy": means.accuracy,
+        "null_mean": means.null_mean,
+        "null_p95": means.null_p95,
+        "p": means.p,
+        "restarts": restarts,
+        "reason": means.reason,
+    }
+    if settings.as_published:
+        return columns
+    line = clustering.linear_separability(usable, in_a, seed=settings.seed)
+    straight = {"linear_accuracy": line.accuracy, "linear_p": line.p}
+    return {**columns, **straight, "linear_null_p95": line.null_p95}
 
 
 def _reason(counts: WordCounts, used: np.ndarray, in_a: np.ndarray) -> str:
@@ -233,8 +371,6 @@ def _reason(counts: WordCounts, used: np.ndarray, in_a: np.ndarray) -> str:
 
 def check_groups(present: Sequence[str], wanted: Sequence[str], where: str) -> None:
     """Refuse groups that the table does not have, or a group against itself."""
-    from evenhand.errors import unknown
-
     for name in wanted:
         if name not in present:
             raise DataError(unknown("group", name, set(present), where=where))

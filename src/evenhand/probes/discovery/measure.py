@@ -5,27 +5,27 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from pydantic import Field
 
+from evenhand.compare.rows import Row
 from evenhand.corpora.tables import read_table
 from evenhand.errors import SpecError, unknown
 from evenhand.metrics.sodapop import COUNTS
-from evenhand.probes.discovery.counts import WordCounts, count_words
-from evenhand.probes.discovery.inference import Clusters, Settings, WordRow, check_groups, compare
-from evenhand.probes.discovery.rows import (
+from evenhand.probes.discovery.counts import (
     COLUMNS,
     MIN_COUNT,
     RELEASED_MIN_COUNT,
+    WordCounts,
+    count_words,
     ordered,
     read_stop_words,
     shown_from,
 )
+from evenhand.probes.discovery.inference import Settings, check_groups, compare
+from evenhand.probes.discovery.people import SuggestTraitsReader, TraitsReader, ValidityReader
 from evenhand.probes.discovery.stereotypes import Matched, match, read_stereotypes
-from evenhand.probes.discovery.trait_suggestions import SuggestTraitsReader
-from evenhand.probes.discovery.traits import TraitsReader
-from evenhand.probes.discovery.validity import ValidityReader
-from evenhand.probes.discovery.word_tests import Tested
 from evenhand.probes.reading import Claims, Input, Reader, Result, Seed, Shown, number, span
 from evenhand.strict import OPTIONAL
 
@@ -44,12 +44,12 @@ class DiscoveryResult(Result):
 
     group_a: str
     group_b: str
-    words: Sequence[WordRow]
-    clustering: Clusters
+    words: Sequence[Row]
+    clustering: Mapping[str, Any]
     p_method: str
     n_partitions: int
     reason: str
-    typical: Tested | None
+    typical: Row | None
     vocabulary: Sequence[str]
     names: Sequence[str]
     groups: Mapping[str, Sequence[str]]
@@ -66,7 +66,7 @@ class DiscoveryResult(Result):
 
     def shown(self) -> Iterator[Shown]:
         sizes = [f"{g} ({len(self.groups[g])} names" for g in (self.group_a, self.group_b)]
-        rows = [row for row in self.words if row.rd == row.rd]
+        rows = [row for row in self.words if row.value == row.value]
         ends = rows if len(rows) <= 2 * SHOWN else rows[:SHOWN] + rows[-SHOWN:]
         yield Shown(
             f"{sizes[0]}, positive) against {sizes[1]}): {len(self.vocabulary)} words, "
@@ -74,25 +74,25 @@ class DiscoveryResult(Result):
             ["word", "SR a", "SR b", "RD", "95 % interval", "p", "q", "n"],
             [
                 [
-                    r.word,
-                    number(r.sr_a),
-                    number(r.sr_b),
-                    number(r.rd, "+.4f"),
+                    r["word"],
+                    number(r["sr_a"]),
+                    number(r["sr_b"]),
+                    number(r.value, "+.4f"),
                     span(r.low, r.high),
                     number(r.p, ".2g"),
                     number(r.q, ".2g"),
-                    str(r.n),
+                    str(r["n"]),
                 ]
                 for r in ends
             ],
         )
         yield from self._beyond()
-        made = self.clustering
-        if made.kmeans_accuracy == made.kmeans_accuracy:
+        means = self.clustering
+        if means["kmeans_accuracy"] == means["kmeans_accuracy"]:
             yield Shown(
-                f"k-means tells the groups apart in {100 * made.kmeans_accuracy:.0f} % of names "
-                f"(by chance {100 * made.null_mean:.0f} %, 95 % point {100 * made.null_p95:.0f} %, "
-                f"p {made.p:.2g})"
+                f"k-means tells the groups apart in {100 * means['kmeans_accuracy']:.0f} % of "
+                f"names (by chance {100 * means['null_mean']:.0f} %, 95 % point "
+                f"{100 * means['null_p95']:.0f} %, p {means['p']:.2g})"
             )
         dropped = self.distinct_words - len(self.vocabulary)
         yield Shown(
@@ -113,14 +113,14 @@ class DiscoveryResult(Result):
 
     def _beyond(self) -> Iterator[Shown]:
         """The verdict over names and situations, the least likely by chance first."""
-        made = [(r.word, r.beyond) for r in self.words if r.beyond and r.beyond.p == r.beyond.p]
-        made.sort(key=lambda row: row[1].p)
+        verdicts = [(row["word"], row["beyond"]) for row in self.words if "beyond" in row]
+        known = sorted((v for v in verdicts if v[1].p == v[1].p), key=lambda v: v[1].p)
         rest = [("(typical word)", self.typical)] if self.typical else []
-        if not made:
+        if not known:
             return
         yield Shown(
             f"Beyond these situations: t over names{' and situations' if self.contexts > 1 else ''}"
-            f"{', beyond the typical word' if rest else ''} ({len(made)} words)",
+            f"{', beyond the typical word' if rest else ''} ({len(known)} words)",
             ["word", "difference", "95 % interval", "p", "q", "situations"],
             [
                 [
@@ -129,9 +129,9 @@ class DiscoveryResult(Result):
                     span(t.low, t.high),
                     number(t.p, ".2g"),
                     number(t.q, ".2g"),
-                    str(t.situations),
+                    str(t["situations"]),
                 ]
-                for word, t in [*made[:SHOWN], *rest]
+                for word, t in [*known[:SHOWN], *rest]
             ],
         )
 
@@ -210,13 +210,14 @@ class DiscoveryReader(Reader):
         )
         return result.telling(lambda: self._claims(counts, settings, table.source))
 
-    def _stereotypes(self, words: Sequence[WordRow]) -> list[Matched] | None:
+    def _stereotypes(self, words: Sequence[Row]) -> list[Matched] | None:
         """The discovered associations beside what annotators call a stereotype."""
         if self.stereotypes is None:
             return None
         known = read_stereotypes(self.stereotypes, self.language)
-        leans = [w for w in words if w.q <= DISCOVERED]
-        return match(((self.group_a if w.rd > 0 else self.group_b, w.word) for w in leans), known)
+        leans = [row for row in words if row.q <= DISCOVERED]
+        sides = (self.group_b, self.group_a)
+        return match(((sides[row.value > 0], row["word"]) for row in leans), known)
 
     def _claims(self, counts: WordCounts, settings: Settings, source: str) -> Claims:
         from evenhand.probes.discovery.findings import Kept, measured

@@ -16,7 +16,7 @@ from evenhand.corpora.tables import read_table
 from evenhand.errors import DataError
 from evenhand.opening import json_lines
 from evenhand.probes.base import Measured
-from evenhand.probes.discovery.tables import table_of
+from evenhand.probes.discovery.findings import table_of
 from evenhand.runs.finding import Finding
 from evenhand.strict import record
 from evenhand.words.reading_answers import clean
