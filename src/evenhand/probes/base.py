@@ -237,6 +237,8 @@ class Probe(BaseModel):
     """Columns of rows that the table leaves out."""
     linear: ClassVar[bool] = False
     """Whether its estimates are linear in the items' numbers, so that runs can be paired."""
+    publishes: ClassVar[bool] = True
+    """Whether `as_published` changes what is compared; its numbers are then not paired."""
     drawn_by: ClassVar[tuple[str, ...]] = ()
     """The column by whose values `sized_by` draws, and the column of the unit that is drawn."""
 
@@ -454,7 +456,7 @@ class Probe(BaseModel):
         They must be linear in the items' numbers: the estimates of the difference of two tables
         then say, item by item, how much each changed. Empty where that cannot be.
         """
-        if not self.linear or self.as_published:
+        if not self.linear or (self.as_published and self.publishes):
             return {}
         rows = judge(self.declare(self.restored(items)), self.rate)
         return {row.test.place: row.estimate for row in rows if row.test.tested}

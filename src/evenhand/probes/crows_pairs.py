@@ -186,7 +186,7 @@ class CrowsPairs(Probe):
     bias_types: tuple[str, ...] = ()
     per_token: bool = False
     start: Start = "auto"
-    draw: int = 0
+    draw: int = Field(0, ge=0)
 
     def gather(self, way: Way) -> Items:
         if self.as_published:

@@ -223,7 +223,7 @@ class Gest(Probe):
     data: str = ""
     sentences: int | None = Field(60, ge=2)
     templates: tuple[int, ...] = ()
-    draw: int = 0
+    draw: int = Field(0, ge=0)
 
     def forms(self, kind: str) -> tuple[int, ...]:
         """Return the numbers of the templates that are asked of a model of this kind."""

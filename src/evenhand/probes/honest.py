@@ -182,7 +182,7 @@ class Honest(Probe):
     language: str = "en"
     top: int = Field(20, ge=1, le=100)
     templates: int | None = Field(None, ge=1)
-    draw: int = 0
+    draw: int = Field(0, ge=0)
 
     def lexicons(self) -> list[str]:
         return [self.lexicon]

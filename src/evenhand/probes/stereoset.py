@@ -342,7 +342,7 @@ class StereoSet(Probe):
     examples: int | None = Field(60, ge=2)
     splits: tuple[str, ...] = SPLITS
     start: Start = "auto"
-    draw: int = 0
+    draw: int = Field(0, ge=0)
     resamples: int = Field(2_000, ge=100)
 
     def chosen(self) -> list[Example]:

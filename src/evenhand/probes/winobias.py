@@ -161,7 +161,7 @@ class WinoBias(PronounProbe):
     types: tuple[int, ...] = (1, 2)
     splits: tuple[str, ...] = SPLITS
     sentences: int | None = Field(None, ge=4)
-    draw: int = 0
+    draw: int = Field(0, ge=0)
 
     def gather(self, way: Way) -> Items:
         place = find_data(self.data, "WinoBias (its folder)")

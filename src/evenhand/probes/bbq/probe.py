@@ -207,7 +207,7 @@ class Bbq(Probe):
     unknown: tuple[str, ...] = ()
     sets: int | None = Field(100, ge=2)
     categories: tuple[str, ...] = ()
-    draw: int = 0
+    draw: int = Field(0, ge=0)
 
     @cached_property
     def _questions(self) -> Items:

@@ -231,7 +231,7 @@ class Counterfactual(Probe):
     reference: Labels = ()
     texts: int | None = Field(200, ge=2)
     lexicon: str | None = None
-    draw: int = 0
+    draw: int = Field(0, ge=0)
 
     def people(self) -> People:
         """Names and words that are swapped."""

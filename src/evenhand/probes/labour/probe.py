@@ -242,6 +242,7 @@ class Labour(Probe):
     cards: ClassVar = CARDS
     table: ClassVar[str] = "lines"
     linear: ClassVar[bool] = True
+    publishes: ClassVar[bool] = False
     item_shape: ClassVar = ItemShape(text=("text",), score=("logprob",), clusters=("job", "word"))
 
     data: str = PACKAGED

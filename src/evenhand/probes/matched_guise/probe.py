@@ -243,7 +243,7 @@ class MatchedGuise(Probe):
     texts: int | None = Field(None, ge=2)
     samples: int = Field(10, ge=1)
     words: Literal["katz", "occupations"] = "katz"
-    draw: int = 0
+    draw: int = Field(0, ge=0)
 
     def material(self) -> Material:
         """Groups, questions and the pairs to ask about."""

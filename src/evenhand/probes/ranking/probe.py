@@ -136,6 +136,7 @@ class Ranking(Probe):
     cards: ClassVar = CARDS
     table: ClassVar[str] = "selections"
     linear: ClassVar[bool] = True
+    publishes: ClassVar[bool] = False
     item_shape: ClassVar = ItemShape(
         text=("job", "text"), score=("lead",), clusters=("name", "run")
     )
