@@ -12,7 +12,9 @@ import pytest
 from evenhand.errors import EvenhandError
 from evenhand.metrics import sodapop
 from evenhand.models.adapters.scripted import ScriptedModel
+from evenhand.probes.discovery.compare import counts_of
 from evenhand.probes.discovery.counts import Shown, WordCounts, count_words
+from evenhand.probes.discovery.findings import items
 from evenhand.probes.discovery.inference import Settings, compare, rates
 from evenhand.probes.discovery.probe import Discovery
 from evenhand.probes.discovery.score import Pool, Tally, letter_successes
@@ -295,6 +297,27 @@ def test_what_hangs_on_a_few_situations_is_not_found_though_names_tell_the_group
     word = next(w for w in compare(every, "A", "B", Settings()).words if w["word"] == "w0")
     assert word["beyond"].q < 0.001
     assert word["beyond"].low < 0.05 < word["beyond"].high
+
+
+def test_counts_are_read_back_from_items_in_any_order():
+    counts = by_situation(0.1, names=3, contexts=2, words=4)
+    table = items(counts)
+    for rows in (table, table.take(np.random.default_rng(0).permutation(len(table)))):
+        again = counts_of(rows)
+        for name in ("groups", "names", "contexts", "words"):
+            assert getattr(again, name) == getattr(counts, name)
+        assert np.array_equal(again.shown, counts.shown)
+        assert np.array_equal(again.won, counts.won)
+
+
+def test_a_word_has_a_row_for_these_situations_and_one_beyond_them():
+    row = compare(by_situation(0.1), "A", "B", Settings()).words[0]
+    assert (row["word"], row["rd"], row["low"]) == ("w0", row.value, row.low)
+    assert row["beyond"].test.tested
+    assert {*row.but("beyond")}.isdisjoint({"situations", "detectable"})
+    alone = row["beyond"].test.about
+    assert alone.value == pytest.approx(row["d"])
+    assert row["beyond"].detectable > row["beyond"].test.estimate(family=1, rate=0.05).detectable
 
 
 def test_what_all_words_share_is_one_finding_and_not_one_per_word():

@@ -42,17 +42,18 @@ class Shown:
     def __len__(self) -> int:
         return len(self.success)
 
-    def only(self, groups: Collection[str]) -> Shown:
-        """The rows of these groups; names keep their order."""
-        kept = [n for n, group in enumerate(self.groups) if group in groups]
+    def only(self, groups: Sequence[str]) -> Shown:
+        """The rows of these groups; names by group as given, each group's in their own order."""
+        known = [n for n, group in enumerate(self.groups) if group in groups]
+        known.sort(key=lambda n: groups.index(self.groups[n]))
         place = np.full(len(self.names), -1, np.int64)
-        place[kept] = np.arange(len(kept))
+        place[known] = np.arange(len(known))
         rows = place[self.name] >= 0
         return replace(
             self.take(rows),
             name=place[self.name[rows]],
-            groups=tuple(self.groups[n] for n in kept),
-            names=tuple(self.names[n] for n in kept),
+            groups=tuple(self.groups[n] for n in known),
+            names=tuple(self.names[n] for n in known),
         )
 
     def take(self, rows: NDArray[Any]) -> Shown:
@@ -264,19 +265,6 @@ def _texts(table: Table) -> tuple[list[str], Codes]:
     if isinstance(texts, pa.ChunkedArray):
         texts = texts.unify_dictionaries().combine_chunks()
     return texts.dictionary.to_pylist(), np.asarray(texts.indices, np.int64)
-
-
-def ordered(rows: Shown, first: str) -> Shown:
-    """Names of group `first` before the others, each group in its own order."""
-    order = sorted(range(len(rows.names)), key=lambda n: rows.groups[n] != first)
-    place = np.empty(len(order), np.int64)
-    place[order] = np.arange(len(order))
-    return replace(
-        rows,
-        groups=tuple(rows.groups[n] for n in order),
-        names=tuple(rows.names[n] for n in order),
-        name=place[rows.name],
-    )
 
 
 def read_stop_words(which: str) -> Collection[str]:

@@ -19,7 +19,6 @@ from evenhand.probes.discovery.counts import (
     RELEASED_MIN_COUNT,
     WordCounts,
     count_words,
-    ordered,
     read_stop_words,
     shown_from,
 )
@@ -181,7 +180,7 @@ class DiscoveryReader(Reader):
         both = (self.group_a, self.group_b)
         rows = shown_from(table)
         check_groups(rows.groups, both, table.source)
-        rows, repeats = ordered(rows.only(both), self.group_a).distinct()
+        rows, repeats = rows.only(both).distinct()
         least = self.min_count
         if least is None:
             least = RELEASED_MIN_COUNT if self.as_published else MIN_COUNT
