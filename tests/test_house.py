@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import ast
 import re
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from evenhand import plugins
+from evenhand.probes.base import Probe
 from evenhand.probes.registry import probe_class, probe_names
 
 SOURCE = Path(__file__).resolve().parents[1] / "src" / "evenhand"
@@ -92,3 +95,40 @@ def test_every_probe_says_how_to_read_what_it_finds() -> None:
             assert card.low <= card.ideal <= card.high, card
             assert bool(card.margin_why) == (card.margin == card.margin), card
             assert card.harm or card.difference or card.margin != card.margin, card
+
+
+OWN_WALK = {"underspecified", "divergence", "discovery", "generation"}
+"""Probes that stream, or ask in several rounds, and so run by themselves."""
+DERIVED = ("run", "measure", "preview", "limits")
+"""What the base makes of what a probe says."""
+
+
+@pytest.mark.parametrize("name", sorted(set(plugins.BUILT_IN[plugins.PROBES]) - OWN_WALK))
+def test_a_probe_says_what_is_compared_and_the_base_does_the_rest(name: str) -> None:
+    kind = probe_class(name)
+    said = {hook for base in kind.__mro__[: kind.__mro__.index(Probe)] for hook in vars(base)}
+    assert {"gather", "ask", "read", "declare", "say"} <= said
+    assert not said & set(DERIVED)
+
+
+def test_a_run_of_a_probe_of_one_file_loads_no_other_probe(tmp_path: Path) -> None:
+    vectors = tmp_path / "v.txt"
+    vectors.write_text("art 1 0.1\nmath 0.1 1\nshe 1 0\nhe 0 1\npoem 1 0.2\nsum 0.2 1\n")
+    tests = tmp_path / "t.json"
+    tests.write_text(
+        '{"t": {"x": ["art", "poem"], "y": ["math", "sum"], "a": ["she"], "b": ["he"]}}'
+    )
+    code = (
+        "import sys\n"
+        "from evenhand.cli.main import app\n"
+        f"words = ['probe', 'association', {str(vectors)!r}, '--set', 'tests=' + {str(tests)!r},\n"
+        f"         '--out', {str(tmp_path / 'run')!r}]\n"
+        "try:\n    app(words)\nexcept SystemExit as stop:\n    assert not stop.code, stop.code\n"
+        "print(*(m for m in sys.modules if m.startswith('evenhand')), sep='\\n')\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    loaded = [line for line in done.stdout.splitlines() if line.startswith("evenhand")]
+    others = set(plugins.BUILT_IN[plugins.PROBES]) - {"association"}
+    theirs = {f"evenhand.probes.{name.replace('-', '_')}" for name in others}
+    assert not theirs & set(loaded)
+    assert len(loaded) <= 230  # 252 before comparisons were declared
