@@ -136,8 +136,8 @@ def _pair_rows(
 
 def word_changes(one: Floats, two: Floats, in_a: Marks) -> list[Estimate]:
     """How each word's difference of groups changed beyond that of the first run's typical words."""
-    made = pair_tests(two - one, in_a, typical_words(one, in_a)).words
-    return made.estimates(family=one.shape[2])
+    tests = pair_tests(two - one, in_a, typical_words(one, in_a)).words
+    return tests.estimates(family=one.shape[2])
 
 
 def _q(row: dict[str, Any]) -> float:
@@ -181,14 +181,14 @@ def _clusters(before: Run, after: Run, label: str) -> list[dict[str, Any]]:
 
 def changed_words(part: Mapping[str, Any], rate: float) -> list[Drawn]:
     """Words whose difference persisted, shrank, grew, appeared or is gone, from a comparison."""
-    told = [r for r in part["words"] if r["status"] != "not detected" and finite(r["change"])]
+    moved = [r for r in part["words"] if r["status"] != "not detected" and finite(r["change"])]
     rows = [
         {
             "word": f"{r['word']} ({r['group_a']} / {r['group_b']})",
             "verdict": VERDICTS[int(not (r["q"] is not None and r["q"] <= rate))],
             **{k: r[k] for k in ("before", "after", "change", "low", "high", "q", "status")},
         }
-        for r in sorted(told, key=lambda r: r["change"])[:DRAWN]
+        for r in sorted(moved, key=lambda r: r["change"])[:DRAWN]
     ]
     if not rows:
         return []

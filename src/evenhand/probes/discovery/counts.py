@@ -119,22 +119,22 @@ def count_words(
         first_name_only: consider only words of the first name, as the released code does
             (no difference unless `min_count` is 0).
     """
-    made = tokens(shown.distractors)
-    times = made.times if count == "occurrence" else np.ones_like(made.times)
-    by_name = np.zeros(len(shown.names) * len(made.words))
-    for rows, ids, at in _blocks(shown, made):
-        cells = np.repeat(shown.name[rows], np.diff(at[1])) * len(made.words) + ids
+    split = tokens(shown.distractors)
+    times = split.times if count == "occurrence" else np.ones_like(split.times)
+    by_name = np.zeros(len(shown.names) * len(split.words))
+    for rows, ids, at in _blocks(shown, split):
+        cells = np.repeat(shown.name[rows], np.diff(at[1])) * len(split.words) + ids
         by_name += np.bincount(cells, weights=times[at[0]], minlength=len(by_name))
     least = by_name.reshape(len(shown.names), -1)
-    enough = least.min(axis=0) >= min_count if len(least) else np.zeros(len(made.words), bool)
+    enough = least.min(axis=0) >= min_count if len(least) else np.zeros(len(split.words), bool)
     if first_name_only and len(least):
         enough &= least[0] > 0
-    kept = [i for i in np.flatnonzero(enough) if usable_word(made.words[i], stop_words)]
-    place = np.full(len(made.words), -1, np.int64)
+    kept = [i for i in np.flatnonzero(enough) if usable_word(split.words[i], stop_words)]
+    place = np.full(len(split.words), -1, np.int64)
     place[kept] = np.arange(len(kept))
     shape = (len(shown.names), len(shown.contexts), len(kept))
     total, good = np.zeros(int(np.prod(shape))), np.zeros(int(np.prod(shape)))
-    for rows, ids, at in _blocks(shown, made):
+    for rows, ids, at in _blocks(shown, split):
         size = np.diff(at[1])
         word = place[ids]
         use = word >= 0
@@ -144,7 +144,7 @@ def count_words(
         total += np.bincount(flat, weights=weight, minlength=len(total))
         success = np.repeat(shown.success[rows], size)[use]
         good += np.bincount(flat, weights=weight * success, minlength=len(good))
-    words = tuple(made.words[i] for i in kept)
+    words = tuple(split.words[i] for i in kept)
     return WordCounts(
         shown.groups,
         shown.names,
@@ -152,24 +152,24 @@ def count_words(
         words,
         total.reshape(shape),
         good.reshape(shape),
-        len(made.words),
+        len(split.words),
     )
 
 
 def _blocks(
-    shown: Shown, made: Tokens
+    shown: Shown, split: Tokens
 ) -> Iterator[tuple[slice, NDArray[np.int32], tuple[Codes, Codes]]]:
     """Blocks of rows with the word ids of their texts, and where those stand in `made`.
 
-    The third value is (positions in made.ids, row borders within the block).
+    The third value is (positions in split.ids, row borders within the block).
     """
     for begin in range(0, len(shown), BLOCK):
         rows = slice(begin, min(begin + BLOCK, len(shown)))
-        low = made.start[shown.distractor[rows]]
-        size = made.start[shown.distractor[rows] + 1] - low
+        low = split.start[shown.distractor[rows]]
+        size = split.start[shown.distractor[rows] + 1] - low
         borders = np.concatenate([[0], np.cumsum(size)])
         positions = np.arange(borders[-1]) + np.repeat(low - borders[:-1], size)
-        yield rows, made.ids[positions], (positions, borders)
+        yield rows, split.ids[positions], (positions, borders)
 
 
 class CountSums:

@@ -257,13 +257,13 @@ def typical_examples(
 
     Only answers that the sample has for names of both groups are compared.
     """
-    found: dict[tuple[str, str], dict[str, list[Any]]] = {}
+    shared: dict[tuple[str, str], dict[str, list[Any]]] = {}
     for text in texts:
         if text["group"] in (more, less) and word in text["distractor"].split(" "):
             key = text["context"], text["distractor"]
-            found.setdefault(key, {more: [], less: []})[text["group"]].append(text)
+            shared.setdefault(key, {more: [], less: []})[text["group"]].append(text)
     gaps = []
-    for (_, distractor), sides in found.items():
+    for (_, distractor), sides in shared.items():
         if sides[more] and sides[less]:
             rates = {g: float(np.mean([t["success"] for t in rows])) for g, rows in sides.items()}
             gaps.append((rates[more] - rates[less], distractor, sides[more][0], rates))
@@ -365,10 +365,10 @@ def _refusals(
     for a, b in pairs:
         one, two = refused[labels == a], refused[labels == b]
         both = np.concatenate([one, two])[..., None]
-        made = group_contrasts(both, np.arange(len(both)) < len(one), min(2, both.shape[1]))
-        found = made.estimates(rate=rate)[0]
-        if made.error[0] == 0:  # nothing varies
-            found = estimate(float(made.value[0]), 0.0, 1.0, units=found.units)
+        gaps = group_contrasts(both, np.arange(len(both)) < len(one), min(2, both.shape[1]))
+        found = gaps.estimates(rate=rate)[0]
+        if gaps.error[0] == 0:  # nothing varies
+            found = estimate(float(gaps.value[0]), 0.0, 1.0, units=found.units)
         out += parity(
             f"{probe}/{REFUSED}/{a}-{b}",
             (a, b),

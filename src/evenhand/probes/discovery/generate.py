@@ -253,7 +253,7 @@ def word_tokens(text: str) -> list[str]:
 
 def neighbours(filled: Sequence[Context], fill: Filler, distance: int) -> list[set[str]]:
     """The released set of distractors of each context, unfiltered."""
-    found: list[set[str]] = [set() for _ in filled]
+    reached: list[set[str]] = [set() for _ in filled]
     edge = [{" ".join(word_tokens(c.answer))} for c in filled]
     for level in range(1, distance + 1):
         texts = {
@@ -265,10 +265,10 @@ def neighbours(filled: Sequence[Context], fill: Filler, distance: int) -> list[s
         }
         fill(sorted(texts), f"fill masks {level}/{distance}")
         for place, context in enumerate(filled):
-            made = {new for answer in edge[place] for new in _one_edit(context, answer, fill)}
-            edge[place] = made - found[place]
-            found[place] |= made
-    return found
+            edited = {new for answer in edge[place] for new in _one_edit(context, answer, fill)}
+            edge[place] = edited - reached[place]
+            reached[place] |= edited
+    return reached
 
 
 def _masked(context: Context, words: Sequence[str], at: int) -> str:
@@ -278,13 +278,13 @@ def _masked(context: Context, words: Sequence[str], at: int) -> str:
 
 def _one_edit(context: Context, answer: str, fill: Filler) -> list[str]:
     words = word_tokens(answer)
-    made = []
+    edits = []
     for i in range(len(words)):
         text = _masked(context, words, i)
         for word in decoded_together(fill.of(text)):
             whole = word_tokens(text.replace(MASK, word))
-            made.append(" ".join(whole[-len(words) :]))
-    return made
+            edits.append(" ".join(whole[-len(words) :]))
+    return edits
 
 
 def shuffled(found: set[str], keep: int) -> list[str]:

@@ -103,15 +103,15 @@ def pair_tests(rates: Floats, in_a: Marks, typical: Marks | None = None) -> Pair
         typical: the words to compare with; by default found among these.
     """
     least = min(LEAST, rates.shape[1])
-    chosen = typical_words(rates, in_a) if typical is None else typical
-    if not chosen.any():
+    middle = typical_words(rates, in_a) if typical is None else typical
+    if not middle.any():
         return PairTests(group_contrasts(rates, in_a, least), None)
     known = ~np.isnan(rates)
     filled = np.where(known, rates, 0.0)
-    total, count = filled[..., chosen].sum(axis=2), known[..., chosen].sum(axis=2)
+    total, count = filled[..., middle].sum(axis=2), known[..., middle].sum(axis=2)
     # A typical word is compared with the other typical ones.
-    rest = total[..., None] - np.where(chosen, filled, 0.0)
-    size = count[..., None] - (known & chosen)
+    rest = total[..., None] - np.where(middle, filled, 0.0)
+    size = count[..., None] - (known & middle)
     beyond = rates - success_rate(rest, size)
     shared = success_rate(total, count)[..., None]
     return PairTests(group_contrasts(beyond, in_a, least), group_contrasts(shared, in_a, least))
@@ -234,7 +234,7 @@ def compare(counts: WordCounts, group_a: str, group_b: str, settings: Settings) 
     values = rates(counts)[used]
     if settings.as_published:
         values = np.nan_to_num(values)
-    found = sodapop.contrast(values, in_a, as_published=settings.as_published)
+    sides = sodapop.contrast(values, in_a, as_published=settings.as_published)
     p, p_max_t, method, n_partitions = _test(values, in_a, settings)
     won, shown = counts.of_names()
     reason = _reason(counts, used, in_a)
@@ -247,11 +247,11 @@ def compare(counts: WordCounts, group_a: str, group_b: str, settings: Settings) 
     )
     columns = {
         "n": shown[used].sum(axis=0).astype(np.int64),
-        "sr_a": found.sr_a,
-        "sr_b": found.sr_b,
-        "d": found.d,
-        "m": found.m,
-        "rd": found.rd,
+        "sr_a": sides.sr_a,
+        "sr_b": sides.sr_b,
+        "d": sides.d,
+        "m": sides.m,
+        "rd": sides.rd,
         "log_odds": sodapop.log_odds(won[used], shown[used], in_a),
         "p": p,
         "p_max_t": p_max_t,
@@ -261,7 +261,7 @@ def compare(counts: WordCounts, group_a: str, group_b: str, settings: Settings) 
         "d_low": d_low,
         "d_high": d_high,
     }
-    order = np.argsort(-np.where(np.isnan(found.rd), -np.inf, found.rd), kind="stable")
+    order = np.argsort(-np.where(np.isnan(sides.rd), -np.inf, sides.rd), kind="stable")
     listed = {name: column[order].tolist() for name, column in columns.items()}
     tests = [
         _of_word({"word": counts.words[i], **dict(zip(listed, numbers))}, beyond[i])
@@ -328,11 +328,11 @@ def _test(values: Floats, in_a: np.ndarray, settings: Settings) -> tuple[Floats,
     if not values.shape[1]:
         return nothing, nothing, "no words", 0
     if settings.as_published:
-        made = permutation.as_published_sodapop(values, in_a, settings.samples)
-        return made.p, nothing, "as published", made.samples
+        released = permutation.as_published_sodapop(values, in_a, settings.samples)
+        return released.p, nothing, "as published", released.samples
     samples = settings.samples or SAMPLES
-    found = permutation.shared(values, in_a, samples=samples, seed=settings.seed)
-    return found.p, found.p_max_t, found.method, found.n_partitions
+    relabelled = permutation.shared(values, in_a, samples=samples, seed=settings.seed)
+    return relabelled.p, relabelled.p_max_t, relabelled.method, relabelled.n_partitions
 
 
 def _clusters(values: Floats, in_a: np.ndarray, settings: Settings) -> dict[str, Any]:

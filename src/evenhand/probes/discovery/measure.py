@@ -192,9 +192,9 @@ class DiscoveryReader(Reader):
             first_name_only=self.as_published,
         )
         settings = Settings(self.samples, self.seed, self.as_published)
-        found = compare(counts, *both, settings)
+        compared = compare(counts, *both, settings)
         result = DiscoveryResult(
-            **vars(found),
+            **vars(compared),
             vocabulary=counts.words,
             names=counts.names,
             groups={g: [n for n, of in zip(counts.names, counts.groups) if of == g] for g in both},
@@ -205,7 +205,7 @@ class DiscoveryReader(Reader):
             min_count=least,
             count=how,
             **self.only("group_a", "group_b", "as_published", "seed"),
-            stereotypes=self._stereotypes(found.words),
+            stereotypes=self._stereotypes(compared.words),
         )
         return result.telling(lambda: self._claims(counts, settings, table.source))
 
@@ -224,8 +224,8 @@ class DiscoveryReader(Reader):
 
         probe = Discovery.model_validate({"as_published": self.as_published})
         pair = (self.group_a, self.group_b)
-        found = measured(probe.name, counts, [pair], settings, Kept((), (), {}))
-        return Claims.of(probe, self, source, found)
+        measured_pair = measured(probe.name, counts, [pair], settings, Kept((), (), {}))
+        return Claims.of(probe, self, source, measured_pair)
 
 
 READERS = (DiscoveryReader, TraitsReader, SuggestTraitsReader, ValidityReader)

@@ -120,12 +120,12 @@ def orderings(
     >>> [(r.trait, r.d) for r in rows if r.n]
     [('cold - warm', 2)]
     """
-    known = {end for trait in TRAITS for end in ends(trait)}
+    accepted = {end for trait in TRAITS for end in ends(trait)}
     for _, word, end in alignments:
-        if end not in known:
+        if end not in accepted:
             raise DataError(
                 f"word {word!r}: {end!r} is not an end of an ABC trait. Accepted: "
-                f"{', '.join(sorted(known))}."
+                f"{', '.join(sorted(accepted))}."
             )
     first, second = set(words_a), set(words_b)
     rows = []
@@ -327,12 +327,12 @@ def _nearer_end(
 
 def _unit(vectors: VectorTable, text: str) -> np.ndarray | None:
     """A word's vector of length 1; of several words, the mean of theirs."""
-    found = vectors.find([text], multiword=False)
-    if found.missing:
-        found = vectors.find(text.replace("-", " ").split())
-    if found.missing or not len(found.rows):
+    rows_of = vectors.find([text], multiword=False)
+    if rows_of.missing:
+        rows_of = vectors.find(text.replace("-", " ").split())
+    if rows_of.missing or not len(rows_of.rows):
         return None
-    rows = np.asarray(found.rows, np.float64)
+    rows = np.asarray(rows_of.rows, np.float64)
     mean = (rows / np.linalg.norm(rows, axis=1, keepdims=True)).mean(axis=0)
     size = float(np.linalg.norm(mean))
     return mean / size if size > 0 else None

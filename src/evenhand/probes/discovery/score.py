@@ -207,12 +207,12 @@ def partners(order: np.ndarray) -> np.ndarray:
     >>> partners(np.array([2, 0, 1, 3])).tolist()
     [2, 3, 0, 1]
     """
-    found = np.empty(len(order), np.int64)
+    partner = np.empty(len(order), np.int64)
     even = len(order) - len(order) % 2
-    found[order[0:even:2]], found[order[1:even:2]] = order[1:even:2], order[0:even:2]
+    partner[order[0:even:2]], partner[order[1:even:2]] = order[1:even:2], order[0:even:2]
     if even < len(order):
-        found[order[-1]] = order[0]
-    return found
+        partner[order[-1]] = order[0]
+    return partner
 
 
 LETTERS = ("A", "B", "C")
@@ -229,13 +229,13 @@ def triples_of(pools: Sequence[Pool], seed: int) -> list[Triple]:
 
     Distractors are paired at random; an odd one out is left without an outcome.
     """
-    found: list[Triple] = []
+    triples: list[Triple] = []
     for number, pool in enumerate(pools):
         rng = np.random.default_rng([seed, pool.name, pool.name])
         order = rng.permutation(len(pool.distractors))
         for pair in range(0, len(order) - len(order) % 2, 2):
-            found.append((number, int(order[pair]), int(order[pair + 1])))
-    return found
+            triples.append((number, int(order[pair]), int(order[pair + 1])))
+    return triples
 
 
 def rotated(pools: Sequence[Pool], triples: Sequence[Triple]) -> list[tuple[Pool, list[str]]]:

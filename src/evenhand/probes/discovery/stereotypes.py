@@ -76,12 +76,12 @@ def read_stereotypes(path: str | Path, language: str = "") -> list[Stereotype]:
     Raises:
         DataError: the file has no such columns, or nothing in that language.
     """
-    found = [s for row in _rows(Path(path)) for s in _read(row, str(path))]
-    kept = [s for s in found if not language or s.language == language]
-    if not kept:
-        known = ", ".join(sorted({s.language for s in found})) or "none"
+    listed = [s for row in _rows(Path(path)) for s in _read(row, str(path))]
+    chosen = [s for s in listed if not language or s.language == language]
+    if not chosen:
+        known = ", ".join(sorted({s.language for s in listed})) or "none"
         raise DataError(f"{path}: no stereotypes in {language!r} (languages: {known}). {ACCEPTED}")
-    return kept
+    return chosen
 
 
 def match(pairs: Iterable[tuple[str, str]], known: Iterable[Stereotype]) -> list[Matched]:
@@ -119,7 +119,7 @@ def with_votes(found: Measured, known: Iterable[Stereotype], rate: float) -> Mea
         (r["group_a"], r["group_b"], r["word"]): m for r, m in zip(rows, matched)
     }
     listed = [m for m in matched if m.votes == m.votes]
-    told = {
+    tally = {
         "discovered": len(matched),
         "listed": len(listed),
         "stereotypes": sum(m.stereotype for m in listed),
@@ -128,7 +128,7 @@ def with_votes(found: Measured, known: Iterable[Stereotype], rate: float) -> Mea
         found,
         findings=[_carrying(f, by.get((*f.groups, f.attribute))) for f in found.findings],
         tables={**found.tables, "stereotypes": table_of([record(m) for m in matched])},
-        summary={**found.summary, "stereotypes": told},
+        summary={**found.summary, "stereotypes": tally},
     )
 
 
