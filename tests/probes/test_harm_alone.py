@@ -7,6 +7,7 @@ import json
 import re
 from pathlib import Path
 from typing import Any
+from urllib.request import urlopen
 
 import numpy as np
 import pytest
@@ -233,3 +234,13 @@ def test_units_that_are_all_alike_have_an_interval_at_every_level() -> None:
     assert wide.low < alike.low
     assert wide.high > alike.high
     assert alike.at(0.95).low == alike.low
+
+
+def test_the_viewer_has_a_heading_for_differences_without_a_who(runs: dict[str, Run]) -> None:
+    pytest.importorskip("uvicorn", reason="needs the web extra")
+    from evenhand.viewer import Server
+
+    with Server(runs["led"].folder.parent) as server:
+        page = urlopen(f"{server.address}run/led", timeout=20).read().decode()
+    assert "<h3>Differences that show nobody to be worse off</h3>" in page
+    assert not re.search(r"[Ww]omen(</b>)?: passed over", page)

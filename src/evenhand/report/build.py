@@ -92,7 +92,6 @@ def render(run: Run) -> str:
         template().render(
             story=kind.story(run),
             unseen=UNSEEN,
-            differing=DIFFERING,
             card=partial(kind.card, facts),
             spoken=partial(_spoken, facts),
             run=run,
@@ -148,6 +147,7 @@ def environment(*folders: Path) -> Environment:
         lstrip_blocks=True,
         finalize=lambda v: readable(v) if isinstance(v, str) and not isinstance(v, Markup) else v,
     )
+    env.globals["differing"] = DIFFERING
     env.filters |= {
         "number": words.number,
         "chance": words.chance,
