@@ -15,6 +15,7 @@ import pytest
 
 import evenhand as eh
 from evenhand.errors import DataError, ModelError
+from evenhand.models.loading.checkpoint import load_model
 from evenhand.models.loading.gguf import converted
 from evenhand.models.loading.resolver import resolve
 from evenhand.models.vectors.files import open_vectors, write_words
@@ -75,6 +76,37 @@ def test_a_file_whose_end_never_arrived_is_refused(copied: Any, kind: str, begin
 def test_a_matrix_of_one_number_is_refused_by_name(copied: Any, name: str, value: float) -> None:
     with pytest.raises(ModelError, match=rf"{re.escape(name)}.*are {value:g} in every place"):
         resolve(str(filled(copied("causal"), re.escape(name), value)))
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [("causal", "model.norm.weight"), ("gpt2", "transformer.ln_f.weight"),
+     ("masked", "bert.embeddings.LayerNorm.weight")],
+)  # fmt: skip
+def test_a_scale_of_zeros_that_lets_nothing_through_is_refused(
+    copied: Any, kind: str, name: str
+) -> None:
+    folder = copied(kind)
+
+    def change(held: Weights) -> None:
+        (whole,) = {name, name.partition(".")[2]} & {*held}  # with or without the prefix
+        held[whole] = np.zeros_like(held[whole])
+
+    tensors(folder, change)
+    with pytest.raises(ModelError, match=rf"'{re.escape(name)}' are 0 in every place, which lets"):
+        resolve(str(folder))
+
+
+def test_a_scale_to_which_one_is_added_may_be_zero(tmp_path: Path) -> None:
+    transformers = pytest.importorskip("transformers", reason="needs the hf extra")
+    config = transformers.GemmaConfig(
+        vocab_size=20, hidden_size=8, intermediate_size=8, num_hidden_layers=1,
+        num_attention_heads=2, num_key_value_heads=2, head_dim=4,
+    )  # fmt: skip
+    model = transformers.GemmaForCausalLM(config)  # whose scales begin at zero
+    assert not model.model.norm.weight.any()
+    model.save_pretrained(tmp_path)
+    assert load_model("AutoModelForCausalLM", tmp_path).model.norm is not None
 
 
 def test_several_are_counted(copied: Any) -> None:

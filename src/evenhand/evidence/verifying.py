@@ -22,6 +22,7 @@ from evenhand.evidence import checker
 from evenhand.evidence.canonical import canonical
 from evenhand.evidence.comparing import (
     OLDER,
+    another_state,
     difference,
     elsewhere,
     near,
@@ -233,7 +234,7 @@ def _part(run: Run, scratch: Path) -> tuple[str, Again, str]:
     """The same of one run of the bundle."""
     made, other = kind_of(run.facts).again(run, scratch), ""
     wrong = difference(run, made.run)
-    if wrong and (other := elsewhere(run)):
+    if wrong and ((other := elsewhere(run)) or another_state(run)):
         wrong = difference(run, made.run, near)
     if not wrong:
         return "", made, ", ".join(filter(None, (other, OLDER if older_words(run) else "")))

@@ -385,6 +385,29 @@ def check_numbers(
         )
 
 
+def _check_scales(folder: Path, model: Any) -> None:
+    """Refuse scales of zeros that let nothing through; Gemma's, to which 1 is added, may be zero.
+
+    The last norm of a model is often the end of its file. With zeros in it every token is as
+    probable as any other, whatever is asked, and no group would differ from another.
+    """
+    for name, module in model.named_modules():
+        scale: Any = getattr(module, "weight", None)
+        if getattr(scale, "ndim", 0) != 1 or len(scale) < 2 or bool(scale.any()):
+            continue
+        rising = scale.detach().new_ones(1, len(scale)).cumsum(-1)
+        try:
+            answers = [module(rising), module(rising.flip(-1))]
+        except Exception:  # it takes another shape, so it is no scale of states
+            continue
+        if bool((answers[0] == answers[1]).all()):
+            raise ModelError(
+                f"model '{folder}': its weights '{name}.weight' are {ZERO}, which lets nothing "
+                "through. An interrupted download leaves such files. Download it again, or copy it "
+                "from where it is whole."
+            )
+
+
 ZERO = "0 in every place"
 
 
@@ -448,6 +471,7 @@ def _check_weights(folder: Path, model: Any, info: Mapping[str, Any], new: bool)
     }
     # What is missing and may be is new; it will be trained.
     check_numbers(folder, model.named_parameters(), {*kinds_of_tokens, *info["missing_keys"]})
+    _check_scales(folder, model)
     _check_tied(folder, model)
     trunk = model.base_model
     own = {name for name, _ in trunk.named_children()} - {"pooler"}
