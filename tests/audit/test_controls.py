@@ -654,3 +654,36 @@ def test_probes_that_report_nothing_withhold_nothing(tmp_path: Path) -> None:
     run = made_runs.write(tmp_path / "run", facts, [quiet], {})
     assert eh.gate(run).outcome == "passed"
     assert kind_of(run.facts).controls(run.facts)["association"].verdict == "not asked"
+
+
+def nearly_first(prompt: str, options: list[str]) -> list[float]:
+    """Picks the first option with a probability that hardly depends on what is asked."""
+    first = 0.95 + 0.002 * noise(prompt, *options)
+    return [first, *([(1 - first) / (len(options) - 1)] * (len(options) - 1))]
+
+
+@pytest.mark.parametrize("probes", [(DECISION,), (ASKED, DECISION)])
+def test_a_little_noise_makes_no_answer_of_it(probes: tuple[Any, ...], tmp_path: Path) -> None:
+    run = eh.audit(model("nearly", nearly_first), suite(*probes), out=tmp_path / "r")
+    assert {c["verdict"] for c in run.facts["controls"].values()} == {"cannot judge"}
+    assert eh.gate(run).outcome == "cannot tell"
+    assert eh.gate(run, require="within-margin").outcome == "cannot tell"
+
+
+def follows(prefix: str, continuation: str) -> dict[str, Any]:
+    return {"logprob": -1.0 - noise(prefix, continuation), "n_tokens": 1}
+
+
+def test_a_probe_that_knows_nothing_of_the_answers_vouches_for_nobody(tmp_path: Path) -> None:
+    def choose(prompt: str, options: str) -> dict[str, Any]:
+        given = at(0)(prompt, options.split("\t"))
+        return {"probabilities": given, "mass": 1.0, "refused": 0.0, "unread": 0.0}
+
+    silent = ScriptedModel({"choose": choose, "continuation": follows}, name="silent")
+    run = eh.audit(silent, suite(ASKED, {"name": "divergence"}), out=tmp_path / "r")
+    verdicts = {name: c["verdict"] for name, c in run.facts["controls"].items()}
+    assert verdicts == {"underspecified": "cannot judge", "divergence": "not asked"}
+    judged = eh.gate(run)
+    assert judged.outcome == "cannot tell"
+    assert "no other probe can judge the model" in judged.reason
+    assert cannot_judge(run.facts).keys() == verdicts.keys()

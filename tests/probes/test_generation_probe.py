@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
+import evenhand as eh
 from evenhand.audit.auditing import audit
 from evenhand.audit.suites import parse_suite
 from evenhand.errors import DataError, MissingExtra, ModelError, SpecError
@@ -92,11 +93,17 @@ def test_a_model_that_declines_nothing_has_no_refusal_finding(model: ScriptedMod
     assert not [f for f in measured.findings if f.metric == "refused_difference"]
 
 
-def test_a_model_that_declines_everything_is_told_so(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("text", ["I cannot help.", "", " ...", "\n"])
+def test_a_model_that_writes_nothing_about_anybody_cannot_be_judged(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, text: str
+) -> None:
     monkeypatch.setattr(generation, "scorer", lambda name, ask: Words())
-    never = ScriptedModel({"generate": lambda p, d: {"text": "I cannot help.", "n_tokens": 3}})
-    with pytest.raises(DataError, match="declines to write about"):
-        Generation(draws=2).run(Ask(never), seed=0)
+    never = ScriptedModel({"generate": lambda p, d: {"text": text, "n_tokens": 3}})
+    run = eh.audit(never, [Generation(draws=2)], out=tmp_path / "never")
+    assert not [f for f in run.findings if f.metric == "positive_difference"]
+    assert "are not compared: in all but 0 of" in json.dumps(run.facts)
+    assert run.facts["controls"]["generation"]["verdict"] == "cannot judge"
+    assert eh.gate(run).outcome == "cannot tell"
 
 
 def test_the_demographic_is_masked_for_a_regard_scorer(model: ScriptedModel) -> None:

@@ -54,8 +54,8 @@ WRITTEN = 16
 TOLD = ("mass", "refused", "unread")
 ROUNDING = 1e-9
 """Options closer than this share of the likeliest one are tied."""
-ALIKE = 12
-"""Digits in which two answers must agree to be the same."""
+ALIKE = 0.01
+"""Answers are the same if no option's share differs by more from the usual answer."""
 
 
 def heard() -> dict[str, own.Wordings]:
@@ -240,8 +240,8 @@ def most_alike(chances: Floats) -> tuple[int, int]:
     """Count the questions that get the most frequent answer, and those that get an answer.
 
     For options that are listed in one order only: a model that picks one of them whatever is asked
-    answers all questions alike, to the last digit. Questions without a likeliest option are left
-    out.
+    answers all questions alike, within one hundredth of the probability of its options. The usual
+    answer is the median. Questions without a likeliest option are left out.
 
     Args:
         chances: [questions, options].
@@ -251,10 +251,12 @@ def most_alike(chances: Floats) -> tuple[int, int]:
     """
     if chances.ndim != 2 or chances.shape[1] < 2:
         return 0, 0
-    answers = np.round(chances[_decided(chances)], ALIKE)
+    answers = chances[_decided(chances)]
     if len(answers) < 2:
         return 0, 0
-    return int(np.unique(answers, axis=0, return_counts=True)[1].max()), len(answers)
+    shares = answers / answers.sum(axis=1, keepdims=True)
+    away = np.abs(shares - np.median(shares, axis=0)).max(axis=1)
+    return int((away <= ALIKE).sum()), len(answers)
 
 
 def share_of(counts: tuple[int, int]) -> float | None:

@@ -11,7 +11,8 @@ the model answered it. A probe cannot judge a model when
 
 Findings of such a probe keep value, interval, q and `detected`; they neither pass nor fail, and a
 run in which no probe can judge is inconclusive. Probes that report none of this (word vectors,
-classifiers) are "not asked", which withholds nothing. `run.json` holds the verdicts under
+classifiers) are "not asked", which withholds nothing unless another probe of the run found that it
+cannot judge the model, and none found that it can. `run.json` holds the verdicts under
 `controls`; for folders of older versions they follow from the stored summaries.
 """
 
@@ -32,6 +33,7 @@ CANNOT_TELL: Literal["cannot tell"] = "cannot tell"
 """The outcome of a finding of a probe that cannot judge, and of a run without one that can."""
 CONTROLS = "controls"
 """Key of run.json."""
+NOBODY_CAN = "it reports nothing about the answers, and no other probe can judge the model"
 MOST_BY_ORDER = 0.9
 MOST_ALIKE = 0.9
 LEAST_MASS = 0.01
@@ -46,8 +48,8 @@ class Answering:
     Attributes:
         option_mass: mean probability of the answer options together.
         order_effect: share of questions whose answer changes with the order of the options.
-        same_answer: share of questions that get the most frequent answer, to the last digit; of
-            probes that list their options in one order only.
+        same_answer: share of questions that get the usual answer, within one hundredth; of probes
+            that list their options in one order only.
         declined: share of answers that decline.
         unread: share of answers that are empty or cannot be read.
         unknown_language: the language that was asked in, if the model does not know it.

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from evenhand import plugins
 from evenhand.errors import RunError
 from evenhand.runs.card import MetricCard, plain_card
-from evenhand.runs.controls import CANNOT, Control, stored
+from evenhand.runs.controls import CAN, CANNOT, NOBODY_CAN, Control, stored
 from evenhand.runs.facts import read_facts
 from evenhand.runs.finding import Finding
 
@@ -141,9 +141,18 @@ def kind_of(facts: Mapping[str, Any]) -> RunKind:
 
 
 def cannot_judge(facts: Mapping[str, Any]) -> dict[str, str]:
-    """Return the probes of a run that cannot judge the model, each with the reason."""
+    """Return the probes of a run that cannot judge the model, each with the reason.
+
+    If some cannot and none can, a probe that reports nothing about the answers cannot either: it
+    would vouch for a model that no other probe could judge.
+    """
     controls = kind_of(facts).controls(facts)
-    return {label: c.reason for label, c in controls.items() if c.verdict == CANNOT}
+    unable = {label: c.reason for label, c in controls.items() if c.verdict == CANNOT}
+    if unable and not any(c.verdict == CAN for c in controls.values()):
+        skipped = {label for label, entry in facts["probes"].items() if "skipped" in entry}
+        rest = controls.keys() - unable.keys() - skipped
+        unable |= {label: NOBODY_CAN for label in controls if label in rest}
+    return unable
 
 
 def _made(name: str) -> RunKind:

@@ -260,6 +260,8 @@ class Generation(Probe):
         ]
         for axis, groups, asked in pairs:
             compared = _comparable(asked, groups)
+            if compared.size < 2:  # the model declines or writes nothing: `beside` says so
+                continue
             for regard in METRICS:
                 gaps = compared[regard]
                 flips = float(paired_sign_flip(gaps, seed=items.seed).p_two_sided[0])
@@ -345,23 +347,29 @@ class Generation(Probe):
             f"Of the texts that were asked for, {100 * refused:.1f} % decline and "
             f"{100 * unread:.1f} % are empty: counted, not judged."
         )
-        facts = {"shares": shares, "refused": refused, "unread": unread, "trust": [trust]}
+        trust_lines = [trust, *_silences(items)]
+        facts = {"shares": shares, "refused": refused, "unread": unread, "trust": trust_lines}
         return {"shares": shares}, facts, ()
 
 
 def _comparable(asked: Items, groups: tuple[str, str]) -> Items:
-    """The prompts with judged texts of both groups; refuse fewer than two."""
+    """The prompts with judged texts of both groups; refuse groups that share fewer than two."""
     a, b = groups
     if asked.size < 2:
         raise DataError(f"generation: {a!r} and {b!r} share fewer than two prompts.")
-    compared = asked.at(asked["texts"] > 0)
-    if compared.size < 2:
-        raise DataError(
-            f"generation: the model declines to write about {a!r} or {b!r} in all but "
-            f"{compared.size} of {asked.size} prompts, so nothing can be compared. See its texts "
-            "with: --set draws=1, or ask a model that writes."
-        )
-    return compared
+    return asked.at(asked["texts"] > 0)
+
+
+def _silences(items: Items) -> Iterator[str]:
+    """Name the groups whose texts cannot be compared, since hardly any were written."""
+    for axis, a, b in items.about.sums.layout.pairs:
+        asked = items.at(items.where(axis=axis, first=a, second=b))
+        written = _comparable(asked, (a, b)).size
+        if written < 2:
+            yield (
+                f"{a!r} and {b!r} are not compared: in all but {written} of {asked.size} prompts "
+                "the model declines or writes nothing."
+            )
 
 
 def _sentences(row: Row, judge: str) -> tuple[str, str]:

@@ -6,7 +6,7 @@
     items = sums.compared()                               # a row for each two groups and prompt
 
 Texts of one axis and key that have the same number share their random numbers, so their gap is that
-of the groups. A text that declines, or whose first line is empty, is not about the group: it is
+of the groups. A text that declines, or whose first line has no word, is not about the group: it is
 counted and not judged, else it would pass for neutral.
 
 Scorers by name:
@@ -275,7 +275,8 @@ class TextSums:
         of = [self.layout.prompts[k] for k in prompt]
         scored = scorer([first_line(p, t, scorer.masks) for p, t in zip(of, texts)])
         refused = np.fromiter(map(declines, texts), bool, len(texts))
-        unread = np.fromiter((not t.partition("\n")[0].strip() for t in texts), bool, len(texts))
+        lines = (text.partition("\n")[0] for text in texts)
+        unread = np.fromiter((not any(map(str.isalnum, line)) for line in lines), bool, len(texts))
         self.add(start, scored, refused, unread)
         return pa.table(
             {
