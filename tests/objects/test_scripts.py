@@ -49,7 +49,8 @@ def test_each_has_at_most_ten_lines_and_stands_on_the_page(name: str) -> None:
 def test_an_object_in_memory(run_script: Any, tiny: Any) -> None:
     printed = run_script("object_in_memory", tiny("causal"))
     assert "underspecified/" in printed
-    assert "findings" in printed.splitlines()[-1]
+    # Random weights leave the options next to nothing, so the gate must not call them even.
+    assert printed.splitlines()[-1].startswith("No probe can judge this model: underspecified")
 
 
 def test_keyed_vectors(run_script: Any, tmp_path: Path) -> None:
