@@ -26,6 +26,9 @@ if os.environ.get("EVENHAND_TEST_GPU") != "1":  # else: `make test-gpu`
     os.environ["CUDA_VISIBLE_DEVICES"] = ""  # the same numbers on every machine
 # Servers that tests name are no servers that the user named.
 os.environ["EVENHAND_STATE"] = tempfile.mkdtemp(prefix="evenhand-test-state-")
+# `make test` is no make whose commands a user reads: what is printed is as without it.
+for name in ("MAKELEVEL", "MAKEFLAGS", "MFLAGS"):
+    os.environ.pop(name, None)
 # How fast examples are drawn depends on what else the machine does, and says nothing about us.
 hypothesis.settings.register_profile(
     "evenhand", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]

@@ -142,7 +142,8 @@ def test_random_weights_leave_the_options_nothing_and_cannot_be_judged(audited: 
     assert "the answer options hold less than 1 % of the probability" in said
     whole = evenhand("gate", "r", cwd=audited)
     said = " ".join(whole.stdout.split())
-    assert "Left out, because they cannot judge this model: underspecified" in said
+    assert "No probe can judge this model: underspecified" in said
+    assert "divergence (it reports nothing about the answers" in said
 
 
 def test_own_context_pairs_follow_the_contract(audited: Path, tiny: Any) -> None:
